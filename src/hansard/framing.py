@@ -1,0 +1,261 @@
+"""Bytes to frames: lines, server-sent events, and the two-way recording form. This file does not know who is speaking.
+
+A framer takes reads of any size and gives frames; it never decodes, trims or drops anything. ``data`` is what an adapter reads,
+``raw`` plus ``eol`` are the very bytes: joined in order they are the stream.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+import msgspec
+
+
+class Frame(msgspec.Struct, gc=False):
+    """One message of a wire, with the bytes it was."""
+
+    data: bytes
+    raw: bytes | None = None
+    """The verbatim bytes without their line end, when they are not ``data`` itself."""
+    eol: str = "\n"
+    out: bool = False
+    """Whether our side sent it."""
+    time: int | None = None
+    """Milliseconds: when it arrived, since the epoch or (in recordings) since the recording began."""
+    name: str | None = None
+    """The ``event`` field of a server-sent event."""
+    id: str | None = None
+    """The ``id`` field of a server-sent event."""
+    noise: str | None = None
+    """Why this is no message: blank, comment, no_data, unfinished, not_sse."""
+
+    @property
+    def verbatim(self) -> bytes:
+        """The bytes of the stream that this frame was, line end included."""
+        return (self.data if self.raw is None else self.raw) + self.eol.encode()
+
+
+class Framer(Protocol):
+    """Cuts a stream into frames, however its bytes arrive."""
+
+    def feed(self, chunk: bytes) -> list[Frame]:
+        """The frames that are complete now."""
+        ...
+
+    def end(self) -> list[Frame]:
+        """What is left when the stream is over."""
+        ...
+
+
+class Lines:
+    """A frame per line, split at LF only. A CR before the LF belongs to the line end, any other CR to the line."""
+
+    def __init__(self) -> None:
+        self._rest: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> list[Frame]:
+        """The lines that are complete now."""
+        if b"\n" not in chunk:
+            if chunk:
+                self._rest.append(chunk)
+            return []
+        first, *lines = chunk.split(b"\n")
+        if self._rest:
+            self._rest.append(first)
+            first = b"".join(self._rest)
+        lines.insert(0, first)
+        rest = lines.pop()
+        self._rest = [rest] if rest else []
+        return [_line(line) if line.endswith(b"\r") else Frame(line) for line in lines]
+
+    def end(self) -> list[Frame]:
+        """The last line, if it had no end."""
+        rest = b"".join(self._rest)
+        self._rest = []
+        return [Frame(rest, eol="")] if rest else []
+
+
+def _line(line: bytes) -> Frame:
+    return Frame(line[:-1], eol="\r\n")
+
+
+class Recorded(msgspec.Struct, forbid_unknown_fields=True):
+    """A line of the two-way recording form; ``recv`` is what the agent said."""
+
+    dir: str
+    line: str
+    t: float | None = None
+
+
+_recorded = msgspec.json.Decoder(Recorded)
+
+
+class TwoWay:
+    """Lines that may turn out to be a two-way recording: decided by the first line that is not blank."""
+
+    def __init__(self) -> None:
+        self._lines = Lines()
+        self._blank: list[Frame] = []
+        self.recorded: bool | None = None
+
+    def feed(self, chunk: bytes) -> list[Frame]:
+        """The frames that are complete now, unpacked if this is a recording."""
+        return self._unpack(self._lines.feed(chunk))
+
+    def end(self) -> list[Frame]:
+        """What is left when the stream is over."""
+        frames = self._unpack(self._lines.end())
+        return frames if self.recorded is not None else self._blank
+
+    def _unpack(self, frames: list[Frame]) -> list[Frame]:
+        if self.recorded is None:
+            frames = self._blank + frames
+            first = next((frame.data for frame in frames if frame.data.strip()), None)
+            if first is None:
+                self._blank = frames
+                return []
+            self.recorded = _recording(first) is not None
+        return [unpacked for frame in frames for unpacked in _unpacked(frame)] if self.recorded else frames
+
+
+def _unpacked(frame: Frame) -> list[Frame]:
+    """The recorded frame. The blank lines of a recording are not the agent's; a line that is no recording is kept as it stands."""
+    if not frame.data.strip():
+        return []
+    message = _recording(frame.data)
+    if message is None:
+        return [frame]
+    time = None if message.t is None else int(message.t)
+    return [Frame(_recorded_bytes(message.line), out=message.dir == "send", time=time)]
+
+
+def _recording(line: bytes) -> Recorded | None:
+    try:
+        message = _recorded.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        message = _recording_with_half_characters(line)
+    return message if message is not None and message.dir in ("recv", "send") else None
+
+
+def _recording_with_half_characters(line: bytes) -> Recorded | None:
+    if b"\\ud" not in line and b"\\uD" not in line:
+        return None
+    try:
+        return msgspec.convert(json.loads(line), Recorded)
+    except (ValueError, RecursionError):  # msgspec's and json's errors are both ValueErrors
+        return None
+
+
+def _recorded_bytes(text: str) -> bytes:
+    """Recorders write bytes that are no UTF-8 as U+DC80 to U+DCFF (PEP 383); any other half character was on the wire as such."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+
+
+# WHATWG "server-sent events", section 9.2.6: a line ends in CRLF, LF or CR; a CR at the end of what we have may yet become CRLF.
+_SSE_LINE = re.compile(rb"([^\r\n]*)(\r\n|\n|\r(?!\Z))")
+_SSE_LAST_LINE = re.compile(rb"([^\r\n]*)(\r\n|\n|\r)")
+_BOM = b"\xef\xbb\xbf"
+
+
+class ServerSentEvents:
+    """A frame per event, with its comments and fields; what is no event (comments, an unfinished end) is a frame too."""
+
+    def __init__(self) -> None:
+        self._waiting: list[bytes] = []
+        self._buffer = b""
+        self._lines: list[bytes] = []
+        self._raw: list[bytes] = []
+        self._first = True
+
+    def feed(self, chunk: bytes) -> list[Frame]:
+        """The events that are complete now."""
+        line_goes_on = b"\n" not in chunk and b"\r" not in chunk and not (self._waiting and self._waiting[-1].endswith(b"\r"))
+        if chunk:
+            self._waiting.append(chunk)
+        return [] if line_goes_on else self._take(_SSE_LINE)
+
+    def end(self) -> list[Frame]:
+        """What is left: an event that was never finished, or something that is no event stream at all."""
+        frames = self._take(_SSE_LAST_LINE)
+        rest = b"".join(self._raw) + self._buffer
+        lines = [*self._lines, self._buffer]
+        self._waiting, self._lines, self._raw = [], [], []
+        if rest:
+            unfinished = any(_is_field(line) for line in lines)
+            data = _data(lines) if unfinished else rest
+            frames.append(_with_end(Frame(data, raw=rest, noise="unfinished" if unfinished else "not_sse")))
+        return frames
+
+    def _take(self, pattern: re.Pattern[bytes]) -> list[Frame]:
+        frames: list[Frame] = []
+        self._buffer, self._waiting = b"".join(self._waiting), []
+        position = 0
+        for match in pattern.finditer(self._buffer):
+            if match.start() != position:
+                break
+            position = match.end()
+            line = match.group(1)
+            self._raw.append(match.group(0))
+            if line:
+                self._lines.append(line.removeprefix(_BOM) if self._first else line)
+                self._first = False
+            elif self._lines:
+                frames.append(_event(self._lines, b"".join(self._raw)))
+                self._lines, self._raw = [], []
+        self._buffer = self._buffer[position:]
+        if self._buffer:
+            self._waiting = [self._buffer]
+        return frames
+
+
+def _event(lines: list[bytes], raw: bytes) -> Frame:
+    fields = [_field(line) for line in lines]
+    frame = Frame(_data(lines), raw=raw)
+    for name, value in fields:
+        if name == b"event":
+            frame.name = value.decode("utf-8", "backslashreplace")
+        elif name == b"id" and b"\0" not in value:
+            frame.id = value.decode("utf-8", "backslashreplace")
+    if not any(name == b"data" for name, _ in fields):
+        names = {name for name, _ in fields}
+        frame.noise = "comment" if names == {b""} else "no_data" if names & _FIELDS else "not_sse"
+    return _with_end(frame)
+
+
+_FIELDS = {b"event", b"data", b"id", b"retry", b""}
+
+
+def _is_field(line: bytes) -> bool:
+    return bool(line) and _field(line)[0] in _FIELDS
+
+
+def _field(line: bytes) -> tuple[bytes, bytes]:
+    name, _, value = line.partition(b":")
+    return name, value.removeprefix(b" ")
+
+
+def _data(lines: list[bytes]) -> bytes:
+    return b"\n".join(value for name, value in map(_field, lines) if name == b"data")
+
+
+def _with_end(frame: Frame) -> Frame:
+    """Note the last line end in ``eol``, where every other frame has it."""
+    raw = frame.raw or b""
+    if raw.endswith(b"\n"):
+        frame.raw = raw[:-1]
+    else:
+        frame.eol = ""
+    return frame
+
+
+def frames(chunks: Iterable[bytes], framer: Framer) -> Iterator[Frame]:
+    """Every frame of a stream of byte chunks."""
+    for chunk in chunks:
+        yield from framer.feed(chunk)
+    yield from framer.end()

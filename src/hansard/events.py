@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
-from typing import Any, Literal, ParamSpec, TypeVar, Union, cast
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, Union, cast
 
 import msgspec
 from msgspec import Raw, Struct
@@ -91,6 +91,11 @@ class PlanEntry(Part):
 # --------------------------------------------------------------------------------------------------------------------
 # The envelope
 
+if TYPE_CHECKING:
+    Original = Raw | None
+else:
+    Original = Raw  # msgspec 0.22 reads only null into `Raw | None`, and every frame would take the slow path
+
 
 class Event(Struct, tag_field="type", rename="camel", omit_defaults=True, forbid_unknown_fields=True, kw_only=True, gc=False):
     """One thing that happened. ``seq`` is the only order and the only cursor; the store assigns it."""
@@ -111,7 +116,7 @@ class Event(Struct, tag_field="type", rename="camel", omit_defaults=True, forbid
     direction: Literal["out"] | None = None
     command_id: str | None = None
     payload: Any
-    original: Raw | None = None
+    original: Original = None
     eol: str | None = None
     extra: dict[str, Any] | None = msgspec.field(default=None, name="$extra")
     """What a newer writer said and this version does not model, by JSON pointer. Written back in place by `encode`."""
@@ -1043,7 +1048,7 @@ def _unknown(fields: dict[str, Any]) -> Unknown:
     )
 
 
-_UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*)`(?: - at `\$(.*)`)?", re.DOTALL)
+_UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*?)`(?: - at `\$(.*)`)?", re.DOTALL)
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 
 

@@ -1,0 +1,148 @@
+"""Originals: the bytes of a wire frame as JSON inside an event, and back, byte for byte.
+
+A frame that is clean JSON is embedded as it is; every other is wrapped. The first bytes of an original say which: a frame that itself
+begins like a wrapper is wrapped too, so there is never a doubt.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable
+
+import msgspec
+from msgspec import Raw, Struct
+
+from hansard.errors import UsageError
+
+TEXT = b'{"text":'
+BASE64 = b'{"base64":'
+BLOB = b'{"blob":'
+WRAPPERS = (TEXT, BASE64, BLOB)
+
+MAX_DEPTH = 200
+"""Deeper JSON is kept as text: readers with a recursion limit must be able to read our line."""
+
+MAX_DIGITS = 4300
+"""Longer integers are kept as text: Python's own limit (CVE-2020-10735)."""
+
+_LINE_ENDS = ("\x85", "\u2028", "\u2029")  # they end a line for many readers, so `events.encode` escapes them
+_LONG_NUMBER = re.compile(rb"[0-9]{%d}" % (MAX_DIGITS + 1))
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_encode = msgspec.json.Encoder().encode
+
+
+class Text(Struct):
+    """A frame that is text, but no JSON we could embed."""
+
+    text: str
+
+
+class Base64(Struct):
+    """A frame that is not even UTF-8."""
+
+    base64: str
+
+
+class BlobReference(Struct, omit_defaults=True):
+    """A frame that lies beside the log, named by its SHA-256; ``head`` and ``tail`` show how it begins and ends."""
+
+    blob: str
+    size: int
+    head: str = ""
+    tail: str = ""
+
+
+_decode_text = msgspec.json.Decoder(Text).decode
+_decode_base64 = msgspec.json.Decoder(Base64).decode
+_decode_blob = msgspec.json.Decoder(BlobReference).decode
+
+
+def wrap(data: bytes, known_json: bool = False) -> Raw:
+    """The frame as JSON. ``known_json``: a typed msgspec decode accepted it, so that only what such a decode skips over is checked.
+
+    In that case a number out of range (``1e400``) in a field that was skipped stays as it is; Python, JavaScript and jq read it.
+    """
+    if _fits_a_line(data) and (_readable_if_json(data) if known_json else _is_readable_json(data)):
+        return Raw(data)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return Raw(_encode(Base64(base64.b64encode(data).decode())))
+    return Raw(_encode(Text(text)))
+
+
+def unwrap(original: Raw, blob: Callable[[str], bytes] | None = None) -> bytes:
+    """The bytes of the frame. ``blob`` fetches a large one by its SHA-256."""
+    data = bytes(original)
+    if not data.startswith(WRAPPERS):
+        return data
+    try:
+        if data.startswith(TEXT):
+            return _decode_text(data).text.encode()
+        if data.startswith(BASE64):
+            return base64.b64decode(_decode_base64(data).base64, validate=True)
+        reference = _decode_blob(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, binascii.Error) as problem:
+        raise UsageError(f"not an original of this log: {problem}") from problem
+    if blob is None:
+        raise UsageError("these bytes are in a blob; ask the store for them")
+    return blob(reference.blob)
+
+
+def reference(original: Raw | None) -> BlobReference | None:
+    """The blob that holds this original, if one does."""
+    if original is None or not bytes(original).startswith(BLOB):
+        return None
+    try:
+        return _decode_blob(original)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def _fits_a_line(data: bytes) -> bool:
+    """Whether it can stand in a line as it is: UTF-8, no line end of any kind, no control character, nothing a reader would strip."""
+    # integers, because `10 in data` is memchr and ten times as fast as `b"\\n" in data`
+    if not data or 10 in data or 13 in data or 9 in data or 127 in data or data[0] == 32 or data[-1] == 32:
+        return False
+    if data.isascii():
+        return True
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return False
+    return not any(char in text for char in _LINE_ENDS)
+
+
+def _readable_if_json(data: bytes) -> bool:
+    """Whether every reader can read it, given that it is JSON."""
+    if data.startswith(WRAPPERS) or data == b"null":  # an original of null would read as no original
+        return False
+    if len(data) < 2 * MAX_DEPTH:
+        return True
+    return not _is_deep(data) and (len(data) <= MAX_DIGITS or _LONG_NUMBER.search(data) is None)
+
+
+def _is_readable_json(data: bytes) -> bool:
+    """Whether it is one JSON document that every reader can read: finite numbers, whole surrogate pairs, no abyss of brackets."""
+    if not _readable_if_json(data):
+        return False
+    try:
+        msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return True
+
+
+def _is_deep(data: bytes) -> bool:
+    """Whether the brackets outside strings nest too deep."""
+    if data.count(b"[") + data.count(b"{") < MAX_DEPTH:
+        return False
+    depth = 0
+    for bracket in _STRING.sub(b"", data).translate(None, _NO_BRACKETS):
+        depth += 1 if bracket in b"[{" else -1
+        if depth >= MAX_DEPTH:
+            return True
+    return False

@@ -60,7 +60,7 @@ _RELATIVE = 100_000_000_000
 
 
 class Wire(msgspec.Struct, gc=False):
-    """The root of the structs that spell a wire format. A field declared here is a field the adapter reads; the rest is counted by audit."""
+    """The root of the structs that spell a wire format. A field declared is a field the adapter reads; audit counts the rest."""
 
     refine: ClassVar[Any] = None
     """A second union to read the same JSON with, for wires that name a message by two words (``type`` and ``subtype``)."""
@@ -91,7 +91,8 @@ class Adapter:
     """The names this wire format goes by on the command line."""
     source: ClassVar[str]
     """Who speaks: the `source` of every event."""
-    framer: ClassVar[Callable[[], Framer]] = TwoWay
+    framer: ClassVar[type[Framer]] = TwoWay
+    """How the stream is cut into frames."""
     wire: ClassVar[Any]
     """The union of the message structs."""
     sent_wire: ClassVar[Any] = None
@@ -220,7 +221,7 @@ class Adapter:
 
     def unknown_block(self, block: Any) -> Event:
         """A content block nobody knows, whole."""
-        kind = cast("dict[str, Any]", block).get("type") if isinstance(block, dict) else None
+        kind = as_object(block).get("type")
         return content_block(block=RawBlock(raw=block, raw_type=kind if isinstance(kind, str) else None))
 
     # ---- decoding, and what does not decode
@@ -321,12 +322,10 @@ class Adapter:
     # ---- stamping and watching
 
     def _keep_time(self, frame: Frame) -> None:
-        self._arrived = frame.time
         if frame.time is None:
+            self._arrived = None
             return
-        if frame.time < _RELATIVE:
-            self._arrived = self.context.epoch + frame.time
-        self.now = self._arrived
+        self.now = self._arrived = frame.time if frame.time >= _RELATIVE else self.context.epoch + frame.time
 
     def _collect(self, made: Iterable[Event], events: list[Event]) -> None:
         for event in made:
@@ -495,6 +494,16 @@ def _without(value: Any, steps: list[str | int]) -> Any:
     if step not in fields:
         raise ValueError(f"no field {step!r}")
     return {key: _without(item, rest) if key == step else item for key, item in fields.items() if rest or key != step}
+
+
+def as_object(value: Any) -> dict[str, Any]:
+    """The value if it is a JSON object, else an empty one: for parts of a wire that are usually objects."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def as_list(value: Any) -> list[Any]:
+    """The value if it is a list, else an empty one."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def _no_constant(word: str) -> None:

@@ -32,8 +32,10 @@ def chunks(source: bytes | BinaryIO | Iterable[bytes]) -> Iterator[bytes]:
     """Reads of a comfortable size from bytes, a binary file, or whatever gives bytes."""
     if isinstance(source, bytes):
         yield source
-    elif hasattr(source, "read"):
-        while chunk := source.read(READ_SIZE):  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
-            yield chunk
-    else:
+        return
+    read = getattr(source, "read", None)
+    if read is None:
         yield from source
+        return
+    while chunk := read(READ_SIZE):
+        yield chunk

@@ -1,5 +1,5 @@
 """Claude Code: its live wire, its control protocol, its session files, and the Agent SDK's objects."""
 
-from hansard.adapters.claude.stream import ClaudeStream
+from hansard.adapters.claude.control import ClaudeStream
 
 ADAPTERS = (ClaudeStream,)

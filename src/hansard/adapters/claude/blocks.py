@@ -7,7 +7,7 @@ from typing import Annotated, Any, cast
 
 from msgspec import convert
 
-from hansard.adapter import Wire, read_as
+from hansard.adapter import Wire, as_object, read_as
 from hansard.content import (
     AnyBlock,
     DocumentBlock,
@@ -188,7 +188,7 @@ def to_block(value: Any) -> AnyBlock:
     try:
         block = convert(value, Block)
     except (ValueError, RecursionError):
-        kind = cast("dict[str, Any]", value).get("type") if isinstance(value, dict) else None
+        kind = as_object(value).get("type")
         return RawBlock(raw=value, raw_type=kind if isinstance(kind, str) else None)
     match block:
         case Text():

@@ -1,4 +1,4 @@
-"""Claude Code, live: ``--output-format stream-json``, with and without partial messages, and the control protocol both ways.
+"""Claude Code, live: ``--output-format stream-json``, with and without partial messages.
 
 Wire notes: README.md.
 """
@@ -7,32 +7,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import datetime
-from hashlib import sha256
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
-import msgspec
-
-from hansard.adapter import Adapter, Context
+from hansard.adapter import Adapter, Context, as_object
 from hansard.adapters.claude import blocks, wire
 from hansard.adapters.claude.ends import end_of, error_of
+from hansard.adapters.claude.messages import Message, Piece
+from hansard.adapters.claude.plan import Plan
+from hansard.adapters.claude.words import arguments, at, merged, milliseconds, told, usage_of, whole
 from hansard.content import SlashCommandBlock, TextBlock
-from hansard.errors import CannotEncode
 from hansard.events import (
-    Answer,
     AssistantChunk,
     AssistantDone,
     AssistantDonePayload,
-    ConfigurationChange,
     ContentBlock,
     ContentBlockPayload,
     Error,
     ErrorInfo,
     Event,
-    Interrupt,
-    PermissionOption,
-    PermissionResponse,
-    PlanEntry,
     TextPayload,
     ThinkingChunk,
     ThinkingDone,
@@ -41,21 +33,12 @@ from hansard.events import (
     ToolCallPayload,
     ToolInputChunk,
     ToolInputChunkPayload,
-    Usage,
-    UserMessage,
-    answer,
     auth_status,
     configuration_change,
     content_block,
-    control_request,
-    control_response,
     heartbeat,
     interrupt,
-    permission_cancelled,
-    permission_request,
     permission_response,
-    plan_update,
-    question,
     queue_update,
     rate_limit,
     result,
@@ -74,27 +57,23 @@ SYNTHETIC = "<synthetic>"
 
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d+)")
 _QUEUE = {"queued": "queued", "started": "sent", "cancelled": "cancelled"}
-_SETTINGS = ("set_model", "set_permission_mode", "set_max_thinking_tokens", "apply_flag_settings", "update_settings", "set_color")
 
 
-class ClaudeStream(Adapter):
-    """The frames of a running Claude Code."""
+class ClaudeOutput(Adapter):
+    """What a running Claude Code says."""
 
-    formats = ("claude-stream-json", "claude-control")
     source = "claude"
     wire = wire.Frame
 
     def __init__(self, context: Context | None = None) -> None:
         super().__init__(context)
-        self.messages: dict[str | None, _Message] = {}
+        self.messages: dict[str | None, Message] = {}
         self.streaming: dict[str | None, str | None] = {}
         self.failure: ErrorInfo | None = None
         self.interrupted = False
         self.turns = 0
         self.tasks: dict[str, str] = {}
         self.plan = Plan()
-        self.requests: dict[str, str] = {}
-        self.asked: dict[str, str] = {}
         self.said: set[str] = set()
 
     @classmethod
@@ -151,12 +130,6 @@ class ClaudeStream(Adapter):
                 yield status_change(status="active_goal", detail=message.value)
             case wire.KeepAlive():
                 yield heartbeat()
-            case wire.ControlRequest():
-                yield from self.agent_asks(message)
-            case wire.ControlResponse(response=reply):
-                yield from self.agent_answers(reply)
-            case wire.ControlCancelRequest():
-                yield from self.withdrawn(message.request_id)
             case _:
                 yield from self.system(message)
 
@@ -177,13 +150,14 @@ class ClaudeStream(Adapter):
                 yield self.task_started(message)
             case wire.TaskProgress():
                 detail = told(message, "tool_use_id", "description")
-                elapsed = message.usage.get("duration_ms") if isinstance(message.usage, dict) else None
+                elapsed = as_object(message.usage).get("duration_ms")
                 yield self.task(message.task_id, message.tool_use_id, "running", message.description, detail, elapsed)
             case wire.TaskUpdated():
-                patch = cast("dict[str, Any]", message.patch) if isinstance(message.patch, dict) else {}
-                yield self.task(message.task_id, None, str(patch.get("status", "updated")), None, told(message))
+                status = str(as_object(message.patch).get("status", "updated"))
+                yield self.task(message.task_id, None, status, None, told(message))
             case wire.TaskNotification():
-                yield self.task(message.task_id, message.tool_use_id, message.status, message.summary, told(message, "summary", "tool_use_id"))
+                detail = told(message, "summary", "tool_use_id")
+                yield self.task(message.task_id, message.tool_use_id, message.status, message.summary, detail)
             case wire.PermissionDenied():
                 yield permission_response(
                     request_id=message.tool_use_id, decision="deny", message=message.message or message.decision_reason, by="policy"
@@ -207,7 +181,7 @@ class ClaudeStream(Adapter):
                 yield AssistantDone(payload=AssistantDonePayload(text=message.content, phase="local_command"))
             case wire.ElicitationComplete():
                 yield status_change(status="elicitation_complete", detail=told(message))
-            case wire.Told():
+            case _:  # wire.Told: notices
                 yield status_change(status=str(message.__struct_config__.tag), detail=told(message))
 
     def init(self, message: wire.Init) -> Event:
@@ -273,8 +247,8 @@ class ClaudeStream(Adapter):
 
     # ---- assistant messages, whole and in pieces
 
-    def message(self, message_id: str | None) -> _Message:
-        return self.messages.setdefault(message_id, _Message())
+    def message(self, message_id: str | None) -> Message:
+        return self.messages.setdefault(message_id, Message())
 
     def stream_event(self, frame: wire.StreamEvent) -> Iterator[Event]:
         if self.turn is None and self.parent is None:
@@ -306,7 +280,7 @@ class ClaudeStream(Adapter):
             case wire.Ping():
                 yield heartbeat()
             case wire.StreamError():
-                error = cast("dict[str, Any]", event.error) if isinstance(event.error, dict) else {}
+                error = as_object(event.error)
                 yield Error(payload=error_of(str(error.get("type")), None, str(error.get("message", event.error))))
 
     def block_start(self, message_id: str | None, event: wire.ContentBlockStart) -> Event:
@@ -353,16 +327,17 @@ class ClaudeStream(Adapter):
                 yield at(event, message_id, index)
         yield at(status_change(status="content_block_stop"), message_id, index)
 
-    def assembled(self, message_id: str | None, index: int, block: _Block) -> Iterator[Event]:
+    def assembled(self, message_id: str | None, index: int, block: Piece) -> Iterator[Event]:
         pieces = self.pieces(message_id, index)
         match block.kind:
             case "text":
                 yield AssistantDone(payload=AssistantDonePayload(text=pieces, citations=block.citations or None))
             case "thinking":
                 yield ThinkingDone(payload=ThinkingDonePayload(text=pieces, signature=block.signature))
-            case "tool_use" | "server_tool_use" | "mcp_tool_use":
-                name = block.tool_name or ""
-                yield self.tool_call(block.tool_id or f"{message_id}:{index}", name, arguments("".join(block.input)))
+            case _ if block.tool_id is not None:
+                yield self.tool_call(block.tool_id, block.tool_name or "", arguments("".join(block.input)))
+            case _:  # a block nobody knows: its frames are there, as raw
+                pass
 
     def assistant(self, frame: wire.Assistant) -> Iterator[Event]:
         if self.parent is None:
@@ -414,9 +389,9 @@ class ClaudeStream(Adapter):
                 yield self.tool_result(block, None, None)
 
     def tool_call(self, call_id: str, name: str, args: Any, server: str | None = None) -> ToolCall:
-        unparsed = cast("dict[str, Any]", args).get("__unparsedToolInput") if isinstance(args, dict) else None
-        if isinstance(unparsed, dict) and "raw" in unparsed:  # Claude Code's wrapping of arguments that were no JSON
-            args = cast("dict[str, Any]", unparsed)["raw"]
+        unparsed = as_object(as_object(args).get("__unparsedToolInput"))
+        if "raw" in unparsed:  # Claude Code's wrapping of arguments that were no JSON
+            args = unparsed["raw"]
         return ToolCall(
             payload=ToolCallPayload(
                 tool_call_id=call_id,
@@ -482,8 +457,8 @@ class ClaudeStream(Adapter):
     def result_meta(self, frame: wire.User, call_id: str) -> str | None:
         """Why a tool did not run, if it did not."""
         for meta in frame.tool_result_meta or []:
-            if isinstance(meta, dict) and cast("dict[str, Any]", meta).get("id") == call_id:
-                kind = cast("dict[str, Any]", meta).get("non_execution_kind")
+            if as_object(meta).get("id") == call_id:
+                kind = as_object(meta).get("non_execution_kind")
                 return kind if isinstance(kind, str) else None
         return None
 
@@ -544,358 +519,3 @@ class ClaudeStream(Adapter):
         self.turns += 1
         self.failure, self.interrupted = None, False
         self.messages = {key: message for key, message in self.messages.items() if not message.counted}
-
-    # ---- control protocol, from the agent
-
-    def agent_asks(self, message: wire.ControlRequest) -> Iterator[Event]:
-        request = cast("dict[str, Any]", message.request) if isinstance(message.request, dict) else {}
-        method = str(request.get("subtype"))
-        self.asked[message.request_id] = method
-        asks = self.read(request, wire.CanUseTool) if method == "can_use_tool" else None
-        if asks is not None:
-            yield self.may_i(message.request_id, asks)
-            if asks.tool_name == "AskUserQuestion":
-                self.asked[message.request_id] = "AskUserQuestion"
-                questions = cast("dict[str, Any]", asks.input).get("questions") if isinstance(asks.input, dict) else None
-                yield question(request_id=message.request_id, questions=questions, tool_call_id=asks.tool_use_id)
-            return
-        form = self.read(request, wire.Elicitation) if method == "elicitation" else None
-        if form is not None:
-            yield question(
-                request_id=message.request_id, message=form.message, schema=form.requested_schema, server=form.mcp_server_name
-            )
-            return
-        params = {key: value for key, value in request.items() if key != "subtype"}
-        yield control_request(request_id=message.request_id, method=method, params=params)
-
-    def may_i(self, request_id: str, asks: wire.CanUseTool) -> Event:
-        options = [PermissionOption("allow", "Allow once", "allow_once"), PermissionOption("deny", "Deny", "reject_once")]
-        if asks.permission_suggestions:
-            options.insert(1, PermissionOption("allow_always", "Allow always", "allow_always"))
-        return permission_request(
-            request_id=request_id,
-            options=options,
-            input_hash=input_hash(asks.input),
-            tool_call_id=asks.tool_use_id,
-            tool_name=asks.tool_name,
-            input=asks.input,
-            description=asks.description,
-            suggestions=asks.permission_suggestions,
-        )
-
-    def agent_answers(self, reply: wire.ControlAnswer) -> Iterator[Event]:
-        method = self.requests.pop(reply.request_id, None)
-        failed = {"error": reply.error, "code": reply.error_code} if reply.error_code else reply.error
-        yield control_response(
-            request_id=reply.request_id,
-            ok=reply.subtype == "success",
-            method=method,
-            result=reply.response,
-            error=failed,
-        )
-        commands = cast("dict[str, Any]", reply.response).get("commands") if isinstance(reply.response, dict) else None
-        if method == "initialize" and isinstance(commands, list):
-            yield configuration_change(subtype="available_commands_update", commands=cast("list[Any]", commands))
-
-    def withdrawn(self, request_id: str) -> Iterator[Event]:
-        method = self.asked.pop(request_id, None)
-        if method in ("elicitation", "AskUserQuestion"):
-            yield answer(request_id=request_id, values=None, action="cancelled")
-        if method != "elicitation":
-            yield permission_cancelled(request_id=request_id, reason="withdrawn by the agent")
-
-    # ---- the way back: what our side sent
-
-    def translate_sent(self, message: Any) -> Iterator[Event]:
-        self.parent = self.context.parent_tool_call_id
-        match message:
-            case wire.User():
-                yield from self.we_say(message)
-            case wire.ControlRequest():
-                yield from self.we_ask(message)
-            case wire.ControlResponse(response=reply):
-                yield from self.we_answer(reply)
-            case wire.ControlCancelRequest():
-                yield control_request(method="control_cancel_request", request_id=message.request_id)
-            case _:
-                yield from self.translate(message)
-
-    def we_say(self, frame: wire.User) -> Iterator[Event]:
-        if frame.uuid is not None:
-            self.said.add(frame.uuid)
-        queued = self.turn is not None
-        yield from self.need_turn("user")
-        said = blocks.to_blocks(frame.message.content)
-        yield self.user_message(said, blocks.text_of(said), "human", frame.uuid, queued)
-
-    def we_ask(self, message: wire.ControlRequest) -> Iterator[Event]:
-        request = cast("dict[str, Any]", message.request) if isinstance(message.request, dict) else {}
-        method = str(request.get("subtype"))
-        params = {key: value for key, value in request.items() if key != "subtype"}
-        self.requests[message.request_id] = method
-        if method == "interrupt":
-            self.interrupted = True
-            yield interrupt(reason="user_cancel")
-        elif method in _SETTINGS:
-            model, mode = params.get("model"), params.get("mode")
-            yield configuration_change(
-                subtype=method,
-                model=model if method == "set_model" else None,
-                permission_mode=mode if method == "set_permission_mode" else None,
-                options=params,
-            )
-        else:
-            yield control_request(request_id=message.request_id, method=method, params=params)
-
-    def we_answer(self, reply: wire.ControlAnswer) -> Iterator[Event]:
-        method = self.asked.pop(reply.request_id, None)
-        response = cast("dict[str, Any]", reply.response) if isinstance(reply.response, dict) else {}
-        if method in ("can_use_tool", "AskUserQuestion"):
-            decision = self.read(response, wire.PermissionResult) or wire.PermissionResult()
-            allowed = reply.subtype == "success" and decision.behavior == "allow"
-            yield permission_response(
-                request_id=reply.request_id,
-                decision="allow" if allowed else "deny",
-                option_id=("allow_always" if decision.updated_permissions else "allow") if allowed else "deny",
-                updated_input=decision.updated_input,
-                updated_permissions=decision.updated_permissions,
-                message=decision.message or (reply.error if isinstance(reply.error, str) else None),
-                interrupt=decision.interrupt,
-            )
-            if method == "AskUserQuestion":
-                answers = cast("dict[str, Any]", decision.updated_input).get("answers") if isinstance(decision.updated_input, dict) else None
-                yield answer(request_id=reply.request_id, values=answers, action="accept" if allowed else "decline")
-        elif method == "elicitation":
-            action = response.get("action")
-            yield answer(request_id=reply.request_id, values=response.get("content"), action=action if isinstance(action, str) else None)
-        else:
-            yield control_response(
-                request_id=reply.request_id, ok=reply.subtype == "success", method=method, result=reply.response, error=reply.error
-            )
-
-    def encode(self, command: Event) -> bytes:
-        match command:
-            case UserMessage(payload=said):
-                content = said.text if said.content is None else [blocks.from_block(block) for block in said.content]
-                message: dict[str, Any] = {"role": "user", "content": content}
-                return line(type="user", message=message, parent_tool_use_id=None, session_id="", uuid=said.message_id or command.id)
-            case PermissionResponse(payload=reply):
-                return self.reply(reply.request_id, self.permission_result(command))
-            case Answer(payload=reply):
-                return self.reply(reply.request_id, {"action": reply.action or "accept", "content": reply.values})
-            case Interrupt():
-                return self.request(command, {"subtype": "interrupt"})
-            case ConfigurationChange(payload=change):
-                return self.request(command, {"subtype": change.subtype, **setting(change)})
-            case _:
-                raise CannotEncode(f"Claude Code has no words for {command.type}")
-
-    def permission_result(self, command: PermissionResponse) -> dict[str, Any]:
-        asked = self._permissions.get(command.payload.request_id)
-        payload = command.payload
-        if not command.allowed:
-            return {"behavior": "deny", "message": payload.message or "denied", **({"interrupt": True} if payload.interrupt else {})}
-        allowed: dict[str, Any] = {"behavior": "allow", "updatedInput": payload.updated_input}
-        if payload.updated_input is None and asked is not None:
-            allowed["updatedInput"] = asked.payload.input
-        if payload.updated_permissions is not None:
-            allowed["updatedPermissions"] = payload.updated_permissions
-        elif payload.option_id == "allow_always" and asked is not None:
-            allowed["updatedPermissions"] = asked.payload.suggestions
-        return allowed
-
-    def request(self, command: Event, request: dict[str, Any]) -> bytes:
-        request_id = command.command_id or command.id or f"req_{len(self.requests) + self.frames}"
-        return line(type="control_request", request_id=request_id, request=request)
-
-    def reply(self, request_id: str, response: dict[str, Any]) -> bytes:
-        return line(type="control_response", response={"subtype": "success", "request_id": request_id, "response": response})
-
-
-class _Block:
-    """A block of a message that is being streamed."""
-
-    def __init__(self, kind: str = "") -> None:
-        self.kind = kind
-        self.tool_id: str | None = None
-        self.tool_name: str | None = None
-        self.input: list[str] = []
-        self.signature: str | None = None
-        self.citations: list[Any] = []
-        self.done = False
-
-
-class _Message:
-    """One provider message: its blocks come one frame each, or in pieces, or both."""
-
-    def __init__(self) -> None:
-        self.blocks: dict[int, _Block] = {}
-        self.model: str | None = None
-        self.tokens: wire.Tokens | None = None
-        self.counted = False
-
-    def start(self, index: int, block: Any) -> _Block:
-        started = self.blocks[index] = _Block(kind_of(block))
-        if isinstance(block, blocks.ToolUse | blocks.ServerToolUse | blocks.McpToolUse):
-            started.tool_id, started.tool_name = block.id, block.name
-        return started
-
-    def block(self, index: int) -> _Block:
-        return self.blocks.setdefault(index, _Block())
-
-    def take(self, block: Any) -> int:
-        """The index of a whole block: that of the piece-wise block it completes, else the next one."""
-        kind = kind_of(block)
-        for index, started in self.blocks.items():
-            if not started.done and started.kind in (kind, ""):
-                started.done = True
-                return index
-        index = max(self.blocks, default=-1) + 1
-        self.blocks[index] = _Block(kind)
-        self.blocks[index].done = True
-        return index
-
-
-class Plan:
-    """The to-do list as Claude's own tools change it: TodoWrite says it whole, TaskCreate and TaskUpdate in steps."""
-
-    def __init__(self) -> None:
-        self.tasks: dict[str, PlanEntry] = {}
-
-    def called(self, name: str, args: Any) -> Iterator[Event]:
-        """The plan that a call of TodoWrite states."""
-        todos = cast("dict[str, Any]", args).get("todos") if name == "TodoWrite" and isinstance(args, dict) else None
-        entries = [entry for todo in cast("list[Any]", todos) if (entry := plan_entry(todo))] if isinstance(todos, list) else []
-        if entries:
-            yield plan_update(entries=entries)
-
-    def answered(self, structured: Any) -> Iterator[Event]:
-        """The plan after a task tool reported back."""
-        if not isinstance(structured, dict):
-            return
-        fields = cast("dict[str, Any]", structured)
-        changed = False
-        if isinstance(fields.get("tasks"), list):
-            listed = [plan_entry(task) for task in cast("list[Any]", fields["tasks"])]
-            self.tasks = {entry.id: entry for entry in listed if entry is not None and entry.id is not None}
-            changed = bool(self.tasks)
-        elif (entry := plan_entry(fields.get("task"))) is not None and entry.id is not None:
-            self.tasks[entry.id] = entry
-            changed = True
-        elif isinstance(change := fields.get("statusChange"), dict) and fields.get("taskId") in self.tasks:
-            self.tasks[fields["taskId"]].status = str(cast("dict[str, Any]", change).get("to"))
-            changed = True
-        if changed:
-            yield plan_update(entries=[msgspec.structs.replace(entry) for entry in self.tasks.values()])
-
-
-def plan_entry(value: Any) -> PlanEntry | None:
-    """A line of the plan from a to-do or a task."""
-    if not isinstance(value, dict):
-        return None
-    fields = cast("dict[str, Any]", value)
-    content = fields.get("content", fields.get("subject"))
-    if not isinstance(content, str):
-        return None
-    task_id = fields.get("id")
-    known = ("content", "subject", "status", "id")
-    detail = {key: item for key, item in fields.items() if key not in known}
-    status = fields.get("status", "pending")
-    return PlanEntry(content=content, status=str(status), id=task_id if isinstance(task_id, str) else None, detail=detail or None)
-
-
-def kind_of(block: Any) -> str:
-    """The type word of a block that was read, or nothing for one that nobody knows."""
-    return "" if block is None else str(block.__struct_config__.tag)
-
-
-def at(event: Event, response_id: str | None, block_index: int | None = None) -> Event:
-    """The event, placed in a message."""
-    event.response_id, event.block_index = response_id, block_index
-    return event
-
-
-def told(message: Any, *without: str) -> dict[str, Any]:
-    """The declared fields of a message that have a value, except those said elsewhere."""
-    skip = {"session_id", *without}
-    pairs = ((name, getattr(message, name)) for name in message.__struct_fields__ if name not in skip)
-    return {camel(name): value for name, value in pairs if value is not None}
-
-
-def camel(name: str) -> str:
-    """snake_case as camelCase."""
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
-
-
-def usage_of(tokens: wire.Tokens, final: bool) -> Usage:
-    """Usage in our words; without ``final`` the output tokens are not known yet."""
-    output = tokens.output_tokens if final else None
-    total = None if tokens.input_tokens is None or output is None else tokens.input_tokens + output
-    details = tokens.output_tokens_details
-    thought = cast("dict[str, Any]", details).get("thinking_tokens") if isinstance(details, dict) else None
-    return Usage(
-        input_tokens=tokens.input_tokens,
-        output_tokens=output,
-        total_tokens=total,
-        cache_creation_input_tokens=tokens.cache_creation_input_tokens,
-        cache_read_input_tokens=tokens.cache_read_input_tokens,
-        reasoning_tokens=thought if final and isinstance(thought, int) else None,
-        service_tier=tokens.service_tier,
-    )
-
-
-def merged(first: wire.Tokens | None, second: wire.Tokens | None) -> wire.Tokens | None:
-    """What message_start said, as far as message_delta does not say it anew."""
-    if first is None or second is None:
-        return second or first
-    return wire.Tokens(
-        *(getattr(first, name) if getattr(second, name) is None else getattr(second, name) for name in wire.Tokens.__struct_fields__)
-    )
-
-
-def arguments(text: str) -> Any:
-    """Tool arguments: JSON if they are, else the text itself."""
-    try:
-        return msgspec.json.decode(text) if text else {}
-    except (ValueError, RecursionError):
-        return text
-
-
-def input_hash(value: Any) -> str:
-    """Binds a permission answer to the input that was shown: SHA-256 of its JSON with sorted keys."""
-    try:
-        data = msgspec.json.encode(value, order="sorted")
-    except UnicodeEncodeError:
-        data = repr(value).encode("utf-8", "backslashreplace")
-    return sha256(data).hexdigest()
-
-
-def setting(change: Any) -> dict[str, Any]:
-    """The parameters of a set_… request."""
-    params = dict(cast("dict[str, Any]", change.options)) if isinstance(change.options, dict) else {}
-    if change.model is not None:
-        params["model"] = change.model
-    if change.permission_mode is not None:
-        params["mode"] = change.permission_mode
-    return params
-
-
-def line(**fields: Any) -> bytes:
-    """A frame of the control protocol."""
-    return msgspec.json.encode(fields) + b"\n"
-
-
-def milliseconds(text: str | None) -> int | None:
-    """An ISO time as ms since the epoch; None if it is none."""
-    if text is None:
-        return None
-    try:
-        return round(datetime.fromisoformat(text).timestamp() * 1000)
-    except ValueError:
-        return None
-
-
-def whole(number: float | None) -> int | None:
-    """Milliseconds without a fraction."""
-    return None if number is None else round(number)

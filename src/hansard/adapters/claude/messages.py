@@ -1,0 +1,57 @@
+"""A provider message while it arrives: whole blocks, pieces of blocks, or both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hansard.adapters.claude import blocks
+from hansard.adapters.claude.wire import Tokens
+
+
+class Piece:
+    """A block of a message that is being streamed."""
+
+    def __init__(self, kind: str = "") -> None:
+        self.kind = kind
+        self.tool_id: str | None = None
+        self.tool_name: str | None = None
+        self.input: list[str] = []
+        self.signature: str | None = None
+        self.citations: list[Any] = []
+        self.done = False
+
+
+class Message:
+    """One provider message: its blocks come one frame each, or in pieces, or both."""
+
+    def __init__(self) -> None:
+        self.blocks: dict[int, Piece] = {}
+        self.model: str | None = None
+        self.tokens: Tokens | None = None
+        self.counted = False
+
+    def start(self, index: int, block: Any) -> Piece:
+        started = self.blocks[index] = Piece(kind_of(block))
+        if isinstance(block, blocks.ToolUse | blocks.ServerToolUse | blocks.McpToolUse):
+            started.tool_id, started.tool_name = block.id, block.name
+        return started
+
+    def block(self, index: int) -> Piece:
+        return self.blocks.setdefault(index, Piece())
+
+    def take(self, block: Any) -> int:
+        """The index of a whole block: that of the piece-wise block it completes, else the next one."""
+        kind = kind_of(block)
+        for index, started in self.blocks.items():
+            if not started.done and started.kind in (kind, ""):
+                started.done = True
+                return index
+        index = max(self.blocks, default=-1) + 1
+        self.blocks[index] = Piece(kind)
+        self.blocks[index].done = True
+        return index
+
+
+def kind_of(block: Any) -> str:
+    """The type word of a block that was read, or nothing for one that nobody knows."""
+    return "" if block is None else str(block.__struct_config__.tag)

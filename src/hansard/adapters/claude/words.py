@@ -1,0 +1,104 @@
+"""Small translations that the Claude formats share: times, usage, arguments, placing an event in its message."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from hansard.adapter import as_object
+from hansard.adapters.claude.wire import Tokens
+from hansard.events import Event, Usage
+
+
+def at(event: Event, response_id: str | None, block_index: int | None = None) -> Event:
+    """The event, placed in a message."""
+    event.response_id, event.block_index = response_id, block_index
+    return event
+
+
+def told(message: Any, *without: str) -> dict[str, Any]:
+    """The declared fields of a message that have a value, except those said elsewhere."""
+    skip = {"session_id", *without}
+    pairs = ((name, getattr(message, name)) for name in message.__struct_fields__ if name not in skip)
+    return {camel(name): value for name, value in pairs if value is not None}
+
+
+def camel(name: str) -> str:
+    """snake_case as camelCase."""
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def usage_of(tokens: Tokens, final: bool) -> Usage:
+    """Usage in our words; without ``final`` the output tokens are not known yet."""
+    output = tokens.output_tokens if final else None
+    total = None if tokens.input_tokens is None or output is None else tokens.input_tokens + output
+    thought = as_object(tokens.output_tokens_details).get("thinking_tokens")
+    return Usage(
+        input_tokens=tokens.input_tokens,
+        output_tokens=output,
+        total_tokens=total,
+        cache_creation_input_tokens=tokens.cache_creation_input_tokens,
+        cache_read_input_tokens=tokens.cache_read_input_tokens,
+        reasoning_tokens=thought if final and isinstance(thought, int) else None,
+        service_tier=tokens.service_tier,
+    )
+
+
+def merged(first: Tokens | None, second: Tokens | None) -> Tokens | None:
+    """What message_start said, as far as message_delta does not say it anew."""
+    if first is None or second is None:
+        return second or first
+    return Tokens(
+        *(getattr(first, name) if getattr(second, name) is None else getattr(second, name) for name in Tokens.__struct_fields__)
+    )
+
+
+def arguments(text: str) -> Any:
+    """Tool arguments: JSON if they are, else the text itself."""
+    try:
+        return msgspec.json.decode(text) if text else {}
+    except (ValueError, RecursionError):
+        return text
+
+
+def input_hash(value: Any) -> str:
+    """Binds a permission answer to the input that was shown: SHA-256 of its JSON with sorted keys."""
+    try:
+        data = msgspec.json.encode(value, order="sorted")
+    except UnicodeEncodeError:
+        data = repr(value).encode("utf-8", "backslashreplace")
+    return sha256(data).hexdigest()
+
+
+def setting(change: Any) -> dict[str, Any]:
+    """The parameters of a set_… request."""
+    params = dict(as_object(change.options))
+    if change.model is not None:
+        params["model"] = change.model
+    if change.permission_mode is not None:
+        params["mode"] = change.permission_mode
+    return params
+
+
+def line(**fields: Any) -> bytes:
+    """A frame of the control protocol."""
+    return msgspec.json.encode(fields) + b"\n"
+
+
+def milliseconds(text: str | None) -> int | None:
+    """An ISO time as ms since the epoch; None if it is none."""
+    if text is None:
+        return None
+    try:
+        return round(datetime.fromisoformat(text).timestamp() * 1000)
+    except ValueError:
+        return None
+
+
+def whole(number: float | None) -> int | None:
+    """Milliseconds without a fraction."""
+    return None if number is None else round(number)

@@ -21,11 +21,15 @@ help:  ## this list
 
 venv: $(READY)  ## .venv with everything, exactly as locked
 
-$(READY): $(LOCK) pyproject.toml
+# Made anew whenever the lock changes: no package that left the lock stays, no other Python is mixed in.
+$(VENV)/.locked: $(LOCK)
 	@$(PYTHON) -c 'import sys; sys.exit("hansard needs Python 3.11 or newer, not " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || $(MAKE) --no-print-directory debian-venv
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(LOCK)
+	@touch $@
+
+$(READY): $(VENV)/.locked pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation -e .
 	@touch $@
 
@@ -71,7 +75,7 @@ format: $(READY)  ## put the code in order
 	$(BIN)/ruff format
 
 lock:  ## renew requirements-dev.lock from pyproject.toml; UPGRADE=1 takes the newest of everything
-	$(PYTHON) -m venv build/lock
+	$(PYTHON) -m venv --clear build/lock
 	build/lock/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	build/lock/bin/uv --quiet --no-config pip compile pyproject.toml --group dev --universal --python-version 3.11 \
 		--generate-hashes --no-header --no-emit-index-url --no-emit-find-links $(if $(UPGRADE),--upgrade) --output-file $(LOCK)

@@ -43,7 +43,7 @@ debian-venv:
 lint: $(READY)  ## style, types, layers
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/pyright --warnings
+	$(BIN)/pyright --warnings --project pyproject.toml
 	$(BIN)/lint-imports --no-logo
 
 check: lint  ## lint and the fast tests, under 3 minutes

@@ -6,6 +6,7 @@ import os
 import shutil
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -96,8 +97,9 @@ class JsonlStore:
         """Stop writing all sessions."""
         self._behind.stop()
         self._behind = SyncBehind(self._all_writers)
-        for session_id in list(self._writers):
-            self.release(session_id)
+        with ExitStack() as each:  # one that fails does not keep the others
+            for session_id in list(self._writers):
+                each.callback(self.release, session_id)
 
     def delete(self, session_id: str) -> None:
         """Remove a session with everything that belongs to it."""

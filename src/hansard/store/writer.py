@@ -193,7 +193,11 @@ class Writer:
         if self._fd >= 0 and not self._is_as_we_left_it():
             self._drop_file()
         if self._fd < 0:
-            self._open()
+            try:
+                self._open()
+            except BaseException:
+                self._drop_file()  # what is not recovered is not written to
+                raise
         self._mend()
 
     def _is_as_we_left_it(self) -> bool:
@@ -207,6 +211,7 @@ class Writer:
         self._segment = state.segment
         self._fd = files.open_file(self._folder, files.segment_name(self._segment), files.APPEND)
         files.tighten(self._fd)
+        self._size = os.fstat(self._fd).st_size
         self.seq, self.chain = state.seq, state.chain
         self.ids.start_above(state.last_id)
         repair: list[Event] = []
@@ -215,7 +220,6 @@ class Writer:
         if state.torn is not None:
             repair.append(recovered(state.torn))
         self._append(repair, b"" if state.terminated else b"\n")
-        self._size = os.fstat(self._fd).st_size
 
     def _drop_file(self) -> None:
         with self._syncing:
@@ -238,7 +242,7 @@ class Writer:
         return stamped
 
     def _write(self, data: bytes, durable: bool) -> None:
-        total = self._total
+        total, segment = self._total, self._segment
         try:
             files.write_all(self._fd, data)
             self._total += len(data)
@@ -251,11 +255,14 @@ class Writer:
             if self._total > total:
                 self._unsynced.pop()
                 self._total = total
-            self._cut_back()
+            self._cut_back(segment)
             raise
 
-    def _cut_back(self) -> None:
-        """Take away our own unacknowledged tail. Where even that fails, the next append finds the log changed and recovers it."""
+    def _cut_back(self, segment: int) -> None:
+        """Take away our own unacknowledged tail. Where that cannot be done, the next append finds the log changed and recovers it."""
+        if self._segment != segment:
+            self._drop_file()
+            return
         with suppress(OSError):
             os.ftruncate(self._fd, self._size)
 
@@ -293,7 +300,7 @@ class Writer:
         fd = self._new_segment(number) if self._unsynced else files.open_file(self._folder, files.segment_name(number), files.APPEND)
         with self._syncing:
             os.close(self._fd)
-            self._fd, self._segment = fd, number
+            self._fd, self._segment, self._size = fd, number, os.fstat(fd).st_size
             self._unsynced.clear()
             self._synced = self._total
             self._degraded, self._sync_failed = self._sync_failed, None

@@ -135,7 +135,9 @@ def open_up(*paths: Path) -> None:
             parent.chmod(parent.stat().st_mode | 0o011)
 
 
-def test_a_read_only_log_can_be_read_and_appending_is_a_clear_error(store: JsonlStore, say: Say, log: Path, as_nobody: Callable[..., None]) -> None:
+def test_a_read_only_log_can_be_read_and_appending_is_a_clear_error(
+    store: JsonlStore, say: Say, log: Path, as_nobody: Callable[..., None]
+) -> None:
     store.append("s", say(3))
     store.close()
     open_up(store.root, log.parent, log, log.parent / "lock")
@@ -151,7 +153,9 @@ def test_a_read_only_log_can_be_read_and_appending_is_a_clear_error(store: Jsonl
     assert log.read_bytes() == before
 
 
-def test_in_a_read_only_folder_logs_can_be_read_and_creating_is_a_clear_error(store: JsonlStore, say: Say, log: Path, as_nobody: Callable[..., None]) -> None:
+def test_in_a_read_only_folder_logs_can_be_read_and_creating_is_a_clear_error(
+    store: JsonlStore, say: Say, log: Path, as_nobody: Callable[..., None]
+) -> None:
     store.append("s", say(3))
     store.close()
     open_up(store.root, log.parent, log, log.parent / "lock")

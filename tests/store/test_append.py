@@ -55,7 +55,9 @@ def test_an_unknown_header_field_is_refused_before_anything_is_made(store: Jsonl
 
 
 def test_what_is_missing_is_stamped_and_what_is_there_is_kept(store: JsonlStore) -> None:
-    bare, full = store.append("s", [assistant_chunk(text=""), from_builtins({"type": "assistant_chunk", "id": "x", "timestamp": 0, "payload": {"text": ""}})])
+    bare, full = store.append(
+        "s", [assistant_chunk(text=""), from_builtins({"type": "assistant_chunk", "id": "x", "timestamp": 0, "payload": {"text": ""}})]
+    )
     assert UUID(bare.id).version == 7 and bare.timestamp > 0
     assert (full.id, full.timestamp, full.session_id) == ("x", 0, "s")
 
@@ -103,6 +105,7 @@ def test_one_line_is_one_record_of_plain_json(store: JsonlStore, log: Path) -> N
     assert len(lines) == 2
     assert json.loads(lines[1])["payload"]["text"] == text
     assert not any(char < " " or char == "\x7f" for char in lines[1])
+    assert [event.payload.text for event in store.read("s", 1)] == [text]
 
 
 def test_an_original_with_a_line_end_is_refused(store: JsonlStore) -> None:
@@ -124,7 +127,16 @@ def test_an_unknown_type_is_written_as_it_is(store: JsonlStore, log: Path) -> No
 def test_a_checkpoint_follows_every_turn_end(store: JsonlStore, say: Say) -> None:
     store.append("s", [*say(2), turn_end(status="completed"), *say(1), turn_end(status="error")])
     subtypes = [event.payload.subtype if isinstance(event, SessionLifecycle) else event.type for event in store.read("s")]
-    assert subtypes == ["created", "assistant_chunk", "assistant_chunk", "turn_end", "checkpoint", "assistant_chunk", "turn_end", "checkpoint"]
+    assert subtypes == [
+        "created",
+        "assistant_chunk",
+        "assistant_chunk",
+        "turn_end",
+        "checkpoint",
+        "assistant_chunk",
+        "turn_end",
+        "checkpoint",
+    ]
     assert store.verify("s") == []
 
 

@@ -147,7 +147,9 @@ def test_readers_go_on_and_verify_says_what_is_wrong(case: dict[str, Any], close
 
 
 @pytest.mark.parametrize("case", PLAIN, ids=lambda case: case["id"])
-def test_the_next_record_starts_on_its_own_line_and_no_byte_is_touched(case: dict[str, Any], closed: JsonlStore, log: Path, say: Say) -> None:
+def test_the_next_record_starts_on_its_own_line_and_no_byte_is_touched(
+    case: dict[str, Any], closed: JsonlStore, log: Path, say: Say
+) -> None:
     before = damage(log, case["ops"])
     found = readable(list(closed.read("s")))
     if case["expect"].get("bytes_preserved") or case["id"] == "nul-only":
@@ -203,6 +205,15 @@ def test_damage_says_why(line: bytes, reason: str, closed: JsonlStore, log: Path
     shown = list(closed.read("s"))[-1]
     assert isinstance(shown, RawEvent) and shown.payload.reason == reason
     assert closed.original("s", shown) == line
+
+
+@pytest.mark.parametrize("payload", [b"1" * 5000, b"[" * 900 + b"]" * 900, b'{"text":1e400}'], ids=["digits", "deep", "infinite"])
+def test_a_record_whose_insides_cannot_be_read_keeps_its_place(payload: bytes, closed: JsonlStore, log: Path, say: Say) -> None:
+    line = b'{"type":"assistant_chunk","seq":21,"payload":' + payload + b"}"
+    log.write_bytes(log.read_bytes() + line + b"\n")
+    assert [event.seq for event in closed.read("s", 19)] == [20, 21]
+    assert closed.append("s", say(1))[0].seq == 22
+    assert [record.line for record in closed.records("s", 20)][0] == line
 
 
 def test_a_record_is_shown_once_however_far_apart_its_copies_are(store: JsonlStore, say: Say, log: Path) -> None:

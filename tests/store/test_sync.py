@@ -2,8 +2,6 @@
 
 import errno
 import os
-import resource
-import shutil
 import subprocess
 import threading
 import time
@@ -215,7 +213,9 @@ def test_a_sync_that_fails_behind_is_mended_behind(store: JsonlStore, say: Say, 
     assert texts(store) == ["a", "b", "c"]
 
 
-def test_where_no_new_file_can_be_made_nothing_is_acknowledged_and_nothing_is_lost(store: JsonlStore, say: Say, disk: Disk, log: Path) -> None:
+def test_where_no_new_file_can_be_made_nothing_is_acknowledged_and_nothing_is_lost(
+    store: JsonlStore, say: Say, disk: Disk, log: Path
+) -> None:
     store.append("s", say("a"))
     before = log.read_bytes()
     disk.fail = always("fdatasync", "fsync")
@@ -255,7 +255,9 @@ def test_short_writes_are_gone_on_with(short: int, store: JsonlStore, say: Say, 
 
 
 @pytest.mark.parametrize("room", [0, 1, 100, 250, 400])
-def test_a_batch_that_fits_only_in_part_is_taken_back(room: int, store: JsonlStore, say: Say, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_that_fits_only_in_part_is_taken_back(
+    room: int, store: JsonlStore, say: Say, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store.append("s", say("a"))
     before = log.read_bytes()
     left = [room]
@@ -278,7 +280,9 @@ def test_a_batch_that_fits_only_in_part_is_taken_back(room: int, store: JsonlSto
     assert store.verify("s") == []
 
 
-def test_a_tail_that_cannot_be_cut_off_is_closed_and_reported(store: JsonlStore, say: Say, disk: Disk, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tail_that_cannot_be_cut_off_is_closed_and_reported(
+    store: JsonlStore, say: Say, disk: Disk, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store.append("s", say("a"))
     real = os.write
     disk.fail = always("ftruncate")

@@ -15,9 +15,9 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from hansard.errors import LogDeleted, SessionExists, StoreError, UnknownSession, UsageError
-from hansard.events import Event, decode
+from hansard.events import Event
 from hansard.originals import unwrap
-from hansard.store import blobs, files
+from hansard.store import blobs, files, lines
 from hansard.store.behind import SyncBehind
 from hansard.store.follow import follow
 from hansard.store.ids import TimeOrderedIds, check_session_id, now_ms
@@ -131,7 +131,7 @@ class JsonlStore:
         types: Iterable[str] | None = None,
     ) -> Iterator[Event]:
         """Events in order of ``seq``, in constant memory. A damaged line comes as a ``raw`` event with ``seq`` 0."""
-        return (decode(record.line) for record in self.records(session_id, after, limit, before, types))
+        return (lines.event(record) for record in self.records(session_id, after, limit, before, types))
 
     def records(
         self,
@@ -160,7 +160,7 @@ class JsonlStore:
     def follow(self, session_id: str, after: int | Cursor = 0) -> AsyncIterator[Event]:
         """Everything after the cursor, then everything as it is written. No gap, no repeat, no end."""
         records = self.follow_records(session_id, after)
-        return (decode(record.line) async for record in records)
+        return (lines.event(record) async for record in records)
 
     def follow_records(self, session_id: str, after: int | Cursor = 0) -> AsyncIterator[Record]:
         """Like `follow`, but as lines."""

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from hansard.errors import HansardError, InvalidSessionId
-from hansard.events import Event, SessionInit, SessionLifecycle, TurnEnd, TurnStart, UserMessage, decode
-from hansard.store import files, lock
+from hansard.events import Event, SessionInit, SessionLifecycle, TurnEnd, TurnStart, UserMessage
+from hansard.store import files, lines, lock
 from hansard.store.ids import check_session_id
 from hansard.store.interface import Record, SessionInfo
-from hansard.store.lines import records
 from hansard.store.reader import Log, ending
 
 _GLANCE = 64 * 1024
@@ -41,7 +40,7 @@ def describe(folder: Path) -> SessionInfo:
 
 def _describe(log: Log) -> SessionInfo:
     newest = log.segments[-1].fd
-    first = records(os.pread(log.segments[0].fd, _GLANCE, 0), 0, 1)
+    first = lines.records(os.pread(log.segments[0].fd, _GLANCE, 0), 0, 1)
     last = ending(newest, _GLANCE)
     told = _told(first)
     return SessionInfo(
@@ -94,7 +93,7 @@ def _status(last: list[Record]) -> str | None:
 
 
 def _events(found: Iterable[Record], types: set[str]) -> Iterator[Event]:
-    return (decode(record.line) for record in found if record.type in types)
+    return (lines.event(record) for record in found if record.type in types)
 
 
 def _is_session(entry: os.DirEntry[str]) -> bool:

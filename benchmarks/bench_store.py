@@ -83,7 +83,10 @@ def bench_append(root: Path, events: int, rounds: int) -> list[tuple[str, str]]:
             way.round([chunk(number) for number in range(events // (10 if way.strict else 1))])
     for way in ways:
         way.store.close()
-    return [(way.name, f"{statistics.median(way.rates):>10,.0f}/s   {statistics.median(way.ratios):.2f} of the bare system calls") for way in ways]
+    return [
+        (way.name, f"{statistics.median(way.rates):>10,.0f}/s   {statistics.median(way.ratios):.2f} of the bare system calls")
+        for way in ways
+    ]
 
 
 def make_log(root: Path, count: int) -> JsonlStore:

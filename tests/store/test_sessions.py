@@ -2,14 +2,16 @@
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Say
 
 from hansard.errors import UnknownSession
-from hansard.events import assistant_chunk, session_init, session_lifecycle, turn_end, turn_start, user_message
+from hansard.events import Event, assistant_chunk, session_init, session_lifecycle, turn_end, turn_start, user_message
 from hansard.store import JsonlStore
+
+Say = Callable[..., list[Event]]
 
 
 def test_a_session_is_described_from_its_log(store: JsonlStore) -> None:

@@ -1,4 +1,5 @@
 """What is synced when, and what happens when syncing or writing fails: nothing acknowledged is lost, nothing half stays."""
+# pyright: basic
 
 import errno
 import os
@@ -9,7 +10,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Say
 
 from hansard.errors import AppendFailed, StoreError
 from hansard.events import (
@@ -24,6 +24,8 @@ from hansard.events import (
     user_message,
 )
 from hansard.store import JsonlStore, writer
+
+Say = Callable[..., list[Event]]
 
 SYNCED: dict[str, Event] = {
     "user_message": user_message(text=""),

@@ -106,3 +106,10 @@ def test_a_link_in_a_session_is_not_followed_when_it_is_deleted(store: JsonlStor
     (store.root / "s" / "link").symlink_to(outside)
     store.delete("s")
     assert (outside / "precious").exists()
+
+
+def test_an_agent_that_did_not_introduce_itself_is_known_by_its_adapter(store: JsonlStore) -> None:
+    message = user_message(text="hi")
+    message.source = "codex"
+    store.append("s", [message])
+    assert store.sessions()[0].agent == "codex"

@@ -1,0 +1,85 @@
+# `make` alone lists the targets. Everything a target needs is set up by the target.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+UV_VERSION := 0.13.7
+LOCK := requirements-dev.lock
+JOBS ?= auto
+ARGS ?=
+
+PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)
+
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help venv check lint test soak coverage bench golden docs format lock clean
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+venv: $(READY)  ## .venv with everything, exactly as locked
+
+# Made anew whenever the lock changes: no package that left the lock stays, no other Python is mixed in.
+$(VENV)/.locked: $(LOCK)
+	@$(PYTHON) -c 'import sys; sys.exit("hansard needs Python 3.11 or newer, not " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || $(MAKE) --no-print-directory debian-venv
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(LOCK)
+	@touch $@
+
+$(READY): $(VENV)/.locked pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation -e .
+	@touch $@
+
+# Debian splits venv off its Python.
+.PHONY: debian-venv
+debian-venv:
+	@command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] || { echo 'make: $(PYTHON) has no venv module; on Debian: apt-get install python3-venv' >&2; exit 1; }
+	apt-get update -qq
+	apt-get install -y -qq python3-venv
+
+lint: $(READY)  ## style, types, layers
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright --warnings --project pyproject.toml
+	$(BIN)/lint-imports --no-logo
+
+check: lint  ## lint and the fast tests, under 3 minutes
+	$(PYTEST) -m 'not slow'
+
+test: lint  ## lint and every test, the long ones in their short form, under 20 minutes; what CI runs
+	$(PYTEST)
+
+soak: lint  ## every test, the long ones in their long form: hours
+	HANSARD_KILLS=$${HANSARD_KILLS:-5000} HANSARD_EXAMPLES=$${HANSARD_EXAMPLES:-20000} $(PYTEST) --timeout 0
+
+coverage: $(READY)  ## every test, with the lines and branches that none of them reaches
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest $(ARGS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
+
+bench: $(READY)  ## the tables of benchmarks/
+	@set -e; for script in $(sort $(wildcard benchmarks/*.py)); do echo "== $$script"; PYTHONPATH=. $(BIN)/python $$script; done
+
+golden: $(READY)  ## rewrite the golden files; review the diff like code
+	PYTHONPATH=. $(BIN)/python tests/golden.py
+
+docs: $(READY)  ## rewrite the generated pages of docs/
+	PYTHONPATH=. $(BIN)/python tools/generate_docs.py
+
+format: $(READY)  ## put the code in order
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+lock:  ## renew requirements-dev.lock from pyproject.toml; UPGRADE=1 takes the newest of everything
+	$(PYTHON) -m venv --clear build/lock
+	build/lock/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	build/lock/bin/uv --quiet --no-config pip compile pyproject.toml --group dev --universal --python-version 3.11 \
+		--generate-hashes --no-header --no-emit-index-url --no-emit-find-links $(if $(UPGRADE),--upgrade) --output-file $(LOCK)
+
+clean:  ## remove what was made, .venv included
+	rm -rf $(VENV) build dist .coverage .coverage.* .hypothesis .import_linter_cache .pytest_cache .ruff_cache
+	find src tests tools -name __pycache__ -type d -exec rm -rf {} +

@@ -1,0 +1,7 @@
+"""``python -m hansard`` is ``hansard``."""
+
+import sys
+
+from hansard.cli import main
+
+sys.exit(main())

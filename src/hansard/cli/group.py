@@ -1,0 +1,57 @@
+"""The group of all verbs. It knows their names and one-line helps by heart, and imports the module of a verb on use."""
+
+from __future__ import annotations
+
+import importlib
+import keyword
+import os
+
+import click
+
+from hansard._version import __version__
+from hansard.cli import VERBS
+from hansard.cli.common import boundary
+
+
+class Verbs(click.Group):
+    """A click group whose commands are modules that are not imported yet."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Every verb, in the order of `VERBS`."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a verb; this is where its module is imported."""
+        if cmd_name not in VERBS:
+            return None
+        return importlib.import_module(f"hansard.cli.{module_name(cmd_name)}").command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of verbs in the help text, written without importing any of them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+def module_name(verb: str) -> str:
+    """The module of a verb: its name, with an underscore where the name alone is a word of Python."""
+    return f"{verb}_" if keyword.iskeyword(verb) else verb
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.version_option(__version__, prog_name="hansard", message="%(prog)s %(version)s")
+def verbs() -> None:
+    """The verbatim record of what agents say and do."""
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and return its exit code: what the verb returned if that is an int, what it exited with, or 0."""
+    outcome: object = None
+    try:
+        with boundary():
+            if "_HANSARD_COMPLETE" in os.environ:
+                verbs.main(arguments, prog_name="hansard")  # click answers the shell and exits
+            with verbs.make_context("hansard", arguments) as context:
+                outcome = verbs.invoke(context)
+    except SystemExit as end:
+        outcome = end.code
+    return outcome if isinstance(outcome, int) else 0

@@ -27,7 +27,7 @@ MAX_DEPTH = 200
 MAX_DIGITS = 4300
 """Longer integers are kept as text: Python's own limit (CVE-2020-10735)."""
 
-_LINE_ENDS = ("\x85", "\u2028", "\u2029")  # they end a line for many readers, so `events.encode` escapes them
+_LINE_ENDS = ("\x85", "\u2028", "\u2029")  # they end a line for many readers, so `codec.encode` escapes them
 _LONG_NUMBER = re.compile(rb"[0-9]{%d}" % (MAX_DIGITS + 1))
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))

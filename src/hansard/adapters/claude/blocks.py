@@ -7,7 +7,7 @@ from typing import Annotated, Any, cast
 
 from msgspec import convert
 
-from hansard.adapter import Wire, as_object, read_as
+from hansard.adapter import Wire, read_as
 from hansard.content import (
     AnyBlock,
     DocumentBlock,
@@ -23,6 +23,7 @@ from hansard.content import (
 )
 from hansard.errors import CannotEncode
 from hansard.events import ToolKind
+from hansard.loose import as_object
 
 
 class Text(Wire, tag_field="type", tag="text"):

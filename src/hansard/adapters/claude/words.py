@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from hansard.adapter import as_object
 from hansard.adapters.claude.wire import Tokens
 from hansard.events import Event, Usage
+from hansard.loose import as_object
 
 
 def at(event: Event, response_id: str | None, block_index: int | None = None) -> Event:
@@ -52,9 +52,7 @@ def merged(first: Tokens | None, second: Tokens | None) -> Tokens | None:
     """What message_start said, as far as message_delta does not say it anew."""
     if first is None or second is None:
         return second or first
-    return Tokens(
-        *(getattr(first, name) if getattr(second, name) is None else getattr(second, name) for name in Tokens.__struct_fields__)
-    )
+    return Tokens(*(getattr(first, name) if getattr(second, name) is None else getattr(second, name) for name in Tokens.__struct_fields__))
 
 
 def arguments(text: str) -> Any:

@@ -189,7 +189,7 @@ class Adapter:
     def read(self, value: Any, types: Any) -> Any:
         """A part of a message as one of these structs, or None if it is none of them. A field of a wrong type is set aside."""
         try:
-            return msgspec.convert(value, types)
+            return loose.read(value, types)
         except (ValueError, RecursionError):
             pass
         try:

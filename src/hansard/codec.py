@@ -13,7 +13,6 @@ import msgspec
 from msgspec import Raw
 
 from hansard.events import TYPES, Event, Unknown
-from hansard.originals import escape_line_ends
 
 _encoder = msgspec.json.Encoder()
 
@@ -21,6 +20,10 @@ _encoder = msgspec.json.Encoder()
 @cache
 def _strict() -> msgspec.json.Decoder[Event]:
     return msgspec.json.Decoder(Union[tuple(TYPES.values())])  # noqa: UP007 (a union that is computed)
+
+
+# U+0085, U+2028 and U+2029 end a line for many readers. Inside JSON they can only stand in strings, where an escape means the same.
+_LINE_ENDS = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085"), (b"\x7f", b"\\u007f"))
 
 
 def encode(event: Event) -> bytes:
@@ -32,7 +35,11 @@ def encode(event: Event) -> bytes:
             line = _encode_slowly(event)
     else:
         line = _encode_slowly(event)
-    return escape_line_ends(line)
+    if not line.isascii() or b"\x7f" in line:
+        for char, escape in _LINE_ENDS:
+            if char in line:
+                line = line.replace(char, escape)
+    return line
 
 
 def encode_lines(events: Iterable[Event]) -> bytes:

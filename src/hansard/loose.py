@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, cast
+from functools import cache
+from typing import Any, cast, get_args
 
 import msgspec
 
@@ -30,6 +31,24 @@ def convert(value: Any, types: Any) -> tuple[Any, list[str]]:
             value = _without(value, [key or int(index) for key, index in _STEP.findall(place.group(1))])
             aside.append(str(problem))
     raise ValueError("too many fields of a wrong type")
+
+
+def read(value: Any, types: Any) -> Any:
+    """The value as a struct, of a tagged union the one that its tag names; raises `ValueError` if none does, or if it does not fit."""
+    field, structs = _by_tag(types)
+    if field is None:
+        return msgspec.convert(value, types)
+    tag = cast("dict[str, Any]", value).get(field) if isinstance(value, dict) else None
+    struct = structs.get(tag) if isinstance(tag, str) else None
+    if struct is None:
+        raise ValueError(f"Invalid value {tag!r}")
+    return msgspec.convert(value, struct)  # for one struct msgspec has everything ready; for a union it would prepare it every time
+
+
+@cache
+def _by_tag(types: Any) -> tuple[str | None, dict[str, Any]]:
+    structs = get_args(types) or (types,)
+    return structs[0].__struct_config__.tag_field, {struct.__struct_config__.tag: struct for struct in structs}
 
 
 def _without(value: Any, steps: list[str | int]) -> Any:

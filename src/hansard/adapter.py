@@ -63,7 +63,7 @@ class Context(msgspec.Struct, kw_only=True):
     source: str = "stream"
     """Names the stream: event ids are derived from it and from the position, so the same input gives the same ids."""
     epoch: int = 0
-    """When a recording with relative times began."""
+    """When a recording with relative times began; if nobody knows, the first time on the wire tells."""
     parent_tool_call_id: str | None = None
     """The call that started the agent of this whole stream (a sub-agent's own file)."""
     stream: str | None = None
@@ -95,6 +95,7 @@ class Adapter:
         self._ids = derived_ids(self.context.source)
         self._index = 0
         self._arrived: int | None = None
+        self._epoch = self.context.epoch
         self._aside: list[str] = []
         self.open = Ledger(self.context.parent_tool_call_id)
 
@@ -223,6 +224,9 @@ class Adapter:
         own_time = self.time_of(message)
         if own_time is not None:
             self.now = own_time
+            if self._epoch == 0 and frame.time is not None and frame.time < _RELATIVE:
+                self._epoch = own_time - frame.time
+                self._arrived = own_time
         try:
             yield from self.translate_sent(message) if frame.out else self.translate(message)
         except Exception as problem:  # a shape nobody foresaw: what was said so far stands, the rest is in the original
@@ -300,7 +304,7 @@ class Adapter:
         if frame.time is None:
             self._arrived = None
             return
-        self.now = self._arrived = frame.time if frame.time >= _RELATIVE else self.context.epoch + frame.time
+        self.now = self._arrived = frame.time if frame.time >= _RELATIVE else self._epoch + frame.time
 
     def _collect(self, made: Iterable[Event], events: list[Event]) -> None:
         for event in made:

@@ -14,6 +14,7 @@ import msgspec
 from hansard.layout import Home, Place
 
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_INSIDE = ("subagents", "tool-results")
 _AGENT = re.compile(r"agent-[A-Za-z0-9_-]+")
 
 
@@ -35,7 +36,7 @@ class ClaudeFiles:
     def place(self, path: PurePath) -> Place | None:
         """A session, a sub-agent's stream, or something that belongs to a session."""
         is_stream = path.suffix == ".jsonl" and _AGENT.fullmatch(path.stem) is not None
-        owner = next((index for index, part in enumerate(path.parts[:-1]) if _ID.fullmatch(part)), None)
+        owner = next((index for index in reversed(range(len(path.parts) - 1)) if _owns(path.parts, index)), None)
         if owner is not None:
             session, inside = path.parts[owner], "/".join(path.parts[owner + 1 :])
             if is_stream and "subagents" in path.parts[owner:]:
@@ -58,3 +59,8 @@ class ClaudeFiles:
             return msgspec.json.decode(first_line, type=_Line).session_id
         except (msgspec.DecodeError, UnicodeDecodeError):
             return None
+
+
+def _owns(parts: tuple[str, ...], index: int) -> bool:
+    """Whether this part of a path is the folder of a session."""
+    return _ID.fullmatch(parts[index]) is not None and (parts[index + 1] in _INSIDE or index == len(parts) - 2)

@@ -2,7 +2,8 @@
 
 from hansard.adapters.claude.control import ClaudeStream
 from hansard.adapters.claude.files import ClaudeFiles
+from hansard.adapters.claude.session import ClaudeSession
 
-ADAPTERS = (ClaudeStream,)
+ADAPTERS = (ClaudeStream, ClaudeSession)
 LAYOUT = ClaudeFiles()
 TESTED = {"claude": "2.1.325", "claude-agent-sdk": "0.2.182"}

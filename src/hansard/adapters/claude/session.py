@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Literal, cast
 
-from hansard.adapter import Context, as_list, as_object
+from hansard.adapter import Context
 from hansard.adapters.claude import blocks, wire
 from hansard.adapters.claude import session_wire as disk
 from hansard.adapters.claude.ends import end_of, error_of
@@ -41,6 +41,7 @@ from hansard.events import (
     user_message,
 )
 from hansard.framing import Lines
+from hansard.loose import as_list, as_object
 
 Author = Literal["human", "agent", "harness"]
 
@@ -191,9 +192,7 @@ class ClaudeSession(ClaudeOutput):
         if origin and not self.forked:
             self.forked = True
             parent, message_id = origin.get("sessionId"), origin.get("messageUuid")
-            yield session_lifecycle(
-                subtype="forked", provider_session_id=line.session_id, parent_session_id=parent, message_id=message_id
-            )
+            yield session_lifecycle(subtype="forked", provider_session_id=line.session_id, parent_session_id=parent, message_id=message_id)
 
     def introduction(self, line: Any) -> Event:
         """Nobody introduces himself in these files; every line says a bit of it."""
@@ -325,7 +324,7 @@ class ClaudeSession(ClaudeOutput):
             yield permission_response(
                 request_id=call_id, decision="allow" if allowed else "deny", by=source if isinstance(source, str) else None
             )
-        if call_id in self._questions:
+        if call_id in self.open.questions:
             answers = as_object(structured).get("answers")
             yield answer(request_id=call_id, values=answers, action="decline" if block.is_error else "accept")
         yield self.tool_result(block, structured, line.tool_denial_kind)
@@ -585,7 +584,9 @@ class ClaudeSession(ClaudeOutput):
         if self.aborted:
             if not self.interrupted:
                 yield interrupt(reason="user_cancel")
-            yield from self.over("interrupted", ErrorInfo(code="aborted", message="the answer was cut off", provider_code="aborted_streaming"))
+            yield from self.over(
+                "interrupted", ErrorInfo(code="aborted", message="the answer was cut off", provider_code="aborted_streaming")
+            )
         elif self.final or self.failure is not None or (over and not self.busy()):
             status, failure = end_of(
                 subtype=None,
@@ -601,7 +602,7 @@ class ClaudeSession(ClaudeOutput):
 
     def busy(self) -> bool:
         """Whether a call of the main conversation has no result yet."""
-        return any(call.parent_tool_call_id == self.context.parent_tool_call_id for call in self._tools.values())
+        return any(call.parent_tool_call_id == self.context.parent_tool_call_id for call in self.open.tools.values())
 
     def over(self, status: Any, failure: ErrorInfo | None) -> Iterator[Event]:
         """The turn is over; it was over when the last line of the conversation was written, not when the proof was."""

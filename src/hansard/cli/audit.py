@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hansard.cli.options import Source, format_option, json_option, session_name, store_option, store_path
+from hansard.cli.options import AUTO, Source, format_option, json_option, session_name, store_option, store_path
+from hansard.errors import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,10 +26,11 @@ def command(what: str, format: str, store: str | None, as_json: bool, everything
 
     Exit code 1 if a frame is in no event, or does not come back byte for byte.
     """
-    from hansard.cli.inputs import is_session
+    from hansard.cli.inputs import session_or_file
 
     root = store_path(store)
-    found = audit_session(root, what) if is_session(root, what) else audit_stream(Source(what), format)
+    session, source = (None, Source(what)) if format != AUTO else session_or_file(root, what)
+    found = audit_session(root, session) if session is not None else audit_stream(source or Source(what), format)
     if as_json:
         from hansard.cli.tables import print_json
 
@@ -51,8 +53,22 @@ def audit_stream(source: Source, format: str) -> Audit:
 
 
 def audit_session(root: Path, session: str) -> Audit:
-    """The audit of a log: its own originals and the events that are really there."""
-    raise NotImplementedError
+    """The audit of a log: its own originals, and the events that are really there. Several streams are one after the other."""
+    from hansard.adapters import adapter_for
+    from hansard.audit import LogAuditor
+    from hansard.events import SessionLifecycle
+    from hansard.store import open_store
+
+    store = open_store(root)
+    auditor: LogAuditor | None = None
+    for event in store.read(session):
+        if auditor is None and isinstance(event, SessionLifecycle) and event.payload.format:
+            auditor = LogAuditor(adapter_for(event.payload.format), event.payload.format)
+        if auditor is not None:
+            auditor.saw(event, None if event.original is None else store.original(session, event))
+    if auditor is None:
+        raise UsageError(f"session {session!r} does not say which format it was read from")
+    return auditor.done()
 
 
 def show(found: Audit, everything: bool) -> None:

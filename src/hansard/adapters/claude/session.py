@@ -103,6 +103,7 @@ class ClaudeSession(ClaudeOutput):
         self.aborted = False
         self.denied = False
         self.local = False
+        self.answered = False
         self.failure = None
         self.interrupted = False
 
@@ -243,7 +244,7 @@ class ClaudeSession(ClaudeOutput):
         frame = self.as_live(line)
         message = self.message(said.id)
         last: Any = None
-        for offset, item in enumerate(as_list(said.content) if isinstance(said.content, list) else [said.content]):
+        for offset, item in enumerate(items_of(said.content)):
             last = blocks.Text(item) if isinstance(item, str) else self.read(item, blocks.Block)
             taken = message.take(last)
             index = taken if line.api_block_index is None else line.api_block_index + offset
@@ -300,21 +301,22 @@ class ClaudeSession(ClaudeOutput):
         said_all = isinstance(last, blocks.Text) if self.stop_reason is None else self.stop_reason != "tool_use"
         self.final = said_all and not self.aborted
         self.local = self.exited = False
+        self.answered = True
 
     # ---- user lines: prompts, results, what the harness says
 
     def line_of_user(self, line: disk.User) -> Iterator[Event]:
         yield from self.count_half_told()
-        content = line.message.content
+        items = items_of(line.message.content)
         spoken: list[Any] = []
-        for item in as_list(content) if isinstance(content, list) else [content]:
+        for item in items:
             block = None if isinstance(item, str) else self.read(item, blocks.AnyToolResult)
             if block is None:
                 spoken.append(item)
             else:
                 yield from self.result_line(block, line)
         if spoken:
-            yield from self.said_to_agent(spoken, line, results=len(spoken) != len(as_list(content)) and isinstance(content, list))
+            yield from self.said_to_agent(spoken, line, beside_results=len(spoken) < len(items))
 
     def result_line(self, block: Any, line: disk.User) -> Iterator[Event]:
         structured, call_id = line.tool_use_result, block.tool_use_id
@@ -333,14 +335,14 @@ class ClaudeSession(ClaudeOutput):
             self.denied = self.denied or line.tool_denial_kind is not None or decision.get("decision") == "reject"
             self.final, self.exited = line.tool_ends_turn, False
 
-    def said_to_agent(self, items: list[Any], line: disk.User, results: bool) -> Iterator[Event]:
+    def said_to_agent(self, items: list[Any], line: disk.User, beside_results: bool) -> Iterator[Event]:
         said = blocks.to_blocks(items)
         text = blocks.text_of(said)
-        author: Author = "harness" if results else self.author_of(line, text)
+        author: Author = "harness" if beside_results else self.author_of(line, text)
         if text.startswith(_INTERRUPTED):
             yield from self.stopped(said, text, line)
             return
-        if line.is_sidechain or results:
+        if line.is_sidechain or beside_results:
             yield self.spoken_line(said, text, author, line)
             return
         if text.startswith(_PRINTED):
@@ -350,8 +352,7 @@ class ClaudeSession(ClaudeOutput):
             return
         if self.begins_turn(line, text, author):
             yield from self.begin(line, text, author)
-        typed = self.typed(text, author, line)
-        yield self.spoken_line(said, text if typed is None else typed, author, line)
+        yield self.spoken_line(said, self.typed(text) if author == "human" else text, author, line)
         if not text.startswith(_CAVEAT) and self.turn is not None:  # the model has yet to answer this
             self.final = self.exited = False
             self.failure = None
@@ -372,16 +373,16 @@ class ClaudeSession(ClaudeOutput):
         return "harness" if self.made_by_a_request(text) else "human"
 
     def made_by_a_request(self, text: str) -> bool:
-        """A setting that a control request changed is written down like a command. Nobody typed it if the queue holds something else."""
-        typed = self.sent[0] if self.sent is not None else None
-        return text.startswith(_COMMAND) and typed is not None and not typed.startswith(("/", "!"))
+        """A setting that a control request changed is written down like a command, with the next prompt: it is older than that prompt."""
+        return text.startswith(_COMMAND) and self.sent is not None and self.now < self.sent[1] and not self.forked
 
     def begins_turn(self, line: disk.User, text: str, author: Author) -> bool:
         if line.is_meta or line.is_compact_summary or line.turn_companion or text.startswith(_PRINTED):
             return False
         if author == "harness" and self.made_by_a_request(text):
             return False
-        return self.turn is None or line.prompt_id is None or line.prompt_id != self.prompt
+        # prompts taken from the queue together are one turn; a fork gives all prompts it copies one id, but those have answers
+        return self.turn is None or self.answered or line.prompt_id is None or line.prompt_id != self.prompt
 
     def begin(self, line: disk.User, text: str, author: Author) -> Iterator[Event]:
         yield from self.settle(over=True)
@@ -402,12 +403,17 @@ class ClaudeSession(ClaudeOutput):
             self.forked = True
             yield session_lifecycle(subtype="forked", provider_session_id=line.session_id, reason="the history is a copy")
 
-    def typed(self, text: str, author: Author, line: disk.User) -> str | None:
-        """What was typed for a command that the file shows in the harness's tags: the queue had it as it was."""
-        if author != "human" or self.sent is None or self.now < self.sent[1]:
-            return None
-        typed, self.sent = self.sent[0], None
-        return typed if text.startswith(_COMMAND) else None
+    def typed(self, text: str) -> str:
+        """What was typed. The file shows a command in the harness's tags; the queue had it as it was."""
+        queued = None
+        if self.sent is not None and self.now >= self.sent[1]:
+            queued, self.sent = self.sent[0], None
+        command = blocks.slash_command(text) if text.startswith(_COMMAND) else None
+        if command is None or not command.name:
+            return text
+        if queued is not None:
+            return queued
+        return f"/{command.name} {command.args}" if command.args else f"/{command.name}"
 
     def spoken_line(self, said: list[Any], text: str, author: Author, line: disk.User) -> Event:
         event = cast("UserMessage", self.user_message(said, blocks.text_of(said), author, line.uuid, queued=False))
@@ -620,6 +626,11 @@ class ClaudeSession(ClaudeOutput):
             yield from self.count_half_told()
         self.parent = self.context.parent_tool_call_id
         yield from self.settle(over=self.exited or self.local)
+
+
+def items_of(content: Any) -> list[Any]:
+    """The blocks of a message; a message of plain text is one block."""
+    return cast("list[Any]", content) if isinstance(content, list) else [content]
 
 
 _HEAD = ("timestamp", "uuid", "parent_uuid", "cwd", "version", "is_sidechain", "agent_id", "forked_from")

@@ -65,6 +65,7 @@ from hansard.events import (
     UserAudio,
     UserMessage,
 )
+from hansard.loose import as_list, as_object
 
 Tone = Literal["", "user", "agent", "dim", "tool", "good", "bad", "rule"]
 """What a line is, so that whoever prints it can choose a colour."""
@@ -72,6 +73,8 @@ Tone = Literal["", "user", "agent", "dim", "tool", "good", "bad", "rule"]
 RULE = 72
 ARGUMENTS = 400
 """How much of a call's arguments is shown when results are folded."""
+
+LONG_AGO = 100_000_000_000
 
 _MARKS = {"completed": "✓", "done": "✓", "in_progress": "▸", "pending": "·"}
 _QUIET = {"checkpoint", "attached"}
@@ -95,6 +98,7 @@ class Transcript:
         self._agent = "agent"
         self._result: ResultPayload | None = None
         self._depths: dict[str, int] = {}
+        self._called: str | None = None
 
     def lines(self, event: Event) -> Iterator[Line]:
         """The lines of one event: none for what is only bookkeeping."""
@@ -187,6 +191,7 @@ class Transcript:
     def tool_call(self, event: ToolCall) -> Iterator[Line]:
         """A call with its arguments."""
         call = event.payload
+        self._called = call.tool_call_id
         arguments = _arguments(call.args)
         if self._fold and len(arguments) > ARGUMENTS:
             arguments = f"{arguments[:ARGUMENTS]}… ({len(arguments):,} characters)"
@@ -201,6 +206,9 @@ class Transcript:
         notes = [word for word in (f"exit {got.exit_code}" if got.exit_code is not None else None, got.error) if word]
         text = "\n".join(told(block) for block in got.content) if got.content else _plain(got.result)
         shown = _folded(text, self._fold)
+        if got.tool_call_id != self._called and not bad:  # other things were said since it was called
+            yield Line(f"  ◂ {got.tool_name or 'tool'}", "tool")
+        self._called = None
         if notes or bad:
             yield Line(f"  ✗ {got.tool_name or 'tool'}{': ' + ', '.join(notes) if notes else ' failed'}", "bad")
         if shown:
@@ -230,7 +238,13 @@ class Transcript:
     def question(self, event: Question) -> Iterator[Line]:
         """A question to the user."""
         asked = event.payload
-        yield Line(f"? {asked.message or _plain(asked.questions if asked.questions is not None else asked.schema)}", "tool")
+        questions = as_list(asked.questions)
+        if asked.message or not questions:
+            yield Line(f"? {asked.message or _plain(asked.schema)}", "tool")
+        for one in map(as_object, questions):
+            yield Line(f"? {_plain(one.get('question'))}", "tool")
+            for option in map(as_object, as_list(one.get("options"))):
+                yield Line(f"    {_plain(option.get('label'))}  {_plain(option.get('description'))}".rstrip(), "dim")
 
     def answer(self, event: Answer) -> Iterator[Line]:
         """Its answer."""
@@ -340,7 +354,7 @@ class Transcript:
         yield Line(f"({event.type}, an event of a newer version)", "dim")
 
     def _time(self, event: Event) -> str:
-        if event.timestamp <= 0:
+        if event.timestamp < LONG_AGO:  # counted from the start of a recording
             return ""
         return f" · {datetime.fromtimestamp(event.timestamp / 1000, self._zone):%Y-%m-%d %H:%M:%S}"
 

@@ -42,7 +42,7 @@ def command(file: str, format: str, session: str | None, no_original: bool) -> N
 
 def events_of(source: Source, format: str, session: str) -> Iterator[Event]:
     """The log that importing this stream would make: the header first, then every event, numbered from 1."""
-    from hansard.normalize import normalize
+    from hansard.normalizing import normalize
 
     context = context_of(source, format, session)
     made = normalize(source.chunks(), format, context)

@@ -61,7 +61,7 @@ class Source:
     """A stream of bytes to read, from a file or from stdin, whose beginning can be looked at."""
 
     def __init__(self, name: str) -> None:
-        from hansard.recognise import HEAD
+        from hansard.recognising import HEAD
 
         self.name = name
         self.file: BinaryIO = cast("BinaryIO", sys.stdin.buffer) if name == "-" else open_file(name)
@@ -81,7 +81,7 @@ class Source:
 
     def chunks(self) -> Iterator[bytes]:
         """All of the stream."""
-        from hansard.normalize import READ_SIZE
+        from hansard.normalizing import READ_SIZE
 
         read = cast("Callable[[int], bytes]", getattr(self.file, "read1", self.file.read))  # a pipe gives what it has
         return chain([self._head] if self._head else [], iter(lambda: read(READ_SIZE), b""))
@@ -90,7 +90,7 @@ class Source:
         """The format that was given, or the one the beginning shows."""
         if given != AUTO:
             return given
-        from hansard.recognise import recognise
+        from hansard.recognising import recognise
 
         found = recognise(self.head())
         if found is None:
@@ -111,7 +111,7 @@ def open_file(name: str) -> BinaryIO:
 
 def _first_lines(file: BinaryIO, size: int) -> bytes:
     """What a pipe says first, until there is enough to recognise: it may take its time, so we do not wait for more than we need."""
-    from hansard.recognise import recognise
+    from hansard.recognising import recognise
 
     read = cast("Callable[[int], bytes]", getattr(file, "read1", file.read))
     head = b""

@@ -12,7 +12,7 @@ from msgspec import Struct
 from hansard.adapters import adapter_for, layouts
 from hansard.errors import UsageError
 from hansard.layout import Layout, Place
-from hansard.recognise import recognise
+from hansard.recognising import recognise
 
 SUFFIXES = (".jsonl", ".ndjson", ".sse")
 """What is looked at in a folder. A file that is named is always looked at."""

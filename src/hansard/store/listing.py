@@ -49,7 +49,7 @@ def _describe(log: Log) -> SessionInfo:
         **(told | _renamed(last)),
         id=log.session_id,
         events=max((record.seq for record in last), default=0),
-        updated=os.fstat(newest).st_mtime_ns // 1_000_000,
+        updated=_updated(last) or os.fstat(newest).st_mtime_ns // 1_000_000,
         bytes=sum(os.fstat(segment.fd).st_size for segment in log.segments),
         status=_status(last),
         live=lock.is_held(log.folder),
@@ -84,9 +84,17 @@ def _renamed(last: list[Record]) -> dict[str, Any]:
     return {}
 
 
+def _updated(last: list[Record]) -> int | None:
+    """When the newest event happened. What was imported happened before it was written, and a checkpoint is no event of the session."""
+    times = (decode(record.line).timestamp for record in last if record.damage is None and record.type != "session_lifecycle")
+    return max(times, default=0) or None
+
+
 def _status(last: list[Record]) -> str | None:
     """How the last turn ended; ``running`` if it did not."""
     for event in _events(reversed(last), _TURNS):
+        if event.stream is not None:  # a sub-agent's own
+            continue
         if isinstance(event, TurnEnd):
             return event.payload.status
         if isinstance(event, TurnStart):

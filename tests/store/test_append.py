@@ -10,7 +10,8 @@ from conftest import Say
 from msgspec import Raw
 
 from hansard.errors import ForeignEvent, InvalidSessionId, SessionExists, UsageError
-from hansard.events import SCHEMA_VERSION, SessionLifecycle, assistant_chunk, from_builtins, turn_end
+from hansard.codec import from_builtins
+from hansard.events import SCHEMA_VERSION, SessionLifecycle, assistant_chunk, turn_end
 from hansard.originals import wrap
 from hansard.store import JsonlStore
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hansard.cli.options import AUTO, Source, format_option, json_option, session_name, store_option, store_path
+from hansard.cli.options import AUTO, Source, format_option, json_option, store_option, store_path
 from hansard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def audit_stream(source: Source, format: str) -> Audit:
     from hansard.framing import frames
 
     name = source.format(format)
-    adapter = adapter_for(name)(context_of(source, name, session_name(source.name)))
+    adapter = adapter_for(name)(context_of(source, name)[0])
     return audit(frames(source.chunks(), adapter.framer()), adapter, name)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hansard.cli.options import AUTO, Source, session_name
+from hansard.cli.options import AUTO, Source
 from hansard.errors import InvalidSessionId, UnknownSession, UsageError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def events_of_file(source: Source, format: str = AUTO) -> Iterator[Event]:
 
     if format == AUTO and source.head().startswith(OWN_LOG):
         return events_of_log(source)
-    return events_of(source, source.format(format), session_name(source.name))
+    return events_of(source, source.format(format))
 
 
 def events_of_log(source: Source) -> Iterator[Event]:

@@ -32,7 +32,7 @@ def command(file: str, format: str, session: str | None, no_original: bool) -> N
 
     out = sys.stdout.buffer
     source = Source(file)
-    for batch in batches(events_of(source, source.format(format), session or session_name(file)), BATCH):
+    for batch in batches(events_of(source, source.format(format), session), BATCH):
         if no_original:
             for event in batch:
                 event.original = event.eol = None
@@ -40,25 +40,40 @@ def command(file: str, format: str, session: str | None, no_original: bool) -> N
         out.flush()
 
 
-def events_of(source: Source, format: str, session: str) -> Iterator[Event]:
+def events_of(source: Source, format: str, session: str | None = None) -> Iterator[Event]:
     """The log that importing this stream would make: the header first, then every event, numbered from 1."""
     from hansard.normalizing import normalize
+    from hansard.store.ids import check_session_id
 
-    context = context_of(source, format, session)
+    context, name = context_of(source, format, session)
+    check_session_id(name)
     made = normalize(source.chunks(), format, context)
     first = next(made, None)
-    yield header(context, format, session, 0 if first is None else first.timestamp)
+    yield header(context, format, name, 0 if first is None else first.timestamp)
     for event in chain([] if first is None else [first], made):
         event.seq += 1
-        event.session_id = session
+        event.session_id = name
         yield event
 
 
-def context_of(source: Source, format: str, session: str) -> Context:
-    """What the adapter is told: the stream's name, and whatever a file beside it says."""
-    from hansard.adapter import Context
+def context_of(source: Source, format: str, session: str | None = None) -> tuple[Context, str]:
+    """What the adapter is told, as `import` would tell it, and the session's id.
 
-    return Context(source=session)
+    A sub-agent's file knows by its name and by the file beside it where it belongs.
+    """
+    from hansard.adapters import layouts
+    from hansard.importing.find import Stream
+    from hansard.importing.session import context
+
+    path = None if source.path is None else source.path.absolute()
+    layout = next((layout for layout in layouts() if layout.format == format), None)
+    place = None if path is None or layout is None else layout.place(path)
+    if path is None or layout is None or place is None or place.attachment is not None:
+        name = session or session_name(source.name)
+        return context(name, format, Stream(source.name)), name
+    name = session or (f"{layout.prefix}-{place.session}" if place.session else session_name(source.name))
+    sidecar = str(path.with_name(place.sidecar)) if place.sidecar else None
+    return context(name, format, Stream(str(path), place.stream, sidecar)), name
 
 
 def header(context: Context, format: str, session: str, timestamp: int) -> Event:

@@ -48,7 +48,7 @@ def _describe(log: Log) -> SessionInfo:
         **(_told(forward(log.segments[0].fd, 0, end=_LOOK, step=_GLANCE)) | _renamed(last)),
         id=log.session_id,
         events=max((record.seq for record in last), default=0),
-        updated=_updated(last) or os.fstat(newest).st_mtime_ns // 1_000_000,
+        updated=os.fstat(newest).st_mtime_ns // 1_000_000,
         bytes=sum(os.fstat(segment.fd).st_size for segment in log.segments),
         status=_status(last),
         live=lock.is_held(log.folder),
@@ -81,12 +81,6 @@ def _renamed(last: list[Record]) -> dict[str, Any]:
         if isinstance(event, SessionLifecycle) and event.payload.title and event.payload.subtype != "created":
             return {"title": event.payload.title}
     return {}
-
-
-def _updated(last: list[Record]) -> int | None:
-    """When the newest event happened. What was imported happened before it was written, and a checkpoint is no event of the session."""
-    newest = (record for record in reversed(last) if record.damage is None and record.type != "session_lifecycle")
-    return next((time for record in newest if (time := lines.event(record).timestamp) > 0), None)
 
 
 def _status(last: list[Record]) -> str | None:

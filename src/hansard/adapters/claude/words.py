@@ -21,7 +21,7 @@ def at(event: Event, response_id: str | None, block_index: int | None = None) ->
 
 def told(message: Any, *without: str) -> dict[str, Any]:
     """The declared fields of a message that have a value, except those said elsewhere."""
-    skip = set(without)
+    skip = {"session_id", *without}
     pairs = ((name, getattr(message, name)) for name in message.__struct_fields__ if name not in skip)
     return {camel(name): value for name, value in pairs if value is not None}
 

@@ -45,11 +45,16 @@ class Wire(msgspec.Struct, gc=False):
 
     refine: ClassVar[Any] = None
     """A second union to read the same JSON with, for wires that name a message by two words (``type`` and ``subtype``)."""
+    said_whole: ClassVar[bool] = False
+    """Whether its fields are passed on together, so that no line of code names each of them."""
 
 
-def read_as(types: Any) -> msgspec.Meta:
-    """Mark an ``Any`` field of a wire struct with the types its items are read as later, one by one."""
-    return msgspec.Meta(extra={"reads": types})
+def read_as(types: Any, having: str | None = None) -> msgspec.Meta:
+    """Mark an ``Any`` field of a wire struct with the types its items are read as later, one by one.
+
+    ``having``: only those objects that have this field; others are carried whole.
+    """
+    return msgspec.Meta(extra={"reads": types, "having": having})
 
 
 class Context(msgspec.Struct, kw_only=True):

@@ -11,8 +11,9 @@ from uuid import UUID
 import pytest
 from msgspec import Raw
 
+from hansard.codec import from_builtins
 from hansard.errors import ForeignEvent, InvalidSessionId, SessionExists, UsageError
-from hansard.events import SCHEMA_VERSION, Event, SessionLifecycle, assistant_chunk, from_builtins, turn_end
+from hansard.events import SCHEMA_VERSION, Event, SessionLifecycle, assistant_chunk, turn_end
 from hansard.originals import wrap
 from hansard.store import JsonlStore
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from hansard.codec import decode
 from hansard.errors import UnknownCursor, UnknownSession
-from hansard.events import Event, assistant_chunk, decode, user_message
+from hansard.events import Event, assistant_chunk, user_message
 from hansard.store import Cursor, JsonlStore
 
 Say = Callable[..., list[Event]]

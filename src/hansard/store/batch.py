@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from hansard._version import __version__
+from hansard.codec import encode
 from hansard.errors import ForeignEvent, UsageError
 from hansard.events import (
     SCHEMA_VERSION,
@@ -21,7 +22,6 @@ from hansard.events import (
     SessionLifecycle,
     TurnEnd,
     UserMessage,
-    encode,
     session_lifecycle,
 )
 from hansard.originals import refer, unwrap

@@ -8,7 +8,8 @@ from uuid import NAMESPACE_URL, uuid5
 import msgspec
 from msgspec import Struct
 
-from hansard.events import Event, RawEvent, RawPayload, decode, encode
+from hansard.codec import decode, encode
+from hansard.events import Event, RawEvent, RawPayload
 from hansard.originals import wrap
 from hansard.store.interface import Damage, Record
 

@@ -88,6 +88,8 @@ def _renamed(last: list[Record]) -> dict[str, Any]:
 def _status(last: list[Record]) -> str | None:
     """How the last turn ended; ``running`` if it did not."""
     for event in _events(reversed(last), _TURNS):
+        if event.stream is not None:  # a sub-agent's own
+            continue
         if isinstance(event, TurnEnd):
             return event.payload.status
         if isinstance(event, TurnStart):

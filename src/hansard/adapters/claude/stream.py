@@ -131,7 +131,8 @@ class ClaudeOutput(Adapter):
             case wire.CommandLifecycle():
                 yield self.command_lifecycle(message)
             case wire.ConversationReset():
-                yield session_lifecycle(subtype="cleared", provider_session_id=message.new_conversation_id, reason=message.trigger)
+                detail = {"newConversationId": message.new_conversation_id}  # not the session id that later frames have
+                yield session_lifecycle(subtype="cleared", reason=message.trigger, detail=detail)
             case wire.TranscriptMirror():
                 yield status_change(status="transcript_mirror", detail={"path": message.file_path, "entries": len(message.entries or [])})
             case wire.ActiveGoal():

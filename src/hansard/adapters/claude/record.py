@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any, cast
 
 from hansard.adapters.claude import objects
@@ -52,8 +53,14 @@ def note(kind: str, fields: Any) -> bytes:
 
 
 def _plain(value: Any, depth: int) -> Any:
-    if value is None or isinstance(value, str | int | float):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, str):
+        return str.__str__(value)  # a subclass of str is no JSON; its own __str__ may say something else
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if isfinite(value) else {"__repr__": repr(float(value))}
     if depth >= MAX_DEPTH:
         return {"__repr__": f"{type(value).__name__}, too deep"}
     if isinstance(value, Mapping):

@@ -406,3 +406,17 @@ def test_an_unknown_frame_is_kept_whole() -> None:
     (event,) = live(message)
     assert (event.type, event.payload.kind, event.payload.reason) == ("raw", "brand_new/thing", "unknown_type")
     assert json.loads(bytes(event.original or b"")) == message
+
+
+# ---- the wire notes
+
+
+def test_the_wire_notes_name_every_type_we_read() -> None:
+    from importlib import resources
+
+    from hansard.adapters.claude import objects, wire
+
+    unions = (wire.Frame, wire.AnySystem, wire.AnyStreamEvent, objects.AnyObject, objects.AnyBlock)
+    words = {str(struct.__struct_config__.tag) for union in unions for struct in union.__args__} - {"system"}
+    notes = resources.files("hansard.adapters.claude").joinpath("README.md").read_text(encoding="utf-8")
+    assert {word for word in words if f"`{word}`" not in notes and f"/{word}`" not in notes} == set()

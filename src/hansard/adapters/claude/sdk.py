@@ -35,6 +35,9 @@ from hansard.events import (
 from hansard.framing import Frame
 from hansard.loose import as_list, as_object
 
+MAX_TIME = 253_402_300_800_000
+"""The end of the year 9999: a larger number is no time."""
+
 
 class AgentSdk(ClaudeStream):
     """A program that uses the Agent SDK: what the SDK yields, asks and raises, and what we call."""
@@ -66,7 +69,7 @@ class AgentSdk(ClaudeStream):
 
     def time_of(self, message: Any) -> int | None:
         """The time at which the recorder wrote the object down."""
-        if message.t is None:
+        if message.t is None or not 0 <= message.t < MAX_TIME:
             return None
         time = int(message.t)
         return time if time >= RELATIVE else self.context.epoch + time

@@ -2,5 +2,6 @@
 
 from hansard.adapters.claude.control import ClaudeStream
 from hansard.adapters.claude.sdk import AgentSdk
+from hansard.adapters.claude.session import ClaudeSession
 
-ADAPTERS = (ClaudeStream, AgentSdk)
+ADAPTERS = (ClaudeStream, ClaudeSession, AgentSdk)

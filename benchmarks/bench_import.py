@@ -42,7 +42,9 @@ def long_session(lines: list[bytes], count: int, size: int) -> Iterator[bytes]:
     for number in range(count):
         turn, index = divmod(number, len(lines))
         suffix = b"%06x" % turn
-        line = ID.sub(lambda match: match.group() if match.group().decode() == SESSION else match.group()[:-6] + suffix, lines[index])
+        line = ID.sub(
+            lambda match, suffix=suffix: match.group() if match.group().decode() == SESSION else match.group()[:-6] + suffix, lines[index]
+        )
         yield (
             line.replace(b'"text":"', b'"text":"' + filling, 1)
             if b'"text":"' in line

@@ -36,7 +36,7 @@ from hansard.loose import as_object
 MAX_FRAME = 16 * 1024 * 1024
 """Frames above this size are kept but not parsed: one line must not stop everything else."""
 
-_RELATIVE = 100_000_000_000
+RELATIVE = 100_000_000_000
 """Recorded times below this (1973 as an epoch) count from the start of the recording."""
 
 
@@ -227,7 +227,7 @@ class Adapter:
         own_time = self.time_of(message)
         if own_time is not None:
             self.now = own_time
-            if self._epoch == 0 and frame.time is not None and frame.time < _RELATIVE:
+            if self._epoch == 0 and frame.time is not None and frame.time < RELATIVE:
                 self._epoch = own_time - frame.time
                 self._arrived = own_time
         try:
@@ -307,7 +307,7 @@ class Adapter:
         if frame.time is None:
             self._arrived = None
             return
-        self.now = self._arrived = frame.time if frame.time >= _RELATIVE else self._epoch + frame.time
+        self.now = self._arrived = frame.time if frame.time >= RELATIVE else self._epoch + frame.time
 
     def _collect(self, made: Iterable[Event], events: list[Event]) -> None:
         for event in made:

@@ -45,7 +45,9 @@ def test_wide_characters_take_two_columns():
     assert shortened("short", 5) == "short"
 
 
-@pytest.mark.parametrize(("terminal", "no_colour", "wanted"), [(True, None, True), (True, "", True), (True, "1", False), (False, None, False)])
+@pytest.mark.parametrize(
+    ("terminal", "no_colour", "wanted"), [(True, None, True), (True, "", True), (True, "1", False), (False, None, False)]
+)
 def test_colours_are_for_terminals_unless_somebody_says_no(terminal, no_colour, wanted):
     class Stream:
         def isatty(self) -> bool:

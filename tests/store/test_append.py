@@ -9,8 +9,8 @@ import pytest
 from conftest import Say
 from msgspec import Raw
 
-from hansard.errors import ForeignEvent, InvalidSessionId, SessionExists, UsageError
 from hansard.codec import from_builtins
+from hansard.errors import ForeignEvent, InvalidSessionId, SessionExists, UsageError
 from hansard.events import SCHEMA_VERSION, SessionLifecycle, assistant_chunk, turn_end
 from hansard.originals import wrap
 from hansard.store import JsonlStore

@@ -64,7 +64,7 @@ class Source:
         from hansard.recognising import HEAD
 
         self.name = name
-        self.file: BinaryIO = cast("BinaryIO", sys.stdin.buffer) if name == "-" else cast("BinaryIO", open(name, "rb"))
+        self.file = cast("BinaryIO", sys.stdin.buffer) if name == "-" else cast("BinaryIO", click.open_file(name, "rb"))
         command = click.get_current_context(silent=True)
         if command is not None and name != "-":
             command.call_on_close(self.file.close)

@@ -18,7 +18,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 RECORDINGS = Path(os.environ.get("HANSARD_SHARED", Path(__file__).parent.parent.parent / "shared")) / "captures"
-ID = re.compile(rb"((?:msg|toolu|req)_[A-Za-z0-9_]+?|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{6})[A-Za-z0-9]{6}\b")
+ID = re.compile(
+    rb"(?!00000000-)((?:msg|toolu|req)_[A-Za-z0-9_]+?|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{6})[A-Za-z0-9]{6}\b"
+)
 SESSION = "00000000-0000-4000-8000-0000000000aa"
 MEASURE = """
 import resource, subprocess, sys
@@ -33,7 +35,7 @@ def recorded() -> list[bytes]:
     found = sorted((RECORDINGS / "claude-stream-json" / "parallel_tools").glob("disk/projects/*/*.jsonl"))
     if not found:
         sys.exit(f"no recordings in {RECORDINGS}; set HANSARD_SHARED")
-    return found[0].read_bytes().splitlines(keepends=True)
+    return found[0].read_bytes().replace(found[0].stem.encode(), SESSION.encode()).splitlines(keepends=True)
 
 
 def long_session(lines: list[bytes], count: int, size: int) -> Iterator[bytes]:

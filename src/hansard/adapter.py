@@ -39,7 +39,7 @@ MAX_FRAME = 16 * 1024 * 1024
 FINISHED = 0x8000
 """Where the events of `Adapter.finish` begin to be counted: they come after those of the last frame, and have its number."""
 
-_RELATIVE = 100_000_000_000
+RELATIVE = 100_000_000_000
 """Recorded times below this (1973 as an epoch) count from the start of the recording."""
 
 
@@ -230,7 +230,7 @@ class Adapter:
         own_time = self.time_of(message)
         if own_time is not None:
             self.now = own_time
-            if self._epoch == 0 and frame.time is not None and frame.time < _RELATIVE:
+            if self._epoch == 0 and frame.time is not None and frame.time < RELATIVE:
                 self._epoch = own_time - frame.time
                 self._arrived = own_time
         try:
@@ -310,7 +310,7 @@ class Adapter:
         if frame.time is None:
             self._arrived = None
             return
-        self.now = self._arrived = frame.time if frame.time >= _RELATIVE else self._epoch + frame.time
+        self.now = self._arrived = frame.time if frame.time >= RELATIVE else self._epoch + frame.time
 
     def _collect(self, made: Iterable[Event], events: list[Event]) -> None:
         for event in made:

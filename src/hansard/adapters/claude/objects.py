@@ -93,8 +93,6 @@ class AssistantFields(Wire, kw_only=True):
     usage: wire.Tokens | None = None
     message_id: str | None = None
     stop_reason: str | None = None
-    session_id: str | None = None
-    uuid: str | None = None
 
 
 class AssistantMessage(_Object, tag="AssistantMessage"):
@@ -134,9 +132,6 @@ class ResultFields(Wire, kw_only=True):
     permission_denials: list[Any] | None = None
     structured_output: Any = None
     deferred_tool_use: Any = None
-    origin: Any = None
-    session_id: str | None = None
-    uuid: str | None = None
 
 
 class ResultMessage(_Object, tag="ResultMessage"):
@@ -146,8 +141,6 @@ class ResultMessage(_Object, tag="ResultMessage"):
 class StreamFields(Wire, kw_only=True):
     event: wire.AnyStreamEvent
     parent_tool_use_id: str | None = None
-    session_id: str | None = None
-    uuid: str | None = None
 
 
 class StreamEvent(_Object, tag="StreamEvent"):
@@ -219,8 +212,6 @@ class RateLimitInfo(Wire, kw_only=True):
 
 class RateLimitFields(Wire, kw_only=True):
     rate_limit_info: RateLimitInfo
-    session_id: str | None = None
-    uuid: str | None = None
 
 
 class RateLimitEvent(_Object, tag="RateLimitEvent"):
@@ -229,8 +220,6 @@ class RateLimitEvent(_Object, tag="RateLimitEvent"):
 
 class ConversationResetFields(Wire, kw_only=True):
     new_conversation_id: str | None = None
-    session_id: str | None = None
-    uuid: str | None = None
 
 
 class ConversationResetMessage(_Object, tag="ConversationResetMessage"):

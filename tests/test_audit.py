@@ -19,6 +19,7 @@ from tests.sessions import SHARED
 RECORDED = {
     "claude-stream-json": ["claude-stream-json/*/stdout*.jsonl", "claude-stream-json-partial/*/stdout*.jsonl"],
     "claude-control": ["claude-control/*/wire*.jsonl", "claude-agent-sdk/*/wire*.jsonl"],
+    "agent-sdk": ["claude-agent-sdk/*/objects*.jsonl"],
     "claude-session": ["claude-*/*/disk/projects/**/*.jsonl"],
 }
 

@@ -36,6 +36,9 @@ from hansard.loose import as_object
 MAX_FRAME = 16 * 1024 * 1024
 """Frames above this size are kept but not parsed: one line must not stop everything else."""
 
+FINISHED = 0x8000
+"""Where the events of `Adapter.finish` begin to be counted: they come after those of the last frame, and have its number."""
+
 RELATIVE = 100_000_000_000
 """Recorded times below this (1973 as an epoch) count from the start of the recording."""
 
@@ -155,7 +158,7 @@ class Adapter:
 
     def finish(self, reason: str = "the stream ended") -> list[Event]:
         """The events that close whatever is open when nothing more will come."""
-        self._index = 0x8000
+        self._index = FINISHED
         events: list[Event] = []
         self._collect(self.at_end(), events)
         self._collect(self.open.close(reason, everything=True), events)
@@ -356,6 +359,14 @@ def derived_ids(source: str) -> Callable[[int, int], str]:
         return f"{far[:8]}-{far[8:12]}-8{far[13:16]}-9{far[17:20]}-{far[20:32]}"
 
     return make
+
+
+def was_finish(event: Event) -> bool:
+    """Whether this event of an import was made by `Adapter.finish`, and not by a frame."""
+    try:
+        return event.synthetic and int(event.id[-4:], 16) >= FINISHED
+    except ValueError:
+        return False
 
 
 @cache

@@ -200,6 +200,7 @@ AnySystemMessage = (
 
 
 class RateLimitInfo(Wire, kw_only=True):
+    said_whole = True
     status: str | None = None
     resets_at: float | None = None
     rate_limit_type: str | None = None

@@ -228,6 +228,8 @@ class AgentSdk(ClaudeStream):
     def raised(self, name: str, problem: objects.RaisedFields) -> Iterator[Event]:
         """An exception ends the stream of messages, and with it the turn that is open."""
         error = raised([name, *(problem.bases or [])], problem, self.last_error)
+        if problem.exit_code is not None:
+            error.details = {"exitCode": problem.exit_code}
         stopped = error.code == "aborted" and self.turn is not None and not self.interrupted
         if stopped:
             yield interrupt(reason="timeout" if error.provider_code == "TimeoutError" else "user_cancel")

@@ -9,7 +9,7 @@ import asyncio
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
@@ -93,7 +93,7 @@ def _recording(name: str) -> bytes:
 
 
 @contextmanager
-def _folder(keep: str | None) -> Iterator[str]:
+def _folder(keep: str | None) -> Generator[str]:
     if keep is not None:
         yield keep
         return

@@ -80,7 +80,7 @@ class Recording:
         return [
             Stream(self, name, format, pattern == next(iter(patterns)))
             for pattern, format in patterns.items()
-            for name in sorted(files(self.path, pattern))
+            for name in sorted(files(self.path, pattern), key=_parts)
         ]
 
 
@@ -88,6 +88,11 @@ def files(folder: Path, pattern: str) -> Iterator[str]:
     """The files a pattern names, by the names they had when they were recorded. Golden files are not recordings."""
     found = [*folder.glob(pattern), *folder.glob(pattern + ".gz")]
     return (name for path in found if not (name := str(path.relative_to(folder)).removesuffix(".gz")).endswith("events.jsonl"))
+
+
+def _parts(name: str) -> list[str]:
+    """Sorts stdout.jsonl before stdout.2.jsonl."""
+    return name.removesuffix(".jsonl").split(".")
 
 
 @cache

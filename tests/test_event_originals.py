@@ -4,7 +4,8 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from hansard.events import AssistantChunk, assistant_chunk, decode, encode
+from hansard.codec import decode, encode
+from hansard.events import AssistantChunk, assistant_chunk
 
 
 @pytest.mark.parametrize("original", [b'{"b":1.10,"a":1E5}', b"[1,2]", b'"text"', b"0", b"false"])

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
+from hansard.codec import decode, encode
 from hansard.errors import UsageError
-from hansard.events import assistant_chunk, decode, encode
+from hansard.events import assistant_chunk
 from hansard.originals import BASE64, MAX_DEPTH, TEXT, reference, unwrap, wrap
 
 VERBATIM = {

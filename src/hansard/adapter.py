@@ -6,8 +6,6 @@ on its first event, and whatever is open (blocks, tools, questions, the turn) is
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from hashlib import sha256
@@ -15,45 +13,28 @@ from typing import Any, ClassVar, Literal, cast
 
 import msgspec
 
-from hansard import originals
+from hansard import loose, originals
 from hansard.content import RawBlock
 from hansard.errors import CannotEncode
 from hansard.events import (
-    Answer,
-    AssistantChunk,
-    AssistantDone,
     ErrorInfo,
     Event,
-    PermissionCancelled,
-    PermissionRequest,
-    PermissionResponse,
-    Question,
-    ThinkingChunk,
-    ThinkingDone,
-    ToolCall,
-    ToolResult,
     TurnEnd,
     TurnStart,
     TurnStatus,
-    answer,
-    assistant_done,
     content_block,
     error,
     heartbeat,
-    permission_cancelled,
     raw,
-    thinking_done,
-    tool_result,
     turn_end,
     turn_start,
 )
 from hansard.framing import Frame, Framer, TwoWay
+from hansard.ledger import Ledger
+from hansard.loose import as_object
 
 MAX_FRAME = 16 * 1024 * 1024
 """Frames above this size are kept but not parsed: one line must not stop everything else."""
-
-MAX_REPAIRS = 32
-"""How many fields of a wrong type are set aside before a frame counts as another shape."""
 
 _RELATIVE = 100_000_000_000
 """Recorded times below this (1973 as an epoch) count from the start of the recording."""
@@ -64,11 +45,16 @@ class Wire(msgspec.Struct, gc=False):
 
     refine: ClassVar[Any] = None
     """A second union to read the same JSON with, for wires that name a message by two words (``type`` and ``subtype``)."""
+    said_whole: ClassVar[bool] = False
+    """Whether its fields are passed on together, so that no line of code names each of them."""
 
 
-def read_as(types: Any) -> msgspec.Meta:
-    """Mark an ``Any`` field of a wire struct with the types its items are read as later, one by one."""
-    return msgspec.Meta(extra={"reads": types})
+def read_as(types: Any, having: str | None = None) -> msgspec.Meta:
+    """Mark an ``Any`` field of a wire struct with the types its items are read as later, one by one.
+
+    ``having``: only those objects that have this field; others are carried whole.
+    """
+    return msgspec.Meta(extra={"reads": types, "having": having})
 
 
 class Context(msgspec.Struct, kw_only=True):
@@ -77,7 +63,7 @@ class Context(msgspec.Struct, kw_only=True):
     source: str = "stream"
     """Names the stream: event ids are derived from it and from the position, so the same input gives the same ids."""
     epoch: int = 0
-    """When a recording with relative times began."""
+    """When a recording with relative times began; if nobody knows, the first time on the wire tells."""
     parent_tool_call_id: str | None = None
     """The call that started the agent of this whole stream (a sub-agent's own file)."""
     stream: str | None = None
@@ -109,11 +95,9 @@ class Adapter:
         self._ids = derived_ids(self.context.source)
         self._index = 0
         self._arrived: int | None = None
+        self._epoch = self.context.epoch
         self._aside: list[str] = []
-        self._blocks: dict[tuple[str | None, int | None], _OpenBlock] = {}
-        self._tools: dict[str, ToolCall] = {}
-        self._permissions: dict[str, PermissionRequest] = {}
-        self._questions: dict[str, Question] = {}
+        self.open = Ledger(self.context.parent_tool_call_id)
 
     # ---- what a subclass writes
 
@@ -172,7 +156,7 @@ class Adapter:
         self._index = 0x8000
         events: list[Event] = []
         self._collect(self.at_end(), events)
-        self._collect(self._close(reason, everything=True), events)
+        self._collect(self.open.close(reason, everything=True), events)
         if self.turn is not None:
             self._collect([turn_end(status="lost")], events)
         for event in events:
@@ -205,13 +189,13 @@ class Adapter:
     def end_turn(self, status: TurnStatus, stop_reason: str | None = None, error: ErrorInfo | None = None) -> Iterator[Event]:
         """Close what the turn left open, then the turn."""
         yield from self.need_turn()
-        yield from self._close(status if status != "completed" else "no result on the wire", everything=False)
+        yield from self.open.close(status if status != "completed" else "no result on the wire", everything=False)
         yield turn_end(status=status, stop_reason=stop_reason, error=error)
 
     def read(self, value: Any, types: Any) -> Any:
         """A part of a message as one of these structs, or None if it is none of them. A field of a wrong type is set aside."""
         try:
-            return msgspec.convert(value, types)
+            return loose.read(value, types)
         except (ValueError, RecursionError):
             pass
         try:
@@ -240,6 +224,9 @@ class Adapter:
         own_time = self.time_of(message)
         if own_time is not None:
             self.now = own_time
+            if self._epoch == 0 and frame.time is not None and frame.time < _RELATIVE:
+                self._epoch = own_time - frame.time
+                self._arrived = own_time
         try:
             yield from self.translate_sent(message) if frame.out else self.translate(message)
         except Exception as problem:  # a shape nobody foresaw: what was said so far stands, the rest is in the original
@@ -259,7 +246,7 @@ class Adapter:
             yield raw(reason="too_large", detail=f"{len(data)} bytes")
         else:
             try:
-                documents = _documents(data.decode())
+                documents = loose.documents(data.decode())
             except UnicodeDecodeError as problem:
                 yield raw(reason="invalid_utf8", detail=str(problem))
             except (ValueError, RecursionError) as problem:
@@ -299,7 +286,7 @@ class Adapter:
     def _unknown(self, fields: dict[str, Any], problem: str) -> Event:
         """The `raw` event for a message of a type, or with a part of a type, that nobody knows."""
         words = [word for word in (fields.get(self.tag), fields.get("subtype")) if isinstance(word, str)]
-        unknown = _UNKNOWN_TAG.match(problem)
+        unknown = loose.UNKNOWN_TAG.match(problem)
         if unknown is None and not problem.startswith(f"Object missing required field `{self.tag}`"):
             return raw(kind="/".join(words) or None, reason="wrong_shape", detail=problem)
         if unknown is not None and unknown.group(1) not in words:
@@ -307,17 +294,9 @@ class Adapter:
         return raw(kind="/".join(words) or None, reason="unknown_type")
 
     def _convert(self, value: Any, types: Any) -> Any:
-        """The value as one of the structs, without the fields whose type is wrong. Those are noted, and are in the original."""
-        for _ in range(MAX_REPAIRS):
-            try:
-                return msgspec.convert(value, types)
-            except msgspec.ValidationError as problem:
-                place = _PLACE.search(str(problem))
-                if place is None or _UNKNOWN_TAG.match(str(problem)) or str(problem).startswith("Object missing"):
-                    raise
-                value = _without(value, [key or int(index) for key, index in _STEP.findall(place.group(1))])
-                self._aside.append(str(problem))
-        raise ValueError("too many fields of a wrong type")
+        message, set_aside = loose.convert(value, types)
+        self._aside += set_aside
+        return message
 
     # ---- stamping and watching
 
@@ -325,23 +304,23 @@ class Adapter:
         if frame.time is None:
             self._arrived = None
             return
-        self.now = self._arrived = frame.time if frame.time >= _RELATIVE else self.context.epoch + frame.time
+        self.now = self._arrived = frame.time if frame.time >= _RELATIVE else self._epoch + frame.time
 
     def _collect(self, made: Iterable[Event], events: list[Event]) -> None:
         for event in made:
             event.id = self._ids(self.frames, self._index)
             self._index += 1
-            watch = _WATCHED.get(type(event))
-            if watch is not None:
-                watch(self, event)
+            if event.parent_tool_call_id is None:
+                event.parent_tool_call_id = self.parent
+            self.open.saw(event)
+            if type(event) is TurnStart:
+                self.turn = event.id
             if event.turn_id is None:
                 event.turn_id = self.turn
             if type(event) is TurnEnd:
                 self.turn = None
             if event.timestamp == -1:
                 event.timestamp = max(self.now, 0)
-            if event.parent_tool_call_id is None:
-                event.parent_tool_call_id = self.parent
             events.append(event)
 
     def _stamp(self, events: list[Event], frame: Frame | None) -> None:
@@ -357,106 +336,9 @@ class Adapter:
             if frame.out:
                 event.direction = "out"
 
-    def _saw_turn_start(self, event: Event) -> None:
-        self.turn = event.id
-
-    def _saw_chunk(self, event: Event) -> None:
-        key = (event.response_id, event.block_index)
-        block = self._blocks.get(key)
-        if block is None:
-            block = self._blocks[key] = _OpenBlock(type(event) is ThinkingChunk, event.parent_tool_call_id or self.parent)
-        event.payload.text = block.add(event.payload.text)
-
-    def _saw_done(self, event: Event) -> None:
-        self._blocks.pop((event.response_id, event.block_index), None)
-
-    def _saw_tool_call(self, event: Event) -> None:
-        self._tools[event.payload.tool_call_id] = cast("ToolCall", event)
-
-    def _saw_tool_result(self, event: Event) -> None:
-        call = self._tools.pop(event.payload.tool_call_id, None)
-        if call is not None and event.payload.tool_name is None:
-            event.payload.tool_name = call.payload.tool_name
-
-    def _saw_permission_request(self, event: Event) -> None:
-        self._permissions[event.payload.request_id] = cast("PermissionRequest", event)
-
-    def _saw_permission_answer(self, event: Event) -> None:
-        self._permissions.pop(event.payload.request_id, None)
-
-    def _saw_question(self, event: Event) -> None:
-        self._questions[event.payload.request_id] = cast("Question", event)
-
-    def _saw_answer(self, event: Event) -> None:
-        self._questions.pop(event.payload.request_id, None)
-
-    def _close(self, reason: str, everything: bool) -> Iterator[Event]:
-        """Close what is open. At the end of a turn, what a sub-agent has open stays: it may run on in the background."""
-        mine = self.context.parent_tool_call_id
-        for (response_id, index), block in list(self._blocks.items()):
-            if everything or block.parent == mine:
-                yield _closing(block.done(), block.parent, response_id, index)
-        for request_id, request in list(self._permissions.items()):
-            if everything or request.parent_tool_call_id == mine:
-                yield _closing(permission_cancelled(request_id=request_id, reason=reason), request.parent_tool_call_id)
-        for request_id, asked in list(self._questions.items()):
-            if everything or asked.parent_tool_call_id == mine:
-                yield _closing(answer(request_id=request_id, values=None, action="cancelled"), asked.parent_tool_call_id)
-        for tool_call_id, call in list(self._tools.items()):
-            if everything or call.parent_tool_call_id == mine:
-                result = tool_result(tool_call_id=tool_call_id, result=None, is_error=True, error=reason)
-                yield _closing(result, call.parent_tool_call_id)
-
-
-def _closing(event: Event, parent: str | None, response_id: str | None = None, block_index: int | None = None) -> Event:
-    event.synthetic = True
-    event.parent_tool_call_id, event.response_id, event.block_index = parent, response_id, block_index
-    return event
-
-
-class _OpenBlock:
-    """Text or thinking that has begun and not ended."""
-
-    def __init__(self, thinking: bool, parent: str | None) -> None:
-        self.thinking = thinking
-        self.parent = parent
-        self.parts: list[str] = []
-        self.half = ""
-
-    def add(self, text: str) -> str:
-        """The text of this chunk. Half an emoji (UTF-16 code units are what JavaScript agents cut at) waits for its other half."""
-        if self.half:
-            text = (self.half + text).encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
-            self.half = ""
-        if text and "\ud800" <= text[-1] <= "\udbff":
-            text, self.half = text[:-1], text[-1]
-        self.parts.append(text)
-        return text
-
-    def done(self) -> Event:
-        text = "".join(self.parts) + self.half
-        if self.thinking:
-            return thinking_done(text=text, interrupted=True)
-        return assistant_done(text=text, interrupted=True)
-
-
-_WATCHED: dict[type[Event], Callable[[Adapter, Event], None]] = {
-    TurnStart: Adapter._saw_turn_start,
-    AssistantChunk: Adapter._saw_chunk,
-    ThinkingChunk: Adapter._saw_chunk,
-    AssistantDone: Adapter._saw_done,
-    ThinkingDone: Adapter._saw_done,
-    ToolCall: Adapter._saw_tool_call,
-    ToolResult: Adapter._saw_tool_result,
-    PermissionRequest: Adapter._saw_permission_request,
-    PermissionResponse: Adapter._saw_permission_answer,
-    PermissionCancelled: Adapter._saw_permission_answer,
-    Question: Adapter._saw_question,
-    Answer: Adapter._saw_answer,
-}
 
 # --------------------------------------------------------------------------------------------------------------------
-# Ids, decoders, odd JSON
+# Ids and decoders
 
 
 def derived_ids(source: str) -> Callable[[int, int], str]:
@@ -477,49 +359,3 @@ def derived_ids(source: str) -> Callable[[int, int], str]:
 def decoder(types: Any) -> msgspec.json.Decoder[Any]:
     """The decoder for a union of structs, made once."""
     return msgspec.json.Decoder(types)
-
-
-_UNKNOWN_TAG = re.compile(r"Invalid value '(.*)'(?: - at |$)", re.DOTALL)
-_PLACE = re.compile(r" - at `\$(.+)`$", re.DOTALL)
-_STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
-
-
-def _without(value: Any, steps: list[str | int]) -> Any:
-    """The value without what is at that place; the value given stays as it is."""
-    step, *rest = steps
-    if isinstance(value, list):
-        items = cast("list[Any]", value)
-        return [_without(item, rest) if index == step else item for index, item in enumerate(items) if rest or index != step]
-    fields = cast("dict[str, Any]", value)
-    if step not in fields:
-        raise ValueError(f"no field {step!r}")
-    return {key: _without(item, rest) if key == step else item for key, item in fields.items() if rest or key != step}
-
-
-def as_object(value: Any) -> dict[str, Any]:
-    """The value if it is a JSON object, else an empty one: for parts of a wire that are usually objects."""
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def as_list(value: Any) -> list[Any]:
-    """The value if it is a list, else an empty one."""
-    return cast("list[Any]", value) if isinstance(value, list) else []
-
-
-def _no_constant(word: str) -> None:
-    raise ValueError(f"{word} is not JSON")
-
-
-_json = json.JSONDecoder(parse_constant=_no_constant)
-_SPACE = re.compile(r"[ \t\n\r]*")
-
-
-def _documents(text: str) -> list[Any]:
-    """Every JSON document of a line: usually one. Half characters (a lone ``\\ud83d``) are JSON too, whatever strict readers say."""
-    documents: list[Any] = []
-    position = cast("re.Match[str]", _SPACE.match(text)).end()
-    while position < len(text):
-        document, position = _json.raw_decode(text, position)
-        documents.append(document)
-        position = cast("re.Match[str]", _SPACE.match(text, position)).end()
-    return documents

@@ -5,11 +5,16 @@ HansardError
 │   ├── UnknownFormat
 │   ├── InvalidSessionId
 │   ├── UnknownSession
+│   ├── SessionExists
+│   ├── ForeignEvent      the event says that it belongs to another session
 │   └── UnknownCursor     a cursor of another log, above the head, or not a number
 ├── CannotEncode          this agent's wire has no words for that command
 └── StoreError            the environment failed: disk, permissions, locks
     ├── LogLocked         another process is writing this session
-    ├── LogRefused        not a regular file of ours: symlink, FIFO, wrong owner, wrong session
+    ├── LogRefused        not a regular file of ours: symlink, FIFO, another format, another session
+    ├── LogReset          the log became another one while it was followed: read it again from the start
+    ├── LogDeleted        the log was removed while it was followed or written
+    ├── BlobDamaged       a blob is missing, or its bytes are not what its name says
     └── AppendFailed      nothing of the batch was acknowledged
 """
 
@@ -36,7 +41,7 @@ class UnknownFormat(UsageError):
 
 
 class InvalidSessionId(UsageError):
-    """A session id may only be letters, digits, ``_`` and ``-``, at most 64 of them."""
+    """A session id may only be letters, digits, ``_`` and ``-``, at most 64 of them, and no device name of Windows."""
 
     def __init__(self, value: object) -> None:
         super().__init__(f"invalid session id {value!r}: use 1 to 64 letters, digits, '_' or '-', starting with a letter or digit")
@@ -49,6 +54,23 @@ class UnknownSession(UsageError):
     def __init__(self, session_id: str) -> None:
         super().__init__(f"no session {session_id!r} in this store; `hansard sessions` lists what is there")
         self.session_id = session_id
+
+
+class SessionExists(UsageError):
+    """A session of that id is already there; append to it, or choose another id."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(f"session {session_id!r} already exists in this store")
+        self.session_id = session_id
+
+
+class ForeignEvent(UsageError):
+    """An event that names one session was to be appended to another."""
+
+    def __init__(self, session_id: str, named: str) -> None:
+        super().__init__(f"an event of session {named!r} cannot be appended to session {session_id!r}")
+        self.session_id = session_id
+        self.named = named
 
 
 class UnknownCursor(UsageError):
@@ -77,6 +99,18 @@ class LogLocked(StoreError):
 
 class LogRefused(StoreError):
     """The path is not a regular log file of ours; nothing was read or written."""
+
+
+class LogReset(StoreError):
+    """The log is shorter than what was read of it, or another file took its place; what was read before may no longer be in it."""
+
+
+class LogDeleted(StoreError):
+    """The log was removed while it was followed or written."""
+
+
+class BlobDamaged(StoreError):
+    """A blob is missing, or its bytes are not what its name says."""
 
 
 class AppendFailed(StoreError):

@@ -27,7 +27,10 @@ MAX_DEPTH = 200
 MAX_DIGITS = 4300
 """Longer integers are kept as text: Python's own limit (CVE-2020-10735)."""
 
-_LINE_ENDS = ("\x85", "\u2028", "\u2029")  # they end a line for many readers, so `events.encode` escapes them
+SNIPPET = 200
+"""How many bytes of a large frame its reference shows, at either end."""
+
+_LINE_ENDS = ("\x85", "\u2028", "\u2029")  # they end a line for many readers, so `codec.encode` escapes them
 _LONG_NUMBER = re.compile(rb"[0-9]{%d}" % (MAX_DIGITS + 1))
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
@@ -90,6 +93,12 @@ def unwrap(original: Raw, blob: Callable[[str], bytes] | None = None) -> bytes:
     if blob is None:
         raise UsageError("these bytes are in a blob; ask the store for them")
     return blob(reference.blob)
+
+
+def refer(name: str, data: bytes) -> Raw:
+    """The original of a frame whose bytes lie in the blob of that name; it still shows how the frame begins and ends."""
+    head, tail = data[:SNIPPET].decode(errors="backslashreplace"), data[-SNIPPET:].decode(errors="backslashreplace")
+    return Raw(_encode(BlobReference(name, len(data), head, tail)))
 
 
 def reference(original: Raw | None) -> BlobReference | None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, cast
 
-from msgspec import convert
-
-from hansard.adapter import Wire, as_object, read_as
+from hansard.adapter import Wire, read_as
 from hansard.content import (
     AnyBlock,
     DocumentBlock,
@@ -23,6 +21,7 @@ from hansard.content import (
 )
 from hansard.errors import CannotEncode
 from hansard.events import ToolKind
+from hansard.loose import as_object, read
 
 
 class Text(Wire, tag_field="type", tag="text"):
@@ -186,7 +185,7 @@ def tool_server(name: str) -> str | None:
 def to_block(value: Any) -> AnyBlock:
     """One of our blocks for one of theirs; what is none of them is kept whole."""
     try:
-        block = convert(value, Block)
+        block = read(value, Block)
     except (ValueError, RecursionError):
         kind = as_object(value).get("type")
         return RawBlock(raw=value, raw_type=kind if isinstance(kind, str) else None)

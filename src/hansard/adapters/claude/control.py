@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from hansard.adapter import Context, as_list, as_object
+from hansard.adapter import Context
 from hansard.adapters.claude import blocks, wire
 from hansard.adapters.claude.stream import ClaudeOutput
 from hansard.adapters.claude.words import input_hash, line, setting
@@ -33,6 +33,7 @@ from hansard.events import (
     permission_response,
     question,
 )
+from hansard.loose import as_list, as_object
 
 _SETTINGS = ("set_model", "set_permission_mode", "set_max_thinking_tokens", "apply_flag_settings", "update_settings", "set_color")
 
@@ -74,9 +75,7 @@ class ClaudeStream(ClaudeOutput):
             return
         form = self.read(request, wire.Elicitation) if method == "elicitation" else None
         if form is not None:
-            yield question(
-                request_id=message.request_id, message=form.message, schema=form.requested_schema, server=form.mcp_server_name
-            )
+            yield question(request_id=message.request_id, message=form.message, schema=form.requested_schema, server=form.mcp_server_name)
             return
         params = {key: value for key, value in request.items() if key != "subtype"}
         yield control_request(request_id=message.request_id, method=method, params=params)
@@ -207,7 +206,7 @@ class ClaudeStream(ClaudeOutput):
                 raise CannotEncode(f"Claude Code has no words for {command.type}")
 
     def permission_result(self, command: PermissionResponse) -> dict[str, Any]:
-        asked = self._permissions.get(command.payload.request_id)
+        asked = self.open.permissions.get(command.payload.request_id)
         payload = command.payload
         if not command.allowed:
             return {"behavior": "deny", "message": payload.message or "denied", **({"interrupt": True} if payload.interrupt else {})}

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from hansard.adapter import as_list, as_object
 from hansard.events import Event, PlanEntry, plan_update
+from hansard.loose import as_list, as_object
 
 
 class Plan:

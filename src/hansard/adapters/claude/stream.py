@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, cast
 
-from hansard.adapter import Adapter, Context, as_object
+from hansard.adapter import Adapter, Context
 from hansard.adapters.claude import blocks, wire
 from hansard.adapters.claude.ends import end_of, error_of
 from hansard.adapters.claude.messages import Message, Piece
@@ -51,6 +51,7 @@ from hansard.events import (
     usage,
     user_message,
 )
+from hansard.loose import as_object
 
 SYNTHETIC = "<synthetic>"
 """The model's name on messages that Claude Code itself wrote."""
@@ -328,7 +329,7 @@ class ClaudeOutput(Adapter):
         yield at(status_change(status="content_block_stop"), message_id, index)
 
     def assembled(self, message_id: str | None, index: int, block: Piece) -> Iterator[Event]:
-        pieces = self.pieces(message_id, index)
+        pieces = self.open.text(message_id, index)
         match block.kind:
             case "text":
                 yield AssistantDone(payload=AssistantDonePayload(text=pieces, citations=block.citations or None))
@@ -401,11 +402,6 @@ class ClaudeOutput(Adapter):
                 server=server or blocks.tool_server(name),
             )
         )
-
-    def pieces(self, message_id: str | None, index: int) -> str:
-        """The text of a block as its chunks said it."""
-        block = self._blocks.get((message_id, index))
-        return "".join(block.parts) + block.half if block is not None else ""
 
     def message_usage(self, message_id: str | None, final: bool) -> Iterator[Event]:
         """The usage of one provider message, once. Until the stream says otherwise `output_tokens` is a placeholder: left out."""

@@ -13,6 +13,10 @@ from hansard.adapter import Wire, read_as
 from hansard.adapters.claude.blocks import Block
 
 
+class OutputDetails(Wire):
+    thinking_tokens: Any = None
+
+
 class Tokens(Wire):
     """Usage as the Anthropic API counts it: cache apart from input."""
 
@@ -21,7 +25,7 @@ class Tokens(Wire):
     cache_creation_input_tokens: int | None = None
     cache_read_input_tokens: int | None = None
     service_tier: str | None = None
-    output_tokens_details: Any = None
+    output_tokens_details: Annotated[Any, read_as(OutputDetails)] = None
 
 
 class Message(Wire):
@@ -37,8 +41,7 @@ class UserContent(Wire):
 
 
 class _Frame(Wire, tag_field="type"):
-    session_id: str | None = None
-    uuid: str | None = None
+    """Every frame has a ``uuid`` and a ``session_id``; only where they mean something to us do we read them."""
 
 
 class Assistant(_Frame, tag="assistant", kw_only=True):
@@ -54,13 +57,13 @@ class Assistant(_Frame, tag="assistant", kw_only=True):
     aborted: bool = False
     thinking_duration_ms: int | None = None
     local_command_run: Any = None
-    subagent_type: str | None = None
 
 
 class User(_Frame, tag="user", kw_only=True):
     """Tool results, the harness's own nudges, a sub-agent's prompt, an echo; seldom the user."""
 
     message: UserContent
+    uuid: str | None = None
     parent_tool_use_id: str | None = None
     timestamp: str | None = None
     tool_use_result: Any = None
@@ -117,6 +120,7 @@ class ContentBlockStop(Wire, tag_field="type", tag="content_block_stop"):
 
 
 class Delta(Wire):
+    said_whole = True
     stop_reason: str | None = None
     stop_sequence: str | None = None
     stop_details: Any = None
@@ -150,12 +154,13 @@ class StreamEvent(_Frame, tag="stream_event", kw_only=True):
 
 
 class _System(Wire, tag_field="subtype"):
-    session_id: str | None = None
+    """``type`` is "system"; the second word says which."""
 
 
 class Init(_System, tag="init"):
     """At the start of every turn."""
 
+    session_id: str | None = None
     cwd: str | None = None
     model: str | None = None
     tools: list[Any] | None = None
@@ -179,6 +184,7 @@ class Status(_System, tag="status"):
 
 
 class ApiRetry(_System, tag="api_retry"):
+    said_whole = True
     attempt: int | None = None
     max_retries: int | None = None
     retry_delay_ms: float | None = None
@@ -191,6 +197,7 @@ class CompactBoundary(_System, tag="compact_boundary"):
 
 
 class TaskStarted(_System, tag="task_started", kw_only=True):
+    said_whole = True
     task_id: str
     tool_use_id: str | None = None
     description: str | None = None
@@ -201,6 +208,7 @@ class TaskStarted(_System, tag="task_started", kw_only=True):
 
 
 class TaskProgress(_System, tag="task_progress", kw_only=True):
+    said_whole = True
     task_id: str
     tool_use_id: str | None = None
     description: str | None = None
@@ -210,11 +218,13 @@ class TaskProgress(_System, tag="task_progress", kw_only=True):
 
 
 class TaskUpdated(_System, tag="task_updated", kw_only=True):
+    said_whole = True
     task_id: str
     patch: Any = None
 
 
 class TaskNotification(_System, tag="task_notification", kw_only=True):
+    said_whole = True
     task_id: str
     status: str
     tool_use_id: str | None = None
@@ -236,6 +246,7 @@ class PermissionDenied(_System, tag="permission_denied", kw_only=True):
 class ModelFallback(_System, tag="model_fallback"):
     """Not in the SDK's declared union."""
 
+    said_whole = True
     fallback_model: str | None = None
     original_model: str | None = None
     trigger: str | None = None
@@ -245,6 +256,7 @@ class ModelFallback(_System, tag="model_fallback"):
 class ModelRefusalFallback(_System, tag="model_refusal_fallback"):
     """Declared in sdk.d.ts 0.3.312, in no recording."""
 
+    said_whole = True
     fallback_model: str | None = None
     original_model: str | None = None
     trigger: str | None = None
@@ -257,7 +269,6 @@ class ModelRefusalFallback(_System, tag="model_refusal_fallback"):
 
 
 class ModelRefusalNoFallback(_System, tag="model_refusal_no_fallback"):
-    original_model: str | None = None
     content: str | None = None
     api_refusal_category: str | None = None
     api_refusal_explanation: str | None = None
@@ -288,12 +299,15 @@ class LocalCommandOutput(_System, tag="local_command_output", kw_only=True):
 class ElicitationComplete(_System, tag="elicitation_complete"):
     """Declared in sdk.d.ts 0.3.312, in no recording."""
 
+    said_whole = True
     mcp_server_name: str | None = None
     elicitation_id: str | None = None
 
 
 class Told(_System):
     """A notice: every field it declares goes into the detail of a status_change."""
+
+    said_whole = True
 
 
 class ThinkingTokens(Told, tag="thinking_tokens"):
@@ -448,7 +462,6 @@ class Result(_Frame, tag="result", kw_only=True):
     num_turns: int | None = None
     permission_denials: list[Any] | None = None
     structured_output: Any = None
-    origin: Any = None
 
 
 class ToolProgress(_Frame, tag="tool_progress", kw_only=True):
@@ -470,6 +483,7 @@ class ToolUseSummary(_Frame, tag="tool_use_summary", kw_only=True):
 
 
 class RateLimitInfo(Wire):
+    said_whole = True
     status: str | None = None
     resets_at: float | None = field(default=None, name="resetsAt")
     rate_limit_type: str | None = field(default=None, name="rateLimitType")
@@ -529,17 +543,45 @@ class KeepAlive(Wire, tag_field="type", tag="keep_alive"):
 # ---- the control protocol
 
 
+class CanUseTool(Wire, tag_field="subtype", tag="can_use_tool"):
+    """``can_use_tool``: may this tool run with this input?"""
+
+    tool_name: str
+    input: Any = None
+    tool_use_id: str | None = None
+    description: str | None = None
+    permission_suggestions: list[Any] | None = None
+
+
+class Elicitation(Wire, tag_field="subtype", tag="elicitation"):
+    """``elicitation``: an MCP server asks the user."""
+
+    message: str | None = None
+    mcp_server_name: str | None = None
+    requested_schema: Any = None
+
+
 class ControlRequest(Wire, tag_field="type", tag="control_request"):
     """Either side asks; ``subtype`` inside says what."""
 
     request_id: str
-    request: Any
+    request: Annotated[Any, read_as(CanUseTool | Elicitation)]
+
+
+class PermissionResult(Wire):
+    """Our answer to ``can_use_tool``."""
+
+    behavior: str | None = None
+    updated_input: Any = field(default=None, name="updatedInput")
+    updated_permissions: list[Any] | None = field(default=None, name="updatedPermissions")
+    message: str | None = None
+    interrupt: bool = False
 
 
 class ControlAnswer(Wire):
     request_id: str
     subtype: str
-    response: Any = None
+    response: Annotated[Any, read_as(PermissionResult, having="behavior")] = None
     error: Any = None
     error_code: str | None = None
 
@@ -552,25 +594,6 @@ class ControlCancelRequest(Wire, tag_field="type", tag="control_cancel_request")
     """The asking side withdraws its question."""
 
     request_id: str
-
-
-class CanUseTool(Wire):
-    """``can_use_tool``: may this tool run with this input?"""
-
-    tool_name: str
-    input: Any = None
-    tool_use_id: str | None = None
-    description: str | None = None
-    permission_suggestions: list[Any] | None = None
-    agent_id: str | None = None
-
-
-class Elicitation(Wire):
-    """``elicitation``: an MCP server asks the user."""
-
-    message: str | None = None
-    mcp_server_name: str | None = None
-    requested_schema: Any = None
 
 
 Frame = (
@@ -593,13 +616,3 @@ Frame = (
     | ControlResponse
     | ControlCancelRequest
 )
-
-
-class PermissionResult(Wire):
-    """Our answer to ``can_use_tool``."""
-
-    behavior: str | None = None
-    updated_input: Any = field(default=None, name="updatedInput")
-    updated_permissions: list[Any] | None = field(default=None, name="updatedPermissions")
-    message: str | None = None
-    interrupt: bool = False

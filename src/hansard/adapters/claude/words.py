@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from hansard.adapter import as_object
 from hansard.adapters.claude.wire import Tokens
 from hansard.events import Event, Usage
+from hansard.loose import as_object
 
 
 def at(event: Event, response_id: str | None, block_index: int | None = None) -> Event:
@@ -21,7 +21,7 @@ def at(event: Event, response_id: str | None, block_index: int | None = None) ->
 
 def told(message: Any, *without: str) -> dict[str, Any]:
     """The declared fields of a message that have a value, except those said elsewhere."""
-    skip = {"session_id", *without}
+    skip = set(without)
     pairs = ((name, getattr(message, name)) for name in message.__struct_fields__ if name not in skip)
     return {camel(name): value for name, value in pairs if value is not None}
 
@@ -52,9 +52,7 @@ def merged(first: Tokens | None, second: Tokens | None) -> Tokens | None:
     """What message_start said, as far as message_delta does not say it anew."""
     if first is None or second is None:
         return second or first
-    return Tokens(
-        *(getattr(first, name) if getattr(second, name) is None else getattr(second, name) for name in Tokens.__struct_fields__)
-    )
+    return Tokens(*(getattr(first, name) if getattr(second, name) is None else getattr(second, name) for name in Tokens.__struct_fields__))
 
 
 def arguments(text: str) -> Any:

@@ -1,0 +1,321 @@
+"""Audit: every frame of a stream accounted for. What each wire type became, and which fields live only in the original.
+
+The structs of an adapter's wire say what it reads; whatever else a frame holds is counted here, path by path. Forgetting is visible.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib import import_module, resources
+from typing import Any, cast
+
+from msgspec import Struct, field, inspect
+
+from hansard import loose, originals
+from hansard.adapter import MAX_FRAME, Adapter, Wire
+from hansard.content import RawBlock
+from hansard.errors import UsageError
+from hansard.events import ContentBlock, Event, RawEvent
+from hansard.framing import Frame
+
+REVIEWED = "only-in-original.txt"
+"""In each adapter folder: the paths that were looked at and left in the original on purpose."""
+
+SAMPLE = 120
+"""How much of a value is shown."""
+
+
+class WireType(Struct, rename="camel"):
+    """One type of message on the wire: how often it came, how often our side sent it, and what became of it."""
+
+    count: int = 0
+    sent: int = 0
+    events: dict[str, int] = field(default_factory=dict[str, int])
+
+
+class Path(Struct, rename="camel"):
+    """A field that no event has: it is in the original alone."""
+
+    count: int
+    sample: str
+    reviewed: bool
+
+
+class Audit(Struct, rename="camel"):
+    """What an audit found. `is_complete` is the promise; the rest is what there is to know."""
+
+    format: str
+    frames: int = 0
+    bytes: int = 0
+    events: int = 0
+    types: dict[str, WireType] = field(default_factory=dict[str, WireType])
+    """By the words that name a message: ``assistant``, ``system/init``."""
+    parts: dict[str, dict[str, int]] = field(default_factory=dict[str, "dict[str, int]"])
+    """The types of what is inside messages, by where it is: blocks, deltas, requests."""
+    unknown_types: dict[str, int] = field(default_factory=dict[str, int])
+    """Messages nobody knows."""
+    unknown_blocks: dict[str, int] = field(default_factory=dict[str, int])
+    """Content blocks nobody knows."""
+    raw: dict[str, dict[str, int]] = field(default_factory=dict[str, "dict[str, int]"])
+    """Everything else that became ``raw``: reason, then kind."""
+    only_in_original: dict[str, Path] = field(default_factory=dict[str, Path])
+    unaccounted: list[int] = field(default_factory=list[int])
+    """Frames (counted from 1) that no event points to."""
+    altered: list[int] = field(default_factory=list[int])
+    """Frames whose original does not give the bytes back."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every frame is in the events, byte for byte."""
+        return not self.unaccounted and not self.altered
+
+    @property
+    def new_paths(self) -> list[str]:
+        """Fields in the original alone that nobody has reviewed."""
+        return [path for path, found in self.only_in_original.items() if not found.reviewed]
+
+
+class Auditor:
+    """Adds frames and their events to an audit, one by one."""
+
+    def __init__(self, adapter: type[Adapter], format: str) -> None:
+        self.adapter = adapter
+        self.audit = Audit(format=format)
+        self._reviewed = reviewed(adapter, format)
+
+    def add(self, frame: Frame, events: Iterable[Event]) -> None:
+        """Count one frame with the events that were made of it."""
+        self.audit.frames += 1
+        self.audit.bytes += len(frame.verbatim)
+        mine = [event for event in events if event.frame == self.audit.frames]
+        self.audit.events += len(mine)
+        if not mine:
+            self.audit.unaccounted.append(self.audit.frames)
+        elif not _gives_back(mine, frame):
+            self.audit.altered.append(self.audit.frames)
+        for word in self._walk(frame):
+            self._count(word, frame, mine)
+        self.add_unknown(mine)
+
+    def add_unknown(self, events: Iterable[Event]) -> None:
+        """Count what these events say nobody knows."""
+        for event in events:
+            if isinstance(event, RawEvent):
+                kind = event.payload.kind or "?"
+                if event.payload.reason == "unknown_type":
+                    _add(self.audit.unknown_types, kind)
+                else:
+                    _add(self.audit.raw.setdefault(event.payload.reason, {}), kind)
+            elif isinstance(event, ContentBlock) and isinstance(event.payload.block, RawBlock):
+                _add(self.audit.unknown_blocks, event.payload.block.raw_type or "?")
+
+    def _count(self, word: str, frame: Frame, events: list[Event]) -> None:
+        seen = self.audit.types.setdefault(word, WireType())
+        seen.count += 1
+        seen.sent += frame.out
+        for event in events:
+            _add(seen.events, event.type)
+
+    # ---- walking a frame along the wire's structs
+
+    def _walk(self, frame: Frame) -> Iterator[str]:
+        """The words that name the messages of a frame; their fields are counted on the way."""
+        if frame.noise is not None or not frame.data.strip():
+            yield f"({frame.noise or 'blank'})"
+            return
+        try:
+            if len(frame.data) > MAX_FRAME:
+                raise ValueError("too large")
+            found = loose.documents(frame.data.decode())
+        except (ValueError, RecursionError):
+            yield "(no JSON)"
+            return
+        for document in found:
+            for message in cast("list[Any]", document) if isinstance(document, list) else [document]:
+                yield self._message(message, frame)
+
+    def _message(self, message: Any, frame: Frame) -> str:
+        if not isinstance(message, dict):
+            return "(no object)"
+        fields = cast("dict[str, Any]", message)
+        wire = self.adapter.sent_wire if frame.out and self.adapter.sent_wire is not None else self.adapter.wire
+        words: list[str] = []
+        tags: list[str] = []
+        while wire is not None:
+            struct = pick(shape(wire), fields)
+            if struct is None:
+                return "/".join([*words, str(fields.get("subtype" if words else self.adapter.tag, "?"))])
+            if struct.tag_field is not None:
+                words.append(str(struct.tag))
+                tags.append(struct.tag_field)
+            if (refined := cast("type[Wire]", struct.cls).refine) is None:
+                self._struct(struct, fields, "/".join(words) or struct.cls.__name__, tags)
+                break
+            wire = refined
+        return "/".join(words) or self.adapter.source
+
+    def _struct(self, struct: inspect.StructType, fields: dict[str, Any], path: str, tags: list[str]) -> None:
+        known = {entry.encode_name: entry.type for entry in struct.fields}
+        for name, value in fields.items():
+            if name in known:
+                self._value(known[name], value, f"{path}.{name}")
+            elif name not in tags:
+                self._unread(f"{path}.{name}", value)
+
+    def _value(self, declared: inspect.Type, value: Any, path: str) -> None:
+        """Follow a field that is read. What is carried whole needs no following."""
+        if isinstance(declared, inspect.Metadata):
+            reads = cast("dict[str, Any]", declared.extra or {})  # pyright: ignore[reportUnknownMemberType] (msgspec says `dict`)
+            if "reads" not in reads:
+                self._value(declared.type, value, path)
+            elif reads.get("having") is None or (isinstance(value, dict) and reads["having"] in value):
+                self._read_later(shape(reads["reads"]), value, path)
+            return
+        if isinstance(value, list):
+            if isinstance(declared, inspect.UnionType):
+                declared = next((one for one in declared.types if isinstance(one, inspect.ListType)), declared)
+            if isinstance(declared, inspect.ListType):
+                for item in cast("list[Any]", value):
+                    self._value(declared.item_type, item, f"{path}[]")
+        elif isinstance(value, dict):
+            self._part(declared, cast("dict[str, Any]", value), path)
+
+    def _read_later(self, types: inspect.Type, value: Any, path: str) -> None:
+        if isinstance(value, list):
+            for item in cast("list[Any]", value):
+                self._read_later(types, item, f"{path}[]")
+        elif isinstance(value, dict):
+            self._part(types, cast("dict[str, Any]", value), path)
+
+    def _part(self, declared: inspect.Type, fields: dict[str, Any], path: str) -> None:
+        tag_field = next((one.tag_field for one in structs(declared) if one.tag_field is not None), None)
+        if tag_field is not None:
+            _add(self.audit.parts.setdefault(path, {}), str(fields.get(tag_field, "?")))
+        struct = pick(declared, fields)
+        if struct is not None:
+            self._struct(struct, fields, path, [struct.tag_field] if struct.tag_field else [])
+
+    def _unread(self, path: str, value: Any) -> None:
+        found = self.audit.only_in_original.get(path)
+        if found is None:
+            sample, seen = _sample(value), path in self._reviewed or "*." + path.partition(".")[2] in self._reviewed
+            self.audit.only_in_original[path] = Path(1, sample, seen)
+        else:
+            found.count += 1
+            if found.sample == "null":
+                found.sample = _sample(value)
+
+
+def audit(frames: Iterable[Frame], adapter: Adapter, format: str) -> Audit:
+    """The audit of a whole stream, read by this adapter."""
+    auditor = Auditor(type(adapter), format)
+    for frame in frames:
+        auditor.add(frame, adapter.feed(frame))
+    last = adapter.finish()
+    auditor.audit.events += len(last)
+    auditor.add_unknown(last)
+    return auditor.audit
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Shapes of the wire
+
+
+@cache
+def shape(types: Any) -> inspect.Type:
+    """The structs of a wire as data."""
+    return inspect.type_info(types)
+
+
+def structs(declared: inspect.Type) -> list[inspect.StructType]:
+    """Every struct that this type may be."""
+    if isinstance(declared, inspect.StructType):
+        return [declared]
+    return [one for one in declared.types if isinstance(one, inspect.StructType)] if isinstance(declared, inspect.UnionType) else []
+
+
+def pick(declared: inspect.Type, fields: dict[str, Any]) -> inspect.StructType | None:
+    """The struct that reads this object, if one does."""
+    for struct in structs(declared):
+        if struct.tag_field is None or fields.get(struct.tag_field) == struct.tag:
+            return struct
+    return None
+
+
+def _gives_back(events: list[Event], frame: Frame) -> bool:
+    first = events[0]
+    if first.original is None:
+        return False
+    if originals.reference(first.original) is not None:  # beside the log, under the name of its hash: `verify` looks after those
+        return True
+    try:
+        data = originals.unwrap(first.original)
+    except UsageError:
+        return False
+    return data + (first.eol if first.eol is not None else "\n").encode() == frame.verbatim
+
+
+def _add(counts: dict[str, int], word: str) -> None:
+    counts[word] = counts.get(word, 0) + 1
+
+
+def _sample(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace").decode()
+    return text if len(text) <= SAMPLE else text[: SAMPLE - 1] + "…"
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# What an adapter folder says about itself
+
+
+@cache
+def reviewed(adapter: type[Adapter], format: str) -> frozenset[str]:
+    """The paths that were looked at and left in the original on purpose. ``*.uuid`` means that field of every type."""
+    listing = resources.files(package_of(adapter)) / REVIEWED
+    if not listing.is_file():
+        return frozenset()
+    paths: set[str] = set()
+    for line in listing.read_text("utf-8").splitlines():
+        only_for, _, path = line.partition("#")[0].strip().rpartition(": ")
+        if path and only_for in ("", format):
+            paths.add(path)
+    return frozenset(paths)
+
+
+def package_of(adapter: type[Adapter]) -> str:
+    """The folder of an adapter, as a package."""
+    return import_module(adapter.__module__).__package__ or adapter.__module__
+
+
+def unread_fields(package: str) -> list[str]:
+    """Fields that a wire struct of this adapter folder declares and no code of the folder reads: a promise that is not kept."""
+    read: set[str] = set()
+    declared: set[type[Wire]] = set()
+    for file in resources.files(package).iterdir():
+        if not file.name.endswith(".py"):
+            continue
+        module = import_module(package if file.name == "__init__.py" else f"{package}.{file.name[:-3]}")
+        declared |= {one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Wire) and _is_of(one, package)}
+        read |= _names_read(ast.parse(file.read_text("utf-8")))
+    by_name = [one for one in declared if not one.said_whole]
+    return sorted(f"{one.__name__}.{name}" for one in by_name for name in one.__struct_fields__ if name not in read)
+
+
+def _is_of(one: type, package: str) -> bool:
+    return one.__module__ == package or one.__module__.startswith(package + ".")
+
+
+def _names_read(tree: ast.AST) -> set[str]:
+    """Every name after a dot, every field that a ``case`` takes apart, every key that is asked for with ``get``."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            names.add(node.attr)
+        elif isinstance(node, ast.MatchClass):
+            names.update(node.kwd_attrs)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
+            names.update(str(key.value) for key in node.args[:1] if isinstance(key, ast.Constant))
+    return names

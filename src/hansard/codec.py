@@ -1,0 +1,174 @@
+"""Events as lines of a log, and back. What a newer writer knows and this version does not is carried along and written back."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import cache
+from typing import Any, Union, cast
+
+import msgspec
+from msgspec import Raw
+
+from hansard.events import TYPES, Event, Unknown
+
+_encoder = msgspec.json.Encoder()
+
+
+@cache
+def _strict() -> msgspec.json.Decoder[Event]:
+    return msgspec.json.Decoder(Union[tuple(TYPES.values())])  # noqa: UP007 (a union that is computed)
+
+
+# U+0085, U+2028 and U+2029 end a line for many readers. Inside JSON they can only stand in strings, where an escape means the same.
+_LINE_ENDS = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085"), (b"\x7f", b"\\u007f"))
+
+
+def encode(event: Event) -> bytes:
+    """One line of a log, without its LF: UTF-8 JSON, no raw control character, no character that anybody takes for a line end."""
+    if event.extra is None and type(event) is not Unknown:
+        try:
+            line = _encoder.encode(event)
+        except UnicodeEncodeError:  # half an emoji: JSON can say it as an escape, UTF-8 cannot
+            line = _encode_slowly(event)
+    else:
+        line = _encode_slowly(event)
+    if not line.isascii() or b"\x7f" in line:
+        for char, escape in _LINE_ENDS:
+            if char in line:
+                line = line.replace(char, escape)
+    return line
+
+
+def encode_lines(events: Iterable[Event]) -> bytes:
+    """Lines of a log, each ended by LF."""
+    return b"".join([encode(event) + b"\n" for event in events])
+
+
+def to_builtins(event: Event) -> dict[str, Any]:
+    """The event as plain dicts and lists, with everything a newer writer added back in its place."""
+    if isinstance(event, Unknown):
+        head = {"id": event.id, "seq": event.seq, "timestamp": event.timestamp, "sessionId": event.session_id}
+        return event.fields | {key: value for key, value in head.items() if key in event.fields or value not in ("", 0, -1)}
+    fields = cast("dict[str, Any]", msgspec.to_builtins(event, enc_hook=_plain))
+    extra = cast("dict[str, Any]", fields.pop("$extra", None) or {})
+    for pointer, value in extra.items():
+        _put(fields, pointer, value)
+    return fields
+
+
+def decode(line: bytes | bytearray | memoryview | str) -> Event:
+    """The event of one line. Raises `msgspec.DecodeError` or `ValueError` only when the line is no JSON object at all."""
+    try:
+        event = _strict().decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _decode_newer(line)
+    return event if event.extra is None else _decode_newer(line)
+
+
+def from_builtins(fields: dict[str, Any]) -> Event:
+    """The event that plain dicts and lists describe; what this version does not model is carried along."""
+    event_type = TYPES.get(fields["type"]) if isinstance(fields.get("type"), str) else None
+    if event_type is None:
+        return _unknown(fields)
+    known = cast("dict[str, Any]", _copy(fields))
+    if "original" in known:
+        known["original"] = Raw(_dumps(known["original"]))
+    extra: dict[str, Any] = {}
+    while True:
+        try:
+            event = msgspec.convert(known, event_type)
+        except msgspec.ValidationError as problem:
+            if not _move_unknown_field(str(problem), known, extra):
+                return _unknown(fields)
+        else:
+            event.extra = extra or None
+            return event
+
+
+def _decode_newer(line: bytes | bytearray | memoryview | str) -> Event:
+    text = line if isinstance(line, str) else bytes(line).decode()
+    fields = json.loads(text)
+    if not isinstance(fields, dict):
+        raise ValueError("a log line must be a JSON object")
+    event = from_builtins(cast("dict[str, Any]", fields))
+    if "original" in fields:
+        # keep the spelling of the original: numbers, key order, duplicate keys
+        with suppress(msgspec.DecodeError):
+            event.original = msgspec.json.decode(text, type=dict[str, Raw])["original"]
+    return event
+
+
+def _encode_slowly(event: Event) -> bytes:
+    fields = to_builtins(event)
+    if event.original is None:
+        return _dumps(fields)
+    fields.pop("original", None)  # put in as it is: a round trip through dicts would change its spelling
+    return _dumps(fields)[:-1] + b',"original":' + bytes(event.original) + b"}"
+
+
+def _unknown(fields: dict[str, Any]) -> Unknown:
+    def take(key: str, kind: type[Any], default: Any) -> Any:
+        value = fields.get(key)
+        return value if type(value) is kind else default
+
+    return Unknown(
+        id=take("id", str, ""),
+        seq=take("seq", int, 0),
+        timestamp=take("timestamp", int, -1),
+        session_id=take("sessionId", str, ""),
+        turn_id=take("turnId", str, None),
+        payload=fields.get("payload"),
+        fields=fields,
+    )
+
+
+_UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*?)`(?: - at `\$(.*)`)?", re.DOTALL)
+_STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
+
+
+def _move_unknown_field(problem: str, known: Any, extra: dict[str, Any]) -> bool:
+    """Move the field msgspec complains of from ``known`` to ``extra``; false when the complaint is about something else."""
+    match = _UNKNOWN_FIELD.fullmatch(problem)
+    if match is None:
+        return False
+    name, place = match.group(1), match.group(2) or ""
+    steps = [key if key else int(index) for key, index in _STEP.findall(place)]
+    for step in steps:
+        known = known[step]
+    pointer = "".join("/" + _escape(str(step)) for step in [*steps, name])
+    if not isinstance(known, dict) or name not in known:
+        return False
+    extra[pointer] = cast("dict[str, Any]", known).pop(name)
+    return True
+
+
+def _put(target: Any, pointer: str, value: Any) -> None:
+    *steps, last = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
+    for step in steps:
+        target = cast("list[Any]", target)[int(step)] if isinstance(target, list) else target[step]
+    target[last] = value
+
+
+def _escape(step: str) -> str:
+    return step.replace("~", "~0").replace("/", "~1")
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copy(item) for key, item in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_copy(item) for item in cast("list[Any]", value)]
+    return value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Raw):
+        return json.loads(bytes(value))
+    raise NotImplementedError(type(value).__name__)
+
+
+def _dumps(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode()

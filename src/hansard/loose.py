@@ -1,0 +1,92 @@
+"""JSON in another shape than expected: read as far as it goes, and say what did not fit."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from typing import Any, cast, get_args
+
+import msgspec
+
+MAX_REPAIRS = 32
+"""How many fields of a wrong type are set aside before a message counts as another shape altogether."""
+
+UNKNOWN_TAG = re.compile(r"Invalid value '(.*)'(?: - at |$)", re.DOTALL)
+"""What msgspec says of a tag that is in no struct of a union."""
+_PLACE = re.compile(r" - at `\$(.+)`$", re.DOTALL)
+_STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
+
+
+def convert(value: Any, types: Any) -> tuple[Any, list[str]]:
+    """The value as one of the structs, without the fields whose type is wrong; those are said in the list. Raises `ValueError`."""
+    aside: list[str] = []
+    for _ in range(MAX_REPAIRS):
+        try:
+            return msgspec.convert(value, types), aside
+        except msgspec.ValidationError as problem:
+            place = _PLACE.search(str(problem))
+            if place is None or UNKNOWN_TAG.match(str(problem)) or str(problem).startswith("Object missing"):
+                raise
+            value = _without(value, [key or int(index) for key, index in _STEP.findall(place.group(1))])
+            aside.append(str(problem))
+    raise ValueError("too many fields of a wrong type")
+
+
+def read(value: Any, types: Any) -> Any:
+    """The value as a struct, of a tagged union the one that its tag names; raises `ValueError` if none does, or if it does not fit."""
+    field, structs = _by_tag(types)
+    if field is None:
+        return msgspec.convert(value, types)
+    tag = cast("dict[str, Any]", value).get(field) if isinstance(value, dict) else None
+    struct = structs.get(tag) if isinstance(tag, str) else None
+    if struct is None:
+        raise ValueError(f"Invalid value {tag!r}")
+    return msgspec.convert(value, struct)  # for one struct msgspec has everything ready; for a union it would prepare it every time
+
+
+@cache
+def _by_tag(types: Any) -> tuple[str | None, dict[str, Any]]:
+    structs = get_args(types) or (types,)
+    return structs[0].__struct_config__.tag_field, {struct.__struct_config__.tag: struct for struct in structs}
+
+
+def _without(value: Any, steps: list[str | int]) -> Any:
+    """The value without what is at that place; the value given stays as it is."""
+    step, *rest = steps
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        return [_without(item, rest) if index == step else item for index, item in enumerate(items) if rest or index != step]
+    fields = cast("dict[str, Any]", value)
+    if step not in fields:
+        raise ValueError(f"no field {step!r}")
+    return {key: _without(item, rest) if key == step else item for key, item in fields.items() if rest or key != step}
+
+
+def as_object(value: Any) -> dict[str, Any]:
+    """The value if it is a JSON object, else an empty one: for parts of a wire that are usually objects."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def as_list(value: Any) -> list[Any]:
+    """The value if it is a list, else an empty one."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def _no_constant(word: str) -> None:
+    raise ValueError(f"{word} is not JSON")
+
+
+_json = json.JSONDecoder(parse_constant=_no_constant)
+_SPACE = re.compile(r"[ \t\n\r]*")
+
+
+def documents(text: str) -> list[Any]:
+    """Every JSON document of a line: usually one. Half characters (a lone ``\\ud83d``) are JSON too, whatever strict readers say."""
+    documents: list[Any] = []
+    position = cast("re.Match[str]", _SPACE.match(text)).end()
+    while position < len(text):
+        document, position = _json.raw_decode(text, position)
+        documents.append(document)
+        position = cast("re.Match[str]", _SPACE.match(text, position)).end()
+    return documents

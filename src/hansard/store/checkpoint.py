@@ -1,0 +1,67 @@
+"""Checkpoints: now and then a record says what all lines since the one before hash to.
+
+A checkpoint hashes from the previous checkpoint's line on, that line with its hash included. So the hashes are a chain over the whole
+log, and going on after a restart takes hashing only what follows the last one.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any, Self, cast
+
+from hansard.events import Event, SessionLifecycle, session_lifecycle
+
+MAX_RECORDS = 1000
+MAX_BYTES = 8 * 1024 * 1024
+
+
+class Chain:
+    """The hash of the lines since the last checkpoint."""
+
+    def __init__(self) -> None:
+        self._hash = sha256()
+        self._since = 0
+        self._records = 0
+        self._bytes = 0
+
+    def copy(self) -> Self:
+        """The same, to go on from in case of success."""
+        other = type(self)()
+        other._hash, other._since, other._records, other._bytes = self._hash.copy(), self._since, self._records, self._bytes
+        return other
+
+    def add(self, line: bytes) -> None:
+        """Count a line, its LF included."""
+        self._hash.update(line)
+        self._records += 1
+        self._bytes += len(line)
+
+    def restart(self, seq: int) -> None:
+        """Begin anew with the line of a checkpoint, which is to be added next."""
+        self._hash = sha256()
+        self._since = seq
+        self._records = self._bytes = 0
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is time for a checkpoint."""
+        return self._records >= MAX_RECORDS or self._bytes >= MAX_BYTES
+
+    @property
+    def detail(self) -> dict[str, Any]:
+        """What a checkpoint written now says."""
+        return {"sha256": self._hash.hexdigest(), "since": self._since}
+
+    def event(self) -> Event:
+        """The checkpoint to write now."""
+        return session_lifecycle(subtype="checkpoint", detail=self.detail)
+
+    def matches(self, checkpoint: SessionLifecycle) -> bool:
+        """Whether the lines are still what they were when this checkpoint was written."""
+        detail = checkpoint.payload.detail
+        return isinstance(detail, dict) and cast("dict[str, Any]", detail).get("sha256") == self._hash.hexdigest()
+
+
+def as_checkpoint(event: Event) -> SessionLifecycle | None:
+    """The event, if it is a checkpoint."""
+    return event if isinstance(event, SessionLifecycle) and event.payload.subtype == "checkpoint" else None

@@ -1,0 +1,94 @@
+"""Folders and files of a store, opened so that nothing but a regular file of ours is ever read or written.
+
+A log is a folder with ``events.jsonl``. After a failed sync it goes on in ``events.2.jsonl`` and so on; see docs/decisions.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from hansard.errors import LogRefused, StoreError
+
+LOG = "events.jsonl"
+LOCK = "lock"
+BLOBS = "blobs"
+
+_SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC  # non-blocking: opening a FIFO must not wait for its other end
+READ = os.O_RDONLY
+APPEND = os.O_RDWR | os.O_APPEND
+CREATE = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL
+
+
+def segment_name(number: int) -> str:
+    """The file of the nth part of a log; nearly every log has only the first."""
+    return LOG if number == 1 else f"events.{number}.jsonl"
+
+
+def make_folder(path: Path) -> None:
+    """A folder that only we can enter, and its entry in the folder above made durable."""
+    try:
+        path.mkdir(0o700)
+    except FileExistsError:
+        return
+    sync_folder(path.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """Make the names in a folder durable."""
+    with open_folder(path) as fd:
+        os.fsync(fd)
+
+
+@contextmanager
+def open_folder(path: Path) -> Generator[int]:
+    """A folder as a descriptor; `LogRefused` when the path is something else, or a link."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _SAFE)
+    except OSError as problem:
+        if problem.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise LogRefused(f"{path} is not a folder of a store", path) from problem
+        raise
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def open_file(folder: Path, name: str, flags: int) -> int:
+    """A regular file in a folder; `LogRefused` for a link, FIFO, socket, device or folder, without ever waiting for one."""
+    path = folder / name
+    try:
+        with open_folder(folder) as folder_fd:
+            fd = os.open(name, flags | _SAFE, 0o600, dir_fd=folder_fd)
+    except OSError as problem:
+        if problem.errno in (errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.EMLINK):
+            raise LogRefused(f"{path} is not a regular file", path) from problem
+        if isinstance(problem, FileNotFoundError | FileExistsError):
+            raise
+        raise StoreError(f"cannot open {path}: {problem.strerror}", path) from problem
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise LogRefused(f"{path} is not a regular file", path)
+    return fd
+
+
+def tighten(fd: int) -> None:
+    """Close a file to others that was opened to them by somebody else's hand."""
+    if os.fstat(fd).st_mode & 0o077:
+        with suppress(PermissionError):
+            os.fchmod(fd, 0o600)
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """One write, and further ones only where the kernel took a part; the one after a short write names the reason."""
+    written = os.write(fd, data)
+    while written < len(data):
+        count = os.write(fd, memoryview(data)[written:])
+        if count == 0:
+            raise OSError(errno.EIO, "the file takes no more bytes")
+        written += count

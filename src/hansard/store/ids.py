@@ -1,0 +1,59 @@
+"""Names: which session ids are allowed, and ids of events that sort by time even when the clock does not."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from secrets import randbits
+from uuid import UUID
+
+from hansard.errors import InvalidSessionId
+
+_SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+# Windows opens a device instead of a file of that name, whatever the folder (learn.microsoft.com, "Naming Files, Paths, and Namespaces")
+_DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10))}
+_TAIL_BITS = 74
+_LOW_BITS = 62
+
+
+def check_session_id(value: object) -> str:
+    """The value, if it can be a session id; every door of the store asks before it builds a path."""
+    if not isinstance(value, str) or _SESSION_ID.fullmatch(value) is None or value.lower() in _DEVICES:
+        raise InvalidSessionId(value)
+    return value
+
+
+def now_ms() -> int:
+    """Milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
+class TimeOrderedIds:
+    """Makes UUIDs of version 7 (RFC 9562), each greater than the one before, also when the clock stands still or goes back."""
+
+    def __init__(self, clock: Callable[[], int] = now_ms) -> None:
+        self._clock = clock
+        self._ms = -1
+        self._tail = 0
+
+    def start_above(self, last: str) -> None:
+        """Go on above an id of an earlier run, if it was made by this scheme."""
+        try:
+            value = UUID(last)
+        except ValueError:
+            return
+        if value.version == 7:
+            self._ms = value.int >> 80
+            self._tail = ((value.int >> 64) & 0xFFF) << _LOW_BITS | (value.int & ((1 << _LOW_BITS) - 1))
+
+    def next(self) -> str:
+        """A new id. Within a millisecond the random part grows by a random step (RFC 9562, section 6.2, method 2)."""
+        now = self._clock()
+        self._tail += 1 + randbits(32)
+        if now > self._ms or self._tail >> _TAIL_BITS:
+            self._ms = max(now, self._ms + 1)
+            self._tail = randbits(_TAIL_BITS - 1)
+        high, low = self._tail >> _LOW_BITS, self._tail & ((1 << _LOW_BITS) - 1)
+        text = f"{self._ms << 80 | 7 << 76 | high << 64 | 2 << 62 | low:032x}"
+        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

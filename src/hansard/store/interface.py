@@ -1,0 +1,182 @@
+"""What a store is: the few words every engine answers to, and the small things it hands out."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import Any, Literal, NamedTuple, Protocol
+
+from msgspec import Struct
+
+from hansard.events import Event, RawReason
+
+Damage = RawReason
+"""Why a line of a log is no record."""
+
+FindingKind = Literal[
+    "torn-tail",
+    "nul",
+    "invalid",
+    "gap",
+    "duplicate",
+    "duplicate-id",
+    "order",
+    "checksum",
+    "newer-version",
+    "empty",
+    "blob-missing",
+    "blob-damaged",
+]
+
+
+class Cursor(NamedTuple):
+    """A place in a log: everything up to and including ``seq`` has been seen."""
+
+    log_id: str
+    seq: int
+
+
+class Head(Struct, frozen=True):
+    """How far a log has got. ``seq`` is 0 when no record can be read; ``log_id`` is empty when the first one cannot."""
+
+    session_id: str
+    log_id: str
+    seq: int
+    bytes: int
+
+    @property
+    def cursor(self) -> Cursor:
+        """The place after the last record."""
+        return Cursor(self.log_id, self.seq)
+
+
+class Record(Struct, frozen=True, gc=False):
+    """One line of a log: an event as JSON, without its LF, ready to be sent on.
+
+    ``offset`` and ``end`` say where it stands in which file of the log. A damaged line has ``seq`` 0 and says why in ``damage``;
+    its ``line`` is a ``raw`` event that holds the damaged bytes.
+    """
+
+    seq: int
+    type: str
+    line: bytes
+    offset: int
+    end: int
+    segment: int
+    damage: Damage | None = None
+
+
+class SessionInfo(Struct, frozen=True, kw_only=True):
+    """A line in the list of sessions. What is not known is None; ``problem`` says why a log cannot be read at all."""
+
+    id: str
+    log_id: str = ""
+    title: str | None = None
+    agent: str | None = None
+    format: str | None = None
+    parent_session_id: str | None = None
+    events: int = 0
+    created: int | None = None
+    updated: int | None = None
+    bytes: int = 0
+    status: str | None = None
+    """How the last turn ended; ``running`` while it has not."""
+    live: bool = False
+    """Whether somebody is writing it right now."""
+    problem: str | None = None
+
+
+class Finding(Struct, frozen=True):
+    """Something `verify` noticed."""
+
+    kind: FindingKind
+    message: str
+    offset: int | None = None
+    seq: int | None = None
+    segment: int = 1
+
+    @property
+    def is_damage(self) -> bool:
+        """False for what is worth saying but is no harm: records of a newer version."""
+        return self.kind != "newer-version"
+
+
+class Store(Protocol):
+    """Sessions, each an append-only log with one writer at a time. ``after`` is a seq or a `Cursor`; an unknown one is an error."""
+
+    def create(self, session_id: str | None = None, **header: Any) -> Head:
+        """A new log. ``header`` are fields of its first event: ``format``, ``title``, ``parent_session_id``, …"""
+        ...
+
+    def append(self, session_id: str, events: Iterable[Event]) -> list[Event]:
+        """Write all of the events or none, and return them as they are in the log: with id, seq, time and session."""
+        ...
+
+    def release(self, session_id: str) -> None:
+        """Stop writing this session, so that somebody else may."""
+        ...
+
+    def close(self) -> None:
+        """Stop writing all sessions."""
+        ...
+
+    def head(self, session_id: str) -> Head:
+        """How far the log has got."""
+        ...
+
+    def read(
+        self,
+        session_id: str,
+        after: int | Cursor = 0,
+        limit: int | None = None,
+        before: int | None = None,
+        types: Iterable[str] | None = None,
+    ) -> Iterator[Event]:
+        """Events in order of ``seq``, in constant memory. A damaged line comes as a ``raw`` event with ``seq`` 0."""
+        ...
+
+    def records(
+        self,
+        session_id: str,
+        after: int | Cursor = 0,
+        limit: int | None = None,
+        before: int | None = None,
+        types: Iterable[str] | None = None,
+    ) -> Iterator[Record]:
+        """Like `read`, but as lines, for sending on."""
+        ...
+
+    def tail(self, session_id: str, n: int, before: int | None = None) -> list[Event]:
+        """The last ``n`` events, or the last ``n`` before a seq."""
+        ...
+
+    def follow(self, session_id: str, after: int | Cursor = 0) -> AsyncIterator[Event]:
+        """Everything after the cursor, then everything as it is written. No gap, no repeat, no end."""
+        ...
+
+    def follow_records(self, session_id: str, after: int | Cursor = 0) -> AsyncIterator[Record]:
+        """Like `follow`, but as lines."""
+        ...
+
+    def sessions(self) -> list[SessionInfo]:
+        """Every session, the one that changed last first."""
+        ...
+
+    def delete(self, session_id: str) -> None:
+        """Remove a session with everything that belongs to it."""
+        ...
+
+    def verify(self, session_id: str) -> list[Finding]:
+        """Everything that is wrong with a log."""
+        ...
+
+    def original(self, session_id: str, event: Event) -> bytes:
+        """The bytes of the wire frame an event came from."""
+        ...
+
+    def put_blob(self, session_id: str, data: bytes) -> str:
+        """Store bytes beside the log; they are named by their SHA-256."""
+        ...
+
+    def get_blob(self, session_id: str, sha256: str) -> bytes:
+        """The bytes of that name, checked."""
+        ...

@@ -1,0 +1,246 @@
+"""The embedded store: a folder per session, its log a text file that `cat` and `jq` can read."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from secrets import token_hex
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from hansard.codec import decode
+from hansard.errors import LogDeleted, SessionExists, StoreError, UnknownSession, UsageError
+from hansard.events import Event
+from hansard.originals import unwrap
+from hansard.store import blobs, files
+from hansard.store.behind import SyncBehind
+from hansard.store.follow import follow
+from hansard.store.ids import TimeOrderedIds, check_session_id, now_ms
+from hansard.store.interface import Cursor, Finding, Head, Record, SessionInfo
+from hansard.store.listing import list_sessions
+from hansard.store.lock import WriterLock
+from hansard.store.order import shown
+from hansard.store.reader import Log
+from hansard.store.verify import verify
+from hansard.store.writer import Options, Writer, created
+
+INLINE_LIMIT = 1024 * 1024
+"""An original above this size becomes a blob."""
+
+
+class JsonlStore:
+    """A `Store` in a folder. ``fsync="always"`` syncs every append; by default only what must not be lost waits for the disk."""
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        fsync: Literal["default", "always"] = "default",
+        *,
+        inline_limit: int = INLINE_LIMIT,
+        clock: Callable[[], int] = now_ms,
+    ) -> None:
+        self.root = Path(root).resolve()
+        self._options = Options(fsync == "always", inline_limit, clock)
+        self._ids = TimeOrderedIds(clock)
+        self._writers: dict[str, Writer] = {}
+        self._guard = threading.RLock()
+        self._behind = SyncBehind(self._all_writers)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None) -> None:
+        self.close()
+
+    # ---- writing
+
+    def create(self, session_id: str | None = None, **header: Any) -> Head:
+        """A new log. ``header`` are fields of its first event: ``format``, ``title``, ``parent_session_id``, …"""
+        session_id = self._ids.next() if session_id is None else check_session_id(session_id)
+        created(session_id, "", header)  # a field that does not exist is noticed before there is a folder
+        with self._guard:
+            if session_id in self._writers:
+                raise SessionExists(session_id)
+            if not self._open_writer(session_id, header):
+                self.release(session_id)
+                raise SessionExists(session_id)
+        return self.head(session_id)
+
+    def append(self, session_id: str, events: Iterable[Event]) -> list[Event]:
+        """Write all of the events or none, and return them as they are in the log: with id, seq, time and session."""
+        writer = self._writers.get(session_id) or self._writer(session_id)
+        try:
+            return writer.append(events)
+        except LogDeleted:
+            self.release(session_id)
+            raise
+
+    def release(self, session_id: str) -> None:
+        """Stop writing this session, so that somebody else may."""
+        with self._guard:
+            writer = self._writers.pop(check_session_id(session_id), None)
+        if writer is not None:
+            writer.close()
+
+    def close(self) -> None:
+        """Stop writing all sessions."""
+        self._behind.stop()
+        self._behind = SyncBehind(self._all_writers)
+        for session_id in list(self._writers):
+            self.release(session_id)
+
+    def delete(self, session_id: str) -> None:
+        """Remove a session with everything that belongs to it."""
+        folder = self._folder(session_id)
+        self.release(session_id)
+        if not folder.is_dir():
+            raise UnknownSession(session_id)
+        lock = WriterLock(folder)
+        try:
+            gone = self.root / f".{session_id}.{token_hex(4)}.deleted"
+            os.rename(folder, gone)  # at once for everybody else; the rest may take its time
+            shutil.rmtree(gone)
+        finally:
+            lock.release()
+
+    # ---- reading
+
+    def head(self, session_id: str) -> Head:
+        """How far the log has got."""
+        with self._log(session_id) as log:
+            return log.head()
+
+    def read(
+        self,
+        session_id: str,
+        after: int | Cursor = 0,
+        limit: int | None = None,
+        before: int | None = None,
+        types: Iterable[str] | None = None,
+    ) -> Iterator[Event]:
+        """Events in order of ``seq``, in constant memory. A damaged line comes as a ``raw`` event with ``seq`` 0."""
+        return (decode(record.line) for record in self.records(session_id, after, limit, before, types))
+
+    def records(
+        self,
+        session_id: str,
+        after: int | Cursor = 0,
+        limit: int | None = None,
+        before: int | None = None,
+        types: Iterable[str] | None = None,
+    ) -> Iterator[Record]:
+        """Like `read`, but as lines, for sending on."""
+        with self._log(session_id) as log:
+            seq = log.seq_of(after)
+        found = self._records(session_id, seq, before)
+        if types is not None:
+            wanted = frozenset(types)
+            found = (record for record in found if record.type in wanted)
+        return islice(found, limit)
+
+    def tail(self, session_id: str, n: int, before: int | None = None) -> list[Event]:
+        """The last ``n`` events, or the last ``n`` before a seq."""
+        end = self.head(session_id).seq + 1
+        if before is not None:
+            end = min(end, before)
+        return list(self.read(session_id, max(0, end - 1 - n), before=end))
+
+    def follow(self, session_id: str, after: int | Cursor = 0) -> AsyncIterator[Event]:
+        """Everything after the cursor, then everything as it is written. No gap, no repeat, no end."""
+        records = self.follow_records(session_id, after)
+        return (decode(record.line) async for record in records)
+
+    def follow_records(self, session_id: str, after: int | Cursor = 0) -> AsyncIterator[Record]:
+        """Like `follow`, but as lines."""
+        with self._log(session_id) as log:
+            seq = log.seq_of(after)
+        return follow(self._folder(session_id), seq)
+
+    def sessions(self) -> list[SessionInfo]:
+        """Every session, the one that changed last first."""
+        return list_sessions(self.root)
+
+    def verify(self, session_id: str) -> list[Finding]:
+        """Everything that is wrong with a log."""
+        return verify(self._existing(session_id))
+
+    # ---- large things
+
+    def original(self, session_id: str, event: Event) -> bytes:
+        """The bytes of the wire frame an event came from."""
+        if event.original is None:
+            raise UsageError("this event has no original: the frame's bytes are on the first event that came of it")
+        return unwrap(event.original, partial(self.get_blob, session_id))
+
+    def put_blob(self, session_id: str, data: bytes) -> str:
+        """Store bytes beside the log; they are named by their SHA-256."""
+        folder = self._existing(session_id)
+        try:
+            return blobs.put(folder, data)
+        except OSError as problem:
+            raise StoreError(f"cannot store a blob of session {session_id!r}: {problem.strerror}", folder) from problem
+
+    def get_blob(self, session_id: str, sha256: str) -> bytes:
+        """The bytes of that name, checked."""
+        return blobs.get(self._existing(session_id), sha256)
+
+    # ---- within
+
+    def _folder(self, session_id: str) -> Path:
+        return self.root / check_session_id(session_id)
+
+    def _existing(self, session_id: str) -> Path:
+        folder = self._folder(session_id)
+        if not (folder / files.LOG).exists():
+            raise UnknownSession(session_id)
+        return folder
+
+    def _log(self, session_id: str) -> Log:
+        return Log(self._folder(session_id))
+
+    def _records(self, session_id: str, after: int, before: int | None) -> Iterator[Record]:
+        with self._log(session_id) as log:
+            for record in shown(log, after):
+                if before is not None and record.seq >= before:
+                    return
+                yield record
+
+    def _all_writers(self) -> list[Writer]:
+        with self._guard:
+            return list(self._writers.values())
+
+    def _writer(self, session_id: str) -> Writer:
+        with self._guard:
+            if session_id not in self._writers:
+                self._open_writer(session_id, {})
+            return self._writers[session_id]
+
+    def _open_writer(self, session_id: str, header: dict[str, Any]) -> bool:
+        """Take the lock; true if the log was made by this."""
+        folder = self._folder(session_id)
+        try:
+            self.root.mkdir(0o700, parents=True, exist_ok=True)
+            files.make_folder(folder)
+        except OSError as problem:
+            raise StoreError(f"cannot create {folder}: {problem.strerror}", folder) from problem
+        writer = Writer(folder, self._options, self._behind.want)
+        self._writers[session_id] = writer
+        if os.path.lexists(folder / files.LOG):
+            return False
+        try:
+            writer.create(header)
+        except BaseException:
+            self.release(session_id)
+            raise
+        return True

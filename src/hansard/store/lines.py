@@ -1,0 +1,80 @@
+"""Lines and what they are: a record, damage, or nothing. This file does not know about files."""
+
+from __future__ import annotations
+
+from uuid import NAMESPACE_URL, uuid5
+
+import msgspec
+from msgspec import Struct
+
+from hansard.codec import encode
+from hansard.events import RawEvent, RawPayload
+from hansard.originals import wrap
+from hansard.store.interface import Damage, Record
+
+BOM = b"\xef\xbb\xbf"
+
+
+class _Envelope(Struct):
+    """As much of a record as finding it takes; the rest of the line is skipped over."""
+
+    seq: int
+    type: str
+
+
+_envelope = msgspec.json.Decoder(_Envelope).decode
+
+
+def records(block: bytes, offset: int, segment: int) -> list[Record]:
+    """The records and the damage in a block of whole lines that begins at ``offset``. Blank lines are nothing."""
+    found: list[Record] = []
+    for line in block.split(b"\n"):
+        start = offset
+        offset += len(line) + 1
+        if start == 0 and line.startswith(BOM):  # an editor has been here
+            line = line[3:]
+        try:
+            head = _envelope(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            head = None
+        if head is not None and head.seq > 0 and (line.isascii() or _is_utf8(line)):
+            found.append(Record(head.seq, head.type, line if line[-1] != 13 else line[:-1], start, offset, segment))
+        elif line.strip():
+            found.append(Record(0, "raw", line, start, offset, segment, _damage(line)))
+    return found
+
+
+def as_event(damaged: Record, session_id: str) -> Record:
+    """The same place in the log, with a line that can be sent on: a ``raw`` event that holds the damaged bytes."""
+    assert damaged.damage is not None
+    place = f"{len(damaged.line)} bytes at offset {damaged.offset} of part {damaged.segment} of the log"
+    event = RawEvent(
+        id=str(uuid5(NAMESPACE_URL, f"hansard:{session_id}/{damaged.segment}/{damaged.offset}")),
+        session_id=session_id,
+        synthetic=True,
+        payload=RawPayload(reason=damaged.damage, detail=place),
+        original=wrap(damaged.line),
+    )
+    return msgspec.structs.replace(damaged, line=encode(event))
+
+
+def _damage(line: bytes) -> Damage:
+    if not line.strip(b"\0"):
+        return "noise"
+    if not _is_utf8(line):
+        return "invalid_utf8"
+    try:
+        msgspec.json.decode(line, type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError):
+        return "invalid_json"
+    return "wrong_shape"
+
+
+def _is_utf8(line: bytes) -> bool:
+    if line.isascii():
+        return True
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

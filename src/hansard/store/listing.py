@@ -1,0 +1,106 @@
+"""The list of sessions, from the beginning and the end of each log; the middle is not read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from hansard.codec import decode
+from hansard.errors import HansardError, InvalidSessionId
+from hansard.events import Event, SessionInit, SessionLifecycle, TurnEnd, TurnStart, UserMessage
+from hansard.store import files, lock
+from hansard.store.ids import check_session_id
+from hansard.store.interface import Record, SessionInfo
+from hansard.store.lines import records
+from hansard.store.reader import Log, ending
+
+_GLANCE = 64 * 1024
+_TITLE = 200
+_TELLING = {"session_lifecycle", "session_init", "user_message"}
+_TURNS = {"turn_start", "turn_end"}
+
+
+def list_sessions(root: Path) -> list[SessionInfo]:
+    """Every session of a store, the one that changed last first."""
+    try:
+        names = [entry.name for entry in os.scandir(root) if _is_session(entry)]
+    except FileNotFoundError:
+        return []
+    return sorted((describe(root / name) for name in names), key=lambda info: (-(info.updated or 0), info.id))
+
+
+def describe(folder: Path) -> SessionInfo:
+    """One session. What is wrong with its log becomes a part of the description."""
+    try:
+        with Log(folder) as log:
+            return _describe(log)
+    except (HansardError, OSError) as problem:
+        return SessionInfo(id=folder.name, problem=str(problem))
+
+
+def _describe(log: Log) -> SessionInfo:
+    newest = log.segments[-1].fd
+    first = records(os.pread(log.segments[0].fd, _GLANCE, 0), 0, 1)
+    last = ending(newest, _GLANCE)
+    told = _told(first)
+    return SessionInfo(
+        **(told | _renamed(last)),
+        id=log.session_id,
+        events=max((record.seq for record in last), default=0),
+        updated=os.fstat(newest).st_mtime_ns // 1_000_000,
+        bytes=sum(os.fstat(segment.fd).st_size for segment in log.segments),
+        status=_status(last),
+        live=lock.is_held(log.folder),
+    )
+
+
+def _told(first: list[Record]) -> dict[str, Any]:
+    """What the beginning of a log says about the session: its header, the agent, and the first thing a person said."""
+    told: dict[str, Any] = {}
+    for event in _events(first, _TELLING):
+        match event:
+            case SessionLifecycle() if event.payload.subtype == "created":
+                header = event.payload
+                told |= {"log_id": header.log_id or "", "format": header.format, "parent_session_id": header.parent_session_id}
+                told |= {"created": event.timestamp} | ({"title": header.title} if header.title else {})
+            case SessionInit():
+                told.setdefault("agent", event.payload.agent_id)
+            case UserMessage() if event.payload.author == "human" and event.payload.text.strip():
+                told.setdefault("title", event.payload.text.strip()[:_TITLE])
+            case _:
+                continue
+        if "title" in told and "agent" in told:
+            break
+    return told
+
+
+def _renamed(last: list[Record]) -> dict[str, Any]:
+    """The newest title, if one was given lately."""
+    for event in _events(reversed(last), {"session_lifecycle"}):
+        if isinstance(event, SessionLifecycle) and event.payload.title and event.payload.subtype != "created":
+            return {"title": event.payload.title}
+    return {}
+
+
+def _status(last: list[Record]) -> str | None:
+    """How the last turn ended; ``running`` if it did not."""
+    for event in _events(reversed(last), _TURNS):
+        if isinstance(event, TurnEnd):
+            return event.payload.status
+        if isinstance(event, TurnStart):
+            return "running"
+    return None
+
+
+def _events(found: Iterable[Record], types: set[str]) -> Iterator[Event]:
+    return (decode(record.line) for record in found if record.type in types)
+
+
+def _is_session(entry: os.DirEntry[str]) -> bool:
+    try:
+        check_session_id(entry.name)
+    except InvalidSessionId:
+        return False
+    return entry.is_dir(follow_symlinks=False) and os.path.lexists(os.path.join(entry.path, files.LOG))

@@ -1,0 +1,76 @@
+"""One writer per log: an flock that dies with its holder, and the holder's pid for whoever comes second."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from hansard.errors import LogLocked
+from hansard.store import files
+
+_PATIENCE = 0.05  # `is_held` takes the lock for a moment; a writer that comes just then tries again
+
+
+class WriterLock:
+    """The right to write one log, held until `release`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._fd = _lock(folder)
+        os.ftruncate(self._fd, 0)
+        os.pwrite(self._fd, b"%d\n" % os.getpid(), 0)
+
+    def release(self) -> None:
+        """Let the next writer in."""
+        os.ftruncate(self._fd, 0)
+        os.close(self._fd)
+
+
+def is_held(folder: Path) -> bool:
+    """Whether somebody is writing this log now."""
+    try:
+        fd = files.open_file(folder, files.LOCK, files.READ)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
+def _lock(folder: Path) -> int:
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        fd = files.open_file(folder, files.LOCK, os.O_RDWR | os.O_CREAT)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pid = _holder(fd)
+            os.close(fd)
+            if time.monotonic() > deadline:
+                by = "another process" if pid is None else f"process {pid}"
+                raise LogLocked(f"{folder.name!r} is being written by {by}", folder, pid) from None
+            time.sleep(0.002)
+            continue
+        except OSError:
+            os.close(fd)
+            raise
+        if _is_still_there(folder, fd):
+            return fd
+        os.close(fd)  # the session was deleted while we waited
+
+
+def _is_still_there(folder: Path, fd: int) -> bool:
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.stat(folder / files.LOCK), os.fstat(fd))
+    return False
+
+
+def _holder(fd: int) -> int | None:
+    text = os.pread(fd, 32, 0).strip()
+    return int(text) if text.isdigit() else None

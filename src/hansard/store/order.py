@@ -1,0 +1,79 @@
+"""The records of a log as they are shown: in order of ``seq``, each once, damage where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from hansard.store import lines, lock
+from hansard.store.interface import Record
+from hansard.store.reader import Log, Reader, find
+
+LOOK_AHEAD = 64
+"""How many records may stand in front of their turn before the missing one is given up."""
+
+
+class Order:
+    """Puts records back where they belong. In an undamaged log there is nothing to do."""
+
+    def __init__(self, log: Log, after: int) -> None:
+        self._log = log
+        self._after = after
+        self._next = after + 1
+        self._early: dict[int, Record] = {}
+        self._gap_explained = False
+        self._broken_at: dict[int, int] = {}
+
+    def take(self, found: Iterable[Record]) -> Iterator[Record]:
+        """Give back what can be shown now."""
+        for record in found:
+            if record.seq == self._next:
+                yield self._shown(record)
+                while self._early and (early := self._early.pop(self._next, None)):
+                    yield self._shown(early)
+            elif record.damage is not None:
+                yield from self.flush()
+                yield lines.as_event(record, self._log.session_id)
+                self._gap_explained = True
+            elif record.seq > self._next:
+                yield from self._wait_or_show(record)
+            elif record.seq > self._after and not self._is_repeated(record):
+                yield record
+
+    def flush(self) -> Iterator[Record]:
+        """Show what waits for a record that does not come."""
+        for seq in sorted(self._early):
+            yield self._shown(self._early.pop(seq))
+
+    def _shown(self, record: Record) -> Record:
+        self._next = record.seq + 1
+        self._gap_explained = False
+        return record
+
+    def _wait_or_show(self, record: Record) -> Iterator[Record]:
+        if self._gap_explained:
+            yield from self.flush()
+            yield self._shown(record)
+        elif (same := self._early.get(record.seq)) is not None:
+            if same.line != record.line:
+                yield record
+        else:
+            self._early[record.seq] = record
+            if len(self._early) > LOOK_AHEAD:
+                yield from self.flush()
+
+    def _is_repeated(self, record: Record) -> bool:
+        """Whether the very same line stands further up. What is in front of the first break is in order, so bisection finds it."""
+        broken_at = self._broken_at.setdefault(record.segment, record.offset)
+        earlier = find(self._log.segments[record.segment - 1].fd, record.seq, broken_at)
+        return earlier is not None and earlier.line == record.line
+
+
+def shown(log: Log, after: int) -> Iterator[Record]:
+    """Everything after a seq that is in the log now."""
+    reader, order = Reader(log, after), Order(log, after)
+    while found := reader.next():
+        yield from order.take(found)
+    for record in reader.rest():
+        if record.damage is None or not lock.is_held(log.folder):  # else somebody is just writing it
+            yield from order.take([record])
+    yield from order.flush()

@@ -1,0 +1,257 @@
+"""Reading a log: find a place by bisection, then go forward, block by block, in constant memory.
+
+A reader needs no lock and no index: ``seq`` grows with the byte offset, so a binary search over the file finds any record.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from hansard.codec import decode
+from hansard.errors import LogDeleted, LogReset, UnknownCursor, UnknownSession
+from hansard.events import SessionLifecycle
+from hansard.store import files, lines
+from hansard.store.interface import Cursor, Head, Record
+
+BLOCK = 256 * 1024
+_WINDOW = 64 * 1024  # where bisection stops and reading on is cheaper
+_PROBE = 8 * 1024
+
+
+class Segment(NamedTuple):
+    """A file of a log, and the seq from which on it is the one that counts."""
+
+    number: int
+    fd: int
+    first: int
+
+
+class Log:
+    """A log, opened for reading: its files, in order. A later file overrules the ones before from its first record on."""
+
+    def __init__(self, folder: Path) -> None:
+        self.session_id = folder.name
+        self.folder = folder
+        self.segments: list[Segment] = []
+        try:
+            self.segments.append(Segment(1, files.open_file(folder, files.LOG, files.READ), 1))
+        except FileNotFoundError:
+            raise UnknownSession(folder.name) from None
+        while self.open_next():
+            pass
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the files."""
+        while self.segments:
+            os.close(self.segments.pop().fd)
+
+    def open_next(self) -> bool:
+        """Open the file after the last one, if it has appeared by now."""
+        number = len(self.segments) + 1
+        try:
+            fd = files.open_file(self.folder, files.segment_name(number), files.READ)
+        except FileNotFoundError:
+            return False
+        first = next((record.seq for record in forward(fd, 0, number) if record.seq), None)
+        if first is None:
+            os.close(fd)
+            return False
+        self.segments.append(Segment(number, fd, first))
+        return True
+
+    def head(self) -> Head:
+        """How far it has got."""
+        size = sum(os.fstat(segment.fd).st_size for segment in self.segments)
+        return Head(self.session_id, self.log_id(), last_seq(self.segments[-1].fd), size)
+
+    def log_id(self) -> str:
+        """The log's own id, from its first event; empty when that cannot be read."""
+        first = self.first_event()
+        return "" if first is None else first.payload.log_id or ""
+
+    def first_event(self) -> SessionLifecycle | None:
+        """The event that created the log, if it is still there."""
+        record = next(forward(self.segments[0].fd, 0), None)
+        if record is None or record.seq != 1:
+            return None
+        event = decode(record.line)
+        return event if isinstance(event, SessionLifecycle) else None
+
+    def beginning(self) -> bytes:
+        """The first few bytes."""
+        return os.pread(self.segments[0].fd, 16, 0)
+
+    def seq_of(self, cursor: object) -> int:
+        """The seq of a cursor that belongs to this log; `UnknownCursor` for any other."""
+        head = self.head()
+        if isinstance(cursor, Cursor) and (cursor.log_id != head.log_id or not head.log_id):
+            raise UnknownCursor(f"{cursor} belongs to another log; this one is {head.log_id!r}")
+        seq: object = cursor.seq if isinstance(cursor, Cursor) else cursor
+        if type(seq) is not int or seq < 0:
+            raise UnknownCursor(f"not a cursor: {cursor!r}; it must be a seq of this log, 0 for its beginning")
+        if seq > head.seq:
+            raise UnknownCursor(f"cursor {seq} is above the head of the log, which is {head.seq}")
+        return seq
+
+
+class Reader:
+    """A place in a log, and the way forward from it. The order is that of the file; damage and duplicates are included."""
+
+    def __init__(self, log: Log, after: int = 0) -> None:
+        self._log = log
+        self._index = max(index for index, segment in enumerate(log.segments) if index == 0 or segment.first <= after + 1)
+        self._highest = after
+        self._move(seek(self._segment.fd, after))
+
+    @property
+    def _segment(self) -> Segment:
+        return self._log.segments[self._index]
+
+    def next(self) -> list[Record]:
+        """The records and the damage of the next block; empty when there is no further whole line."""
+        while True:
+            block, self._searched = _whole_lines(self._segment.fd, self.offset, self._searched, BLOCK)
+            if block:
+                found = lines.records(block, self.offset, self._segment.number)
+                self._move(self.offset + len(block))
+                if kept := self._without_overruled(found):
+                    self._highest = max(self._highest, max(record.seq for record in kept))
+                    return kept
+            elif self._index + 1 < len(self._log.segments):
+                self._index += 1
+                self._move(seek(self._segment.fd, self._highest))
+            else:
+                return []
+
+    def rest(self) -> list[Record]:
+        """What stands after the last line end: at most one record, or a torn one."""
+        data = _read(self._segment.fd, self.offset, os.fstat(self._segment.fd).st_size)
+        return lines.records(data, self.offset, self._segment.number)
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether nothing stands after the last line end."""
+        return self.offset >= os.fstat(self._segment.fd).st_size
+
+    def check(self) -> None:
+        """Raise when the file was cut, replaced or removed since it was opened."""
+        path = self._log.folder / files.segment_name(self._segment.number)
+        here = os.fstat(self._segment.fd)
+        try:
+            there = os.stat(path, follow_symlinks=False)
+        except (FileNotFoundError, NotADirectoryError):
+            raise LogDeleted(f"{path} was removed", path) from None
+        if not os.path.samestat(here, there):
+            raise LogReset(f"another file took the place of {path}; read it again from the start", path)
+        if here.st_size < self.offset:
+            raise LogReset(f"{path} became shorter than what was read of it; read it again from the start", path)
+
+    def _move(self, offset: int) -> None:
+        self.offset = self._searched = offset
+
+    def _without_overruled(self, found: list[Record]) -> list[Record]:
+        """Up to the first record that the next file says again; what follows it here may be damaged and does not count."""
+        if self._index + 1 == len(self._log.segments):
+            return found
+        end = self._log.segments[self._index + 1].first
+        for index, record in enumerate(found):
+            if record.seq >= end:
+                self._move(os.fstat(self._segment.fd).st_size)
+                return found[:index]
+        return found
+
+
+def forward(fd: int, offset: int, segment: int = 1, end: int | None = None, step: int = BLOCK) -> Iterator[Record]:
+    """The records and the damage of one file, from a line's beginning on, up to those that begin at ``end``."""
+    while block := _whole_lines(fd, offset, offset, step)[0]:
+        for record in lines.records(block, offset, segment):
+            if end is not None and record.offset >= end:
+                return
+            yield record
+        offset += len(block)
+
+
+def seek(fd: int, after: int, end: int | None = None) -> int:
+    """The offset just behind the records up to ``after``. Damage in front of the next record is still ahead."""
+    if after == 0:
+        return 0
+    low, high = 0, os.fstat(fd).st_size if end is None else end
+    while high - low > _WINDOW:
+        middle = (low + high) // 2
+        found = next((record for record in forward(fd, _next_line(fd, middle), 1, high, _PROBE) if record.seq), None)
+        if found is None or found.seq > after:
+            high = middle
+        else:
+            low = found.end
+    for record in forward(fd, low, 1, end, _WINDOW):
+        if record.seq > after:
+            break
+        if record.seq:
+            low = record.end
+    return low
+
+
+def find(fd: int, seq: int, end: int) -> Record | None:
+    """The record of that seq before the offset ``end``."""
+    following = forward(fd, seek(fd, seq - 1, end), 1, end, _WINDOW)
+    return next((record for record in following if record.seq == seq), None)
+
+
+def last_seq(fd: int) -> int:
+    """The highest seq near the end of a file; 0 when it holds no record."""
+    return max((record.seq for record in ending(fd)), default=0)
+
+
+def ending(fd: int, size: int = _WINDOW) -> list[Record]:
+    """The last lines of a file, about ``size`` bytes of them, or as many more as it takes to meet a record."""
+    end = os.fstat(fd).st_size
+    while True:
+        start = max(0, end - size)
+        start = _next_line(fd, start) if start else 0
+        found = lines.records(_read(fd, start, end), start, 1)
+        if start == 0 or any(record.seq for record in found):
+            return found
+        size *= 8
+
+
+def _whole_lines(fd: int, offset: int, searched: int, step: int) -> tuple[bytes, int]:
+    """Whole lines from ``offset`` on, about ``step`` bytes or one longer line, and how far was searched in vain for a line end.
+
+    An unfinished line is left alone. Its end is looked for where the last search stopped, not from its beginning again.
+    """
+    while data := os.pread(fd, step, searched):
+        cut = data.rfind(b"\n") + 1
+        if cut:
+            return _read(fd, offset, searched) + data[:cut], searched
+        searched += len(data)
+        step = min(2 * step, 64 * BLOCK)
+    return b"", searched
+
+
+def _next_line(fd: int, offset: int) -> int:
+    """Where the first line begins that begins behind ``offset``."""
+    while data := os.pread(fd, _PROBE, offset):
+        cut = data.find(b"\n") + 1
+        if cut:
+            return offset + cut
+        offset += len(data)
+    return offset
+
+
+def _read(fd: int, start: int, end: int) -> bytes:
+    """The bytes from start to end; fewer if the file ends before."""
+    parts: list[bytes] = []
+    while start < end and (data := os.pread(fd, end - start, start)):
+        parts.append(data)
+        start += len(data)
+    return b"".join(parts)

@@ -1,0 +1,89 @@
+"""What a writer must know before it goes on with a log: the last seq, the hash since the last checkpoint, and whether the end is torn."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+
+from msgspec import Struct
+
+from hansard.codec import decode
+from hansard.errors import LogRefused
+from hansard.events import Event, session_lifecycle
+from hansard.store import files
+from hansard.store.checkpoint import Chain, as_checkpoint
+from hansard.store.interface import Record
+from hansard.store.lines import BOM
+from hansard.store.reader import BLOCK, Log, Reader, ending
+
+
+class State(Struct):
+    """Where a log stands."""
+
+    chain: Chain
+    segment: int
+    seq: int = 0
+    last_id: str = ""
+    torn: Record | None = None
+    """The last line, if it is damaged or lacks its line end."""
+    terminated: bool = True
+    """Whether the next record can follow as it is."""
+
+
+def survey(folder: Path) -> State:
+    """Look at the end of a log, from its last checkpoint on. `LogRefused` when the file is not a log of this session at all."""
+    with Log(folder) as log:
+        _refuse_foreign(log)
+        reader = Reader(log, _before_last_checkpoint(log))
+        state = State(Chain(), len(log.segments))
+        while found := reader.next():
+            for record in found:
+                _count(state, record)
+        for record in reader.rest():
+            _count(state, record)
+            state.torn = record
+        state.terminated = reader.is_at_end
+        return state
+
+
+def recovered(torn: Record) -> Event:
+    """The event that says what was found at the end of the log. The fragment itself stays where it is."""
+    detail = {
+        "file": files.segment_name(torn.segment),
+        "offset": torn.offset,
+        "length": len(torn.line),
+        "sha256": sha256(torn.line).hexdigest(),
+        "complete": torn.damage is None,
+    }
+    return session_lifecycle(subtype="log_recovered", reason="the last line was not finished", detail=detail)
+
+
+def _count(state: State, record: Record) -> None:
+    state.torn = record if record.damage is not None else None
+    if record.damage is None:
+        state.seq = max(state.seq, record.seq)
+        event = decode(record.line)
+        state.last_id = event.id
+        if as_checkpoint(event):
+            state.chain.restart(record.seq)
+    state.chain.add(record.line + b"\n")
+
+
+def _before_last_checkpoint(log: Log) -> int:
+    """The seq to read on after, so that the last checkpoint comes first; 0 when there is none near the end of the last file."""
+    for size in (BLOCK, 64 * BLOCK):
+        for record in reversed(ending(log.segments[-1].fd, size)):
+            if record.type == "session_lifecycle" and as_checkpoint(decode(record.line)):
+                return record.seq - 1
+    return 0
+
+
+def _refuse_foreign(log: Log) -> None:
+    """A file that does not begin like a log and holds no record is somebody else's, or was compressed or transcoded: hands off."""
+    path = log.folder / files.LOG
+    first = log.first_event()
+    if first is not None and first.session_id != log.session_id:
+        raise LogRefused(f"{path} is the log of session {first.session_id!r}", path)
+    beginning = log.beginning().removeprefix(BOM)
+    if first is None and beginning and not beginning.startswith(b'{"') and not any(record.seq for record in ending(log.segments[0].fd)):
+        raise LogRefused(f"{path} is not a log: it holds no record that can be read", path)

@@ -1,0 +1,173 @@
+"""Verifying a log: one pass over its lines, and a list of everything that is not as it was written."""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+from hansard.codec import decode
+from hansard.content import Block
+from hansard.errors import BlobDamaged, UsageError
+from hansard.events import SCHEMA_VERSION, TYPES, Event, SessionLifecycle
+from hansard.originals import reference
+from hansard.store import blobs, lock
+from hansard.store.checkpoint import Chain, as_checkpoint
+from hansard.store.interface import Finding, FindingKind, Record
+from hansard.store.reader import Log, Reader, find
+
+
+def verify(folder: Path) -> list[Finding]:
+    """Everything that is wrong with a log, in the order of the file."""
+    with Log(folder) as log:
+        check = _Check(log)
+        reader = Reader(log)
+        while found := reader.next():
+            for record in found:
+                check.line(record)
+        for record in reader.rest():
+            check.unfinished(record)
+        check.end()
+        return check.findings
+
+
+class _Check:
+    """What is known of the lines so far."""
+
+    def __init__(self, log: Log) -> None:
+        self.findings: list[Finding] = []
+        self._log = log
+        self._chain = Chain()
+        self._next = 1
+        self._missing: list[range] = []
+        self._broken_at: dict[int, int] = {}
+        self._damaged: Record | None = None
+        self._ids = array("q")
+        self._new_words: set[str] = set()
+
+    def line(self, record: Record) -> None:
+        """Look at a whole line."""
+        if record.damage is not None:
+            self._report_damage()
+            self._damaged = record
+        else:
+            self._record(record)
+        self._chain.add(record.line + b"\n")
+
+    def unfinished(self, record: Record) -> None:
+        """Look at what stands after the last line end."""
+        if lock.is_held(self._log.folder):  # somebody is just writing it
+            return
+        if record.damage is None:
+            self.line(record)
+            self._say("torn-tail", "the last record lacks its line end", record)
+        elif record.line.strip(b"\0"):
+            self._say("torn-tail", f"the last line was not finished: {len(record.line)} bytes", record)
+        else:
+            self.line(record)
+
+    def end(self) -> None:
+        """Say what can only be known at the end."""
+        self._report_damage()
+        for missing in self._missing:
+            self._say("gap", f"records {missing[0]} to {missing[-1]} are missing", seq=missing[0])
+        if self._log.head().bytes == 0:
+            self._say("empty", "the log is empty")
+        in_order = sorted(self._ids)
+        if shared := {one for one, other in pairwise(in_order) if one == other}:
+            self._report_same_ids(shared)
+
+    def _say(self, kind: FindingKind, message: str, at: Record | None = None, seq: int | None = None) -> None:
+        if at is None:
+            self.findings.append(Finding(kind, message, seq=seq))
+        else:
+            self.findings.append(Finding(kind, message, at.offset, at.seq or None, at.segment))
+
+    def _report_damage(self, recovered: bool = False) -> None:
+        record, self._damaged = self._damaged, None
+        if record is None:
+            return
+        if not record.line.strip(b"\0"):
+            self._say("nul", f"{len(record.line)} bytes of NUL", record)
+        elif recovered:
+            self._say("torn-tail", f"{len(record.line)} bytes of a line that was not finished; the log went on after it", record)
+        else:
+            self._say("invalid", f"not a record ({record.damage}): {len(record.line)} bytes", record)
+
+    def _record(self, record: Record) -> None:
+        event = decode(record.line)
+        self._report_damage(recovered=isinstance(event, SessionLifecycle) and event.payload.subtype == "log_recovered")
+        if self._place(record) and event.id:
+            self._ids.append(hash(event.id))
+        self._version(record, event)
+        if checkpoint := as_checkpoint(event):
+            if not self._chain.matches(checkpoint):
+                self._say("checksum", "the records since the last checkpoint are not the ones that were written", record)
+            self._chain.restart(record.seq)
+        for name in blobs_of(event):
+            self._blob(name, record)
+
+    def _place(self, record: Record) -> bool:
+        """Whether the record is a new one, wherever it stands."""
+        if record.seq >= self._next:
+            if record.seq > self._next:
+                self._missing.append(range(self._next, record.seq))
+            self._next = record.seq + 1
+            return True
+        broken_at = self._broken_at.setdefault(record.segment, record.offset)
+        if self._was_missing(record.seq):
+            self._say("order", f"record {record.seq} stands behind later ones", record)
+            return True
+        earlier = find(self._log.segments[record.segment - 1].fd, record.seq, broken_at)
+        same = earlier is not None and earlier.line == record.line
+        self._say("duplicate", f"record {record.seq} is there again" + ("" if same else ", and it is another one"), record)
+        return not same
+
+    def _was_missing(self, seq: int) -> bool:
+        for index, missing in enumerate(self._missing):
+            if seq in missing:
+                parts = (range(missing.start, seq), range(seq + 1, missing.stop))
+                self._missing[index : index + 1] = [part for part in parts if part]
+                return True
+        return False
+
+    def _version(self, record: Record, event: Event) -> None:
+        newer = isinstance(event, SessionLifecycle) and (event.payload.schema_version or 0) > SCHEMA_VERSION
+        if newer or (record.type not in TYPES and record.type not in self._new_words):
+            self._new_words.add(record.type)
+            self._say("newer-version", f"{record.type} is of a newer version; it is carried, but not understood", record)
+
+    def _blob(self, name: str, record: Record) -> None:
+        try:
+            blobs.get(self._log.folder, name)
+        except BlobDamaged as problem:
+            is_there = problem.path is not None and os.path.lexists(problem.path)
+            self._say("blob-damaged" if is_there else "blob-missing", str(problem), record)
+        except UsageError:
+            self._say("blob-missing", f"{name!r} is not the name of a blob", record)
+
+    def _report_same_ids(self, shared: set[int]) -> None:
+        """Name the records that share an id. A second pass, so that the first needs only eight bytes per record."""
+        seen: dict[str, Record] = {}
+        reader = Reader(self._log)
+        while found := reader.next():
+            for record in found:
+                if record.damage is None and hash(name := decode(record.line).id) in shared:
+                    first = seen.setdefault(name, record)
+                    if first.line != record.line:
+                        self._say("duplicate-id", f"records {first.seq} and {record.seq} have the same id", record)
+
+
+def blobs_of(event: Event) -> Iterator[str]:
+    """The blobs an event refers to: its original, its sound, its blocks."""
+    if large := reference(event.original):
+        yield large.blob
+    payload = event.payload
+    blocks: list[object] = [payload, getattr(payload, "block", None), *(getattr(payload, "content", None) or [])]
+    for part in blocks:
+        if part is payload or isinstance(part, Block):
+            for name in (getattr(part, "blob", None), getattr(part, "audio", None)):
+                if isinstance(name, str):
+                    yield name

@@ -1,0 +1,321 @@
+"""Writing a log: stamp, one write per batch, sync what must be synced, and leave nothing half done.
+
+The lock is taken when the first event is written and held until `close`. Nothing that was acknowledged is ever changed or cut.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from msgspec import Raw, Struct
+
+from hansard._version import __version__
+from hansard.codec import encode
+from hansard.errors import AppendFailed, ForeignEvent, LogDeleted, StoreError, UsageError
+from hansard.events import (
+    SCHEMA_VERSION,
+    ConfigurationChange,
+    Event,
+    PermissionRequest,
+    PermissionResponse,
+    Process,
+    SessionLifecycle,
+    TurnEnd,
+    UserMessage,
+    session_lifecycle,
+)
+from hansard.originals import refer, unwrap
+from hansard.store import blobs, files
+from hansard.store.checkpoint import Chain
+from hansard.store.ids import TimeOrderedIds
+from hansard.store.lock import WriterLock
+from hansard.store.recovery import recovered, survey
+
+MAX_UNSYNCED = 16 * 1024 * 1024
+"""So much may wait for the sync in the background; it is kept in memory until then, in case the sync fails."""
+
+_ALWAYS_SYNCED = (UserMessage, PermissionRequest, PermissionResponse, ConfigurationChange, TurnEnd)
+
+
+class Options(Struct, frozen=True):
+    """How a store writes."""
+
+    strict: bool
+    inline_limit: int
+    clock: Callable[[], int]
+
+
+def created(session_id: str, log_id: str, header: dict[str, Any]) -> Event:
+    """The first event of a log."""
+    fields: dict[str, Any] = header | {"schema_version": SCHEMA_VERSION, "writer_version": __version__, "log_id": log_id}
+    event = session_lifecycle(subtype="created", **fields)
+    event.session_id = session_id
+    return event
+
+
+def must_be_synced(event: Event) -> bool:
+    """Whether this event is on the disk before it is acknowledged."""
+    match event:
+        case Process():
+            return event.payload.event in ("exited", "killed")
+        case SessionLifecycle():
+            return event.payload.subtype in ("created", "closed")
+        case _:
+            return isinstance(event, _ALWAYS_SYNCED)
+
+
+class _Batch:
+    """Events on their way into the log: stamped, as lines, with the checkpoints that fall due among them."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self.seq = writer.seq
+        self.chain: Chain = writer.chain.copy()
+        self.lines: list[bytes] = []
+        self.durable = False
+
+    def add(self, event: Event) -> Event:
+        """Stamp an event and put it at the end."""
+        stamped = self._stamp(event)
+        self._add_line(stamped)
+        self.durable = self.durable or must_be_synced(stamped)
+        if isinstance(stamped, TurnEnd) or self.chain.is_long:
+            checkpoint = self._stamp(self.chain.event())
+            self.chain.restart(checkpoint.seq)
+            self._add_line(checkpoint)
+        return stamped
+
+    def _add_line(self, event: Event) -> None:
+        line = encode(event)
+        if 10 in line:
+            raise UsageError("an event's original holds a line end; wrap it with hansard.originals.wrap")
+        line += b"\n"
+        self.chain.add(line)
+        self.lines.append(line)
+
+    def _stamp(self, event: Event) -> Event:
+        writer = self._writer
+        if event.session_id not in ("", writer.session_id):
+            raise ForeignEvent(writer.session_id, event.session_id)
+        stamped = copy.copy(event)
+        self.seq += 1
+        stamped.seq = self.seq
+        stamped.session_id = writer.session_id
+        if not event.id:
+            stamped.id = writer.ids.next()
+        if event.timestamp == -1:
+            stamped.timestamp = writer.options.clock()
+        if event.original is not None:
+            stamped.original = writer.outsourced(event.original)
+        return stamped
+
+
+class Writer:
+    """The one who writes a log."""
+
+    def __init__(self, folder: Path, options: Options, dirty: Callable[[], None]) -> None:
+        self.session_id = folder.name
+        self.options = options
+        self.ids = TimeOrderedIds(options.clock)
+        self.seq = 0
+        self.chain = Chain()
+        self._folder = folder
+        self._dirty = dirty
+        self._fd = -1
+        self._segment = 1
+        self._size = 0
+        self._guard = threading.RLock()
+        # Only one sync at a time: two on one descriptor share a failure, and only one of them would hear of it.
+        self._syncing = threading.Lock()
+        self._sync_failed: str | None = None
+        self._degraded: str | None = None
+        self._unsynced: deque[tuple[int, bytes]] = deque()
+        self._total = 0
+        self._synced = 0
+        self._lock = WriterLock(folder)
+
+    # ---- the public side
+
+    def create(self, header: dict[str, Any]) -> None:
+        """Make the log and write its first event."""
+        with self._guard, self._as_append_failed():
+            self._fd = files.open_file(self._folder, files.LOG, files.CREATE)
+            files.sync_folder(self._folder)
+            self._append([created(self.session_id, self.ids.next(), header)])
+
+    def append(self, events: Iterable[Event]) -> list[Event]:
+        """Write all of the events or none."""
+        with self._guard, self._as_append_failed():
+            self._be_ready()
+            stamped = self._append(events)
+            self._say_degraded()
+            return stamped
+
+    def sync_behind(self) -> None:
+        """Sync what was written, without keeping an append waiting; called by the thread that does this for all logs."""
+        with self._guard:
+            fd, mark = self._fd, self._total
+            if fd < 0 or mark == self._synced:
+                return
+        self._try_sync(fd, mark)
+        with self._guard, suppress(StoreError, OSError):  # tried again at the next append, which then says why it fails
+            self._mend()
+            self._say_degraded()
+
+    def close(self) -> None:
+        """Sync, and let the next writer in."""
+        with self._guard, self._as_append_failed():
+            try:
+                if self._fd >= 0 and self._total > self._synced:
+                    self._sync()
+                    self._say_degraded()
+            finally:
+                self._drop_file()
+                self._lock.release()
+
+    @contextmanager
+    def _as_append_failed(self) -> Generator[None]:
+        try:
+            yield
+        except OSError as problem:
+            raise AppendFailed(f"cannot write session {self.session_id!r}: {problem.strerror}", self._folder) from problem
+
+    # ---- opening
+
+    def _be_ready(self) -> None:
+        if self._fd >= 0 and not self._is_as_we_left_it():
+            self._drop_file()
+        if self._fd < 0:
+            self._open()
+        self._mend()
+
+    def _is_as_we_left_it(self) -> bool:
+        now = os.fstat(self._fd)
+        if now.st_nlink == 0:
+            raise LogDeleted(f"the log of session {self.session_id!r} was removed while it was being written", self._folder)
+        return now.st_size == self._size
+
+    def _open(self) -> None:
+        state = survey(self._folder)
+        self._segment = state.segment
+        self._fd = files.open_file(self._folder, files.segment_name(self._segment), files.APPEND)
+        files.tighten(self._fd)
+        self.seq, self.chain = state.seq, state.chain
+        self.ids.start_above(state.last_id)
+        repair: list[Event] = []
+        if state.seq == 0:  # the power went while the log was being created
+            repair.append(created(self.session_id, self.ids.next(), {}))
+        if state.torn is not None:
+            repair.append(recovered(state.torn))
+        self._append(repair, b"" if state.terminated else b"\n")
+        self._size = os.fstat(self._fd).st_size
+
+    def _drop_file(self) -> None:
+        with self._syncing:
+            if self._fd >= 0:
+                os.close(self._fd)
+            self._fd = -1
+            self._unsynced.clear()
+            self._synced = self._total
+
+    # ---- writing
+
+    def _append(self, events: Iterable[Event], line_end: bytes = b"") -> list[Event]:
+        batch = _Batch(self)
+        stamped = [batch.add(event) for event in events]
+        data = line_end + b"".join(batch.lines)
+        if data:
+            self._write(data, batch.durable or self.options.strict)
+            self.seq, self.chain = batch.seq, batch.chain
+            self._size = os.lseek(self._fd, 0, os.SEEK_CUR)  # last: until then the log is not as we left it, and is looked at again
+        return stamped
+
+    def _write(self, data: bytes, durable: bool) -> None:
+        total = self._total
+        try:
+            files.write_all(self._fd, data)
+            self._total += len(data)
+            self._unsynced.append((self._total, data))
+            if durable or self._total - self._synced > MAX_UNSYNCED:
+                self._sync()
+            else:
+                self._dirty()
+        except BaseException:
+            if self._total > total:
+                self._unsynced.pop()
+                self._total = total
+            self._cut_back()
+            raise
+
+    def _cut_back(self) -> None:
+        """Take away our own unacknowledged tail. Where even that fails, the next append finds the log changed and recovers it."""
+        with suppress(OSError):
+            os.ftruncate(self._fd, self._size)
+
+    def outsourced(self, original: Raw) -> Raw:
+        """A large original as a reference to a blob; any other as it is."""
+        if memoryview(original).nbytes <= self.options.inline_limit:
+            return original
+        data = unwrap(original)
+        return refer(blobs.put(self._folder, data), data)
+
+    # ---- syncing
+
+    def _sync(self) -> None:
+        self._try_sync(self._fd, self._total)
+        self._mend()
+
+    def _try_sync(self, fd: int, mark: int) -> None:
+        with self._syncing:
+            if self._sync_failed or self._fd != fd:
+                return
+            try:
+                os.fdatasync(fd)
+            except OSError as problem:
+                self._sync_failed = problem.strerror
+                return
+            self._synced = mark
+            while self._unsynced and self._unsynced[0][0] <= mark:
+                self._unsynced.popleft()
+
+    def _mend(self) -> None:
+        """After a failed sync: never ask that descriptor again. What it may have lost is written anew, into a new file."""
+        if not self._sync_failed:
+            return
+        number = self._segment + 1 if self._unsynced else self._segment
+        fd = self._new_segment(number) if self._unsynced else files.open_file(self._folder, files.segment_name(number), files.APPEND)
+        with self._syncing:
+            os.close(self._fd)
+            self._fd, self._segment = fd, number
+            self._unsynced.clear()
+            self._synced = self._total
+            self._degraded, self._sync_failed = self._sync_failed, None
+
+    def _new_segment(self, number: int) -> int:
+        """A file that begins with everything since the last good sync. It gets its name when it is safe on the disk."""
+        name = files.segment_name(number)
+        unfinished = self._folder / f"{name}.unfinished"
+        unfinished.unlink(missing_ok=True)
+        fd = files.open_file(self._folder, unfinished.name, files.CREATE)
+        try:
+            files.write_all(fd, b"".join(data for _, data in self._unsynced))
+            os.fsync(fd)
+            os.rename(unfinished, self._folder / name)
+            files.sync_folder(self._folder)
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
+
+    def _say_degraded(self) -> None:
+        if self._degraded:
+            reason, self._degraded = self._degraded, None
+            detail = {"file": files.segment_name(self._segment)}
+            self._append([session_lifecycle(subtype="store_degraded", reason=f"a sync failed: {reason}", detail=detail)])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from hansard.adapters import formats
-from hansard.events import encode
+from hansard.codec import encode
 from hansard.normalize import normalize
 from tests.recorded import FOLDER, Stream, read, streams, write
 

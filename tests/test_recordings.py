@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hansard.adapters import formats
-from hansard.events import decode
+from hansard.codec import decode
 from hansard.normalize import normalize
 from hansard.testing import check_adapter, check_truth
 from tests.golden import golden

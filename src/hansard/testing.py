@@ -17,8 +17,10 @@ from typing import Any, cast
 import msgspec
 
 from hansard import originals
-from hansard.adapter import Context, as_list, as_object
+from hansard.adapter import Context
 from hansard.adapters import adapter_for
+from hansard.audit import REVIEWED, audit
+from hansard.codec import decode, encode, from_builtins, to_builtins
 from hansard.content import RawBlock, RefusalBlock
 from hansard.events import (
     Answer,
@@ -40,12 +42,9 @@ from hansard.events import (
     TurnStart,
     UsageEvent,
     UserMessage,
-    decode,
-    encode,
-    from_builtins,
-    to_builtins,
 )
-from hansard.framing import ServerSentEvents
+from hansard.framing import ServerSentEvents, frames
+from hansard.loose import as_list, as_object
 from hansard.normalize import normalize
 
 BYTE_BY_BYTE = 32 * 1024
@@ -60,6 +59,7 @@ def check_adapter(format: str, data: bytes, context: Context | None = None, seed
     check_splits(format, data, events, context, seed)
     check_originals(format, data, events)
     check_events(events)
+    check_paths(format, data)
     return events
 
 
@@ -100,6 +100,15 @@ def pieces(data: bytes, chance: random.Random) -> Iterator[bytes]:
         size = int(chance.paretovariate(0.5)) - 1
         yield data[position : position + size]
         position += size
+
+
+def check_paths(format: str, data: bytes) -> None:
+    """Every field of the wire is read by the adapter, or is in its reviewed list of what stays in the original alone."""
+    adapter = adapter_for(format)
+    found = audit(frames([data], adapter.framer()), adapter(), format)
+    assert not found.unaccounted, f"frames without an event: {found.unaccounted[:3]}"
+    assert not found.altered, f"frames that do not come back: {found.altered[:3]}"
+    assert not found.new_paths, f"neither read nor listed in {REVIEWED}: {found.new_paths[:10]}"
 
 
 def check_originals(format: str, data: bytes, events: list[Event]) -> None:

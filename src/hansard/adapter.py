@@ -93,6 +93,8 @@ class Adapter:
         self.parent = self.context.parent_tool_call_id
         self.turn: str | None = None
         self._ids = derived_ids(self.context.source)
+        self._decode_received = decoder(self.wire).decode
+        self._decode_sent = decoder(self.wire if self.sent_wire is None else self.sent_wire).decode
         self._index = 0
         self._arrived: int | None = None
         self._epoch = self.context.epoch
@@ -216,7 +218,8 @@ class Adapter:
     def _decode(self, frame: Frame) -> Any:
         if frame.noise is not None or len(frame.data) > MAX_FRAME:
             raise ValueError(frame.noise)
-        message = decoder(self._wire(frame)).decode(frame.data)
+        decode = self._decode_sent if frame.out else self._decode_received
+        message = decode(frame.data)
         return message if message.refine is None else decoder(message.refine).decode(frame.data)
 
     def _read(self, message: Any, frame: Frame) -> Iterator[Event]:

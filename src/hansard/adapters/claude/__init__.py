@@ -1,5 +1,6 @@
 """Claude Code: its live wire, its control protocol, its session files, and the Agent SDK's objects."""
 
 from hansard.adapters.claude.control import ClaudeStream
+from hansard.adapters.claude.session import ClaudeSession
 
-ADAPTERS = (ClaudeStream,)
+ADAPTERS = (ClaudeStream, ClaudeSession)

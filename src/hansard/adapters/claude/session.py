@@ -1,0 +1,654 @@
+"""Claude Code's own files: ``~/.claude/projects/<cwd>/<session>.jsonl`` and its sub-agents' ``agent-<id>.jsonl``.
+
+A turn begins with a prompt. It ends when a later line proves that it is over; what proves it: README-session.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Literal, cast
+
+from hansard.adapter import Context
+from hansard.adapters.claude import blocks, wire
+from hansard.adapters.claude import session_wire as disk
+from hansard.adapters.claude.ends import end_of, error_of
+from hansard.adapters.claude.stream import SYNTHETIC, ClaudeOutput
+from hansard.adapters.claude.words import at, milliseconds, told, whole
+from hansard.content import AnyBlock, DocumentBlock, FileBlock, ImageBlock
+from hansard.events import (
+    AssistantDone,
+    AssistantDonePayload,
+    Error,
+    ErrorInfo,
+    Event,
+    Usage,
+    UserMessage,
+    answer,
+    configuration_change,
+    content_block,
+    interrupt,
+    permission_response,
+    question,
+    queue_update,
+    raw,
+    result,
+    session_init,
+    session_lifecycle,
+    status_change,
+    tool_progress,
+    usage,
+    user_message,
+)
+from hansard.framing import Lines
+from hansard.loose import as_list, as_object
+
+Author = Literal["human", "agent", "harness"]
+
+_INTERRUPTED = "[Request interrupted by user"
+_CAVEAT = "<local-command-caveat>"
+_PRINTED = ("<local-command-stdout>", "<local-command-stderr>", "<bash-stdout>", "<bash-stderr>")
+_COMMAND = ("<command-name>", "<command-message>", "<bash-input>")
+_STDOUT = re.compile(r"<local-command-(?:stdout|stderr)>(.*?)</local-command-(?:stdout|stderr)>", re.DOTALL)
+_API_ERROR = re.compile(r'"type":\s*"(\w+_error)"')
+_QUEUE = {"enqueue": "queued", "dequeue": "sent", "remove": "cancelled", "popAll": "edited"}
+_UNIQUE_LINES = {
+    "queue-operation",
+    "last-prompt",
+    "custom-title",
+    "ai-title",
+    "agent-name",
+    "permission-mode",
+    "cost-state",
+    "tools-used",
+    "atis-latch",
+    "api-request",
+    "api-request-shape",
+    "api-request-blob",
+    "file-history-snapshot",
+    "file-history-delta",
+}
+
+
+class ClaudeSession(ClaudeOutput):
+    """A session as Claude Code wrote it down. The same blocks as on its live wire, so the same code reads them."""
+
+    formats = ("claude-session",)
+    framer = Lines
+    wire = disk.Line
+
+    def __init__(self, context: Context | None = None) -> None:
+        super().__init__(context)
+        self.session: str | None = None
+        self.version: str | None = None
+        self.cwd: str | None = None
+        self.mode: str | None = None
+        self.title: str | None = None
+        self.forked = False
+        self.exited = False
+        self.resumed = False
+        self.waiting: list[str | None] = []
+        self.sent: tuple[str | None, int] | None = None
+        self.half_told: dict[str | None, str | None] = {}
+        self.agent_calls: dict[str, str] = {}
+        self.lanes: dict[str, str | None] = {}
+        self.budget: float | None = None
+        self.prompt: str | None = None
+        self.last_said = -1
+        self._new_turn()
+
+    def _new_turn(self) -> None:
+        self.stop_reason: str | None = None
+        self.final = False
+        self.aborted = False
+        self.denied = False
+        self.local = False
+        self.answered = False
+        self.failure = None
+        self.interrupted = False
+
+    @classmethod
+    def recognises(cls, message: dict[str, Any]) -> bool:
+        """Bookkeeping that only these files have, or a line with the head that all of Claude Code's lines have."""
+        kind = message.get("type")
+        if kind in _UNIQUE_LINES:
+            return True
+        if kind == "summary":
+            return "leafUuid" in message
+        if kind == "mode":
+            return "sessionId" in message
+        head = "sessionId" in message and "parentUuid" in message and "isSidechain" in message
+        if kind in ("user", "assistant"):
+            return head and "content" in as_object(message.get("message"))
+        return head and (kind == "attachment" or (kind == "system" and "subtype" in message))
+
+    def time_of(self, message: Any) -> int | None:
+        """Conversation lines, requests and the queue have a time; the rest of the bookkeeping has none."""
+        return milliseconds(message.timestamp)
+
+    def translate(self, message: Any) -> Iterator[Event]:
+        self.parent = self.context.parent_tool_call_id
+        spoken = isinstance(message, disk.User | disk.Assistant | disk.Attachment | disk.AnySystem)
+        if spoken:
+            yield from self.head(message)
+            self.parent = self.lane(message)
+        match message:
+            case disk.User():
+                yield from self.line_of_user(message)
+            case disk.Assistant():
+                yield from self.line_of_assistant(message)
+            case disk.Attachment():
+                yield from self.attachment(message)
+            case disk.QueueOperation():
+                yield from self.queue(message)
+            case disk.CostState():
+                yield from self.cost_state(message)
+            case disk.Summary():
+                yield session_lifecycle(subtype="summary", text=message.summary, message_id=message.leaf_uuid)
+            case disk.AiTitle():
+                yield self.titled(message.ai_title, "ai-title")
+            case disk.CustomTitle():
+                yield self.titled(message.custom_title, "custom-title")
+            case disk.AgentName():
+                yield session_lifecycle(subtype="agent_named", title=message.agent_name)
+            case disk.Mode():
+                yield configuration_change(subtype="mode", mode_id=message.mode)
+            case disk.PermissionMode():
+                self.mode = message.permission_mode
+                yield configuration_change(subtype="permission_mode_changed", permission_mode=message.permission_mode)
+            case disk.FileHistorySnapshot():
+                detail = told(message, "message_id", "timestamp")
+                yield session_lifecycle(subtype="snapshot", message_id=message.message_id, detail=detail)
+            case disk.FileHistoryDelta():
+                yield session_lifecycle(
+                    subtype="snapshot", message_id=message.snapshot_message_id, path=message.tracking_path, detail=message.backup
+                )
+            case disk.Progress():
+                yield self.progress(message)
+            case disk.Book():
+                yield self.note(message)
+            case _:
+                yield from self.system_line(message)
+        if spoken and not message.is_sidechain:
+            self.last_said = self.now
+
+    def note(self, message: Any, *without: str) -> Event:
+        """A notice, under the file's own word for it."""
+        return status_change(status=str(message.__struct_config__.tag), detail=told(message, *_HEAD, *without) or None)
+
+    # ---- who is speaking, and from where
+
+    def head(self, line: Any) -> Iterator[Event]:
+        """What the head of a line says anew: the session, its origin, the program's version, the folder."""
+        if line.version is not None and line.version != self.version:
+            self.version, self.cwd, self.session = line.version, line.cwd, line.session_id
+            yield self.introduction(line)
+        elif line.session_id is not None and line.session_id != self.session:
+            self.session = line.session_id
+            yield session_lifecycle(subtype="resumed", provider_session_id=line.session_id)
+        elif line.cwd is not None and line.cwd != self.cwd:
+            self.cwd = line.cwd
+            yield configuration_change(subtype="cwd", options={"cwd": line.cwd})
+        origin = as_object(line.forked_from)
+        if origin and not self.forked:
+            self.forked = True
+            parent, message_id = origin.get("sessionId"), origin.get("messageUuid")
+            yield session_lifecycle(subtype="forked", provider_session_id=line.session_id, parent_session_id=parent, message_id=message_id)
+
+    def introduction(self, line: Any) -> Event:
+        """Nobody introduces himself in these files; every line says a bit of it."""
+        if isinstance(line, disk.User):
+            self.mode = line.permission_mode
+        event = session_init(
+            agent_id="claude",
+            agent_version=line.version,
+            provider_session_id=line.session_id,
+            cwd=line.cwd,
+            permission_mode=self.mode,
+            model=line.message.model if isinstance(line, disk.Assistant) else None,
+        )
+        event.synthetic = True
+        return event
+
+    def lane(self, line: Any) -> str | None:
+        """The call under which a line belongs. Early versions wrote sub-agents into the main file: found by prompt, kept by chain."""
+        if self.context.parent_tool_call_id is not None or not line.is_sidechain:
+            return self.context.parent_tool_call_id
+        known = [key for key in (line.agent_id, line.parent_uuid) if key in self.lanes]
+        lane = self.lanes[known[0]] if known else self.call_with_prompt(line)
+        for key in (line.agent_id, line.uuid):
+            if key is not None:
+                self.lanes[key] = lane
+        return lane
+
+    def call_with_prompt(self, line: Any) -> str | None:
+        if not isinstance(line, disk.User):
+            return None
+        text = blocks.text_of(blocks.to_blocks(line.message.content))
+        for call_id, prompt in self.agent_calls.items():
+            if prompt == text:
+                del self.agent_calls[call_id]
+                return call_id
+        return None
+
+    # ---- assistant lines
+
+    def line_of_assistant(self, line: disk.Assistant) -> Iterator[Event]:
+        said = line.message
+        ours = said.model == SYNTHETIC
+        if not line.is_sidechain and not (ours and self.turn is None):
+            yield from self.need_turn("user" if self.turns == 0 else "system")
+        yield from self.count_half_told(said.id)
+        failed = line.is_api_error_message or line.error is not None
+        phase = "error" if failed else "synthetic" if ours else None
+        frame = self.as_live(line)
+        message = self.message(said.id)
+        last: Any = None
+        for offset, item in enumerate(items_of(said.content)):
+            last = blocks.Text(item) if isinstance(item, str) else self.read(item, blocks.Block)
+            taken = message.take(last)
+            index = taken if line.api_block_index is None else line.api_block_index + offset
+            for event in self.block(last, item, phase, frame):
+                yield at(event, said.id, index)
+            yield from self.asks(last)
+        if failed:
+            text = blocks.text_of(blocks.to_blocks(said.content))
+            self.failure = error_of(line.error, line.api_error_status, text, line.api_error_type)
+            yield Error(payload=self.failure)
+        if not ours:
+            message.model, message.tokens = said.model, said.usage
+            yield from self.count(said)
+        if not line.is_sidechain:
+            self.heard(line, last)
+
+    def as_live(self, line: disk.Assistant) -> wire.Assistant:
+        """The line as the live wire would have said it."""
+        return wire.Assistant(message=line.message, aborted=line.is_aborted_mid_stream, thinking_duration_ms=line.thinking_duration_ms)
+
+    def asks(self, block: Any) -> Iterator[Event]:
+        """A call that is a question, or that starts a sub-agent."""
+        if not isinstance(block, blocks.ToolUse):
+            return
+        args = as_object(block.input)
+        if block.name == "AskUserQuestion":
+            yield question(request_id=block.id, questions=args.get("questions"), tool_call_id=block.id)
+        prompt = args.get("prompt")
+        if blocks.tool_kind(block.name) == "agent" and isinstance(prompt, str):
+            self.agent_calls[block.id] = prompt
+
+    def count(self, said: wire.Message) -> Iterator[Event]:
+        """The usage of a message, once. Until a line has its stop reason, `output_tokens` is a placeholder."""
+        if said.stop_reason is None:
+            self.half_told[self.parent] = said.id
+            return
+        self.half_told.pop(self.parent, None)
+        if not self.message(said.id).counted:
+            yield at(status_change(status="message_delta", detail={"stopReason": said.stop_reason}), said.id)
+        yield from self.message_usage(said.id, final=True)
+
+    def count_half_told(self, but: str | None = None) -> Iterator[Event]:
+        """A message that was cut off never gets a stop reason: count what is known when somebody else speaks."""
+        if self.parent in self.half_told and (but is None or self.half_told[self.parent] != but):
+            yield from self.message_usage(self.half_told.pop(self.parent), final=False)
+
+    def heard(self, line: disk.Assistant, last: Any) -> None:
+        """What this line says about the end of the turn, if nothing follows it."""
+        if not (line.is_api_error_message or line.error is not None):
+            self.failure = None
+        self.stop_reason = line.message.stop_reason
+        self.aborted = line.is_aborted_mid_stream
+        # early versions never wrote a stop reason: a text that nothing follows was the end
+        said_all = isinstance(last, blocks.Text) if self.stop_reason is None else self.stop_reason != "tool_use"
+        self.final = said_all and not self.aborted
+        self.local = self.exited = False
+        self.answered = True
+
+    # ---- user lines: prompts, results, what the harness says
+
+    def line_of_user(self, line: disk.User) -> Iterator[Event]:
+        yield from self.count_half_told()
+        items = items_of(line.message.content)
+        spoken: list[Any] = []
+        for item in items:
+            block = None if isinstance(item, str) else self.read(item, blocks.AnyToolResult)
+            if block is None:
+                spoken.append(item)
+            else:
+                yield from self.result_line(block, line)
+        if spoken:
+            yield from self.said_to_agent(spoken, line, beside_results=len(spoken) < len(items))
+
+    def result_line(self, block: Any, line: disk.User) -> Iterator[Event]:
+        structured, call_id = line.tool_use_result, block.tool_use_id
+        decision = as_object(line.permission_decision)
+        if decision.get("decision") == "reject" or (str(decision.get("source")).startswith("user_") and "reasonType" not in decision):
+            allowed, source = decision.get("decision") == "accept", decision.get("source")
+            yield permission_response(
+                request_id=call_id, decision="allow" if allowed else "deny", by=source if isinstance(source, str) else None
+            )
+        if call_id in self.open.questions:
+            answers = as_object(structured).get("answers")
+            yield answer(request_id=call_id, values=answers, action="decline" if block.is_error else "accept")
+        yield self.tool_result(block, structured, line.tool_denial_kind)
+        yield from self.plan.answered(structured)
+        if not line.is_sidechain:
+            self.denied = self.denied or line.tool_denial_kind is not None or decision.get("decision") == "reject"
+            self.final, self.exited = line.tool_ends_turn, False
+
+    def said_to_agent(self, items: list[Any], line: disk.User, beside_results: bool) -> Iterator[Event]:
+        said = blocks.to_blocks(items)
+        text = blocks.text_of(said)
+        author: Author = "harness" if beside_results else self.author_of(line, text)
+        if text.startswith(_INTERRUPTED):
+            yield from self.stopped(said, text, line)
+            return
+        if line.is_sidechain or beside_results:
+            yield self.spoken_line(said, text, author, line)
+            return
+        if text.startswith(_PRINTED):
+            yield self.spoken_line(said, text, "harness", line)
+            if self.local:
+                yield from self.settle(over=True)
+            return
+        if self.begins_turn(line, text, author):
+            yield from self.begin(line, text, author)
+        yield self.spoken_line(said, self.typed(text) if author == "human" else text, author, line)
+        if not text.startswith(_CAVEAT) and self.turn is not None:  # the model has yet to answer this
+            self.final = self.exited = False
+            self.failure = None
+            self.local = author == "human" and text.startswith(_COMMAND) and line.turn_position is None
+
+    def author_of(self, line: disk.User, text: str) -> Author:
+        origin = as_object(line.origin).get("kind")
+        if line.is_sidechain:
+            return "harness" if line.is_meta else "agent"
+        if line.is_meta or line.is_compact_summary or line.is_visible_in_transcript_only or line.turn_companion:
+            return "harness"
+        if origin in ("teammate", "peer", "agent"):
+            return "agent"
+        if origin not in (None, "human") or line.prompt_source == "system" or text.startswith((_INTERRUPTED, *_PRINTED)):
+            return "harness"
+        if text.startswith("<task-notification>"):
+            return "harness"
+        return "harness" if self.made_by_a_request(text) else "human"
+
+    def made_by_a_request(self, text: str) -> bool:
+        """A setting that a control request changed is written down like a command, with the next prompt: it is older than that prompt."""
+        return text.startswith(_COMMAND) and self.sent is not None and self.now < self.sent[1] and not self.forked
+
+    def begins_turn(self, line: disk.User, text: str, author: Author) -> bool:
+        if line.is_meta or line.is_compact_summary or line.turn_companion or text.startswith(_PRINTED):
+            return False
+        if author == "harness" and self.made_by_a_request(text):
+            return False
+        # prompts taken from the queue together are one turn; a fork gives all prompts it copies one id, but those have answers
+        return self.turn is None or self.answered or line.prompt_id is None or line.prompt_id != self.prompt
+
+    def begin(self, line: disk.User, text: str, author: Author) -> Iterator[Event]:
+        yield from self.settle(over=True)
+        yield from self.where_from(line)
+        if line.permission_mode is not None and line.permission_mode != self.mode:
+            self.mode = line.permission_mode
+            yield configuration_change(subtype="permission_mode_changed", permission_mode=line.permission_mode)
+        self._new_turn()
+        self.prompt = line.prompt_id
+        yield from self.start_turn("system" if author == "harness" else "user")
+
+    def where_from(self, line: disk.User) -> Iterator[Event]:
+        """A prompt after the program's exit: resumed. A prompt that is older than the one just taken from the queue: copied history."""
+        if self.resumed:
+            self.resumed = False
+            yield session_lifecycle(subtype="resumed", provider_session_id=line.session_id)
+        if self.sent is not None and self.now < self.sent[1] and not self.forked:
+            self.forked = True
+            yield session_lifecycle(subtype="forked", provider_session_id=line.session_id, reason="the history is a copy")
+
+    def typed(self, text: str) -> str:
+        """What was typed. The file shows a command in the harness's tags; the queue had it as it was."""
+        queued = None
+        if self.sent is not None and self.now >= self.sent[1]:
+            queued, self.sent = self.sent[0], None
+        command = blocks.slash_command(text) if text.startswith(_COMMAND) else None
+        if command is None or not command.name:
+            return text
+        if queued is not None:
+            return queued
+        return f"/{command.name} {command.args}" if command.args else f"/{command.name}"
+
+    def spoken_line(self, said: list[Any], text: str, author: Author, line: disk.User) -> Event:
+        event = cast("UserMessage", self.user_message(said, blocks.text_of(said), author, line.uuid, queued=False))
+        event.payload.text = text
+        return event
+
+    def stopped(self, said: list[Any], text: str, line: disk.User) -> Iterator[Event]:
+        """The user's stop, as the harness tells the model."""
+        self.interrupted = True
+        yield interrupt(reason="user_cancel")
+        yield self.spoken_line(said, text, "harness", line)
+        if self.turn is not None and not line.is_sidechain:
+            yield from self.over("interrupted", ErrorInfo(code="aborted", message=text))
+
+    # ---- attachments
+
+    def attachment(self, line: disk.Attachment) -> Iterator[Event]:
+        attached = self.read(line.attachment, disk.AnyAttachment)
+        match attached:
+            case None:
+                kind = as_object(line.attachment).get("type")
+                yield raw(kind=f"attachment/{kind}", reason="unknown_type")
+            case disk.QueuedCommand():
+                yield from self.queued_command(attached, line)
+            case disk.File():
+                yield self.file(attached, line)
+            case disk.Model():
+                identity = as_object(attached.identity)
+                model = identity.get("modelId")
+                yield configuration_change(subtype="model", model=model if isinstance(model, str) else None, options=attached.identity)
+            case disk.StructuredOutput():
+                yield result(status="completed", subtype="structured_output", structured_output=attached.data)
+            case disk.MaxTurnsReached():
+                yield self.note(attached)
+                if not line.is_sidechain:
+                    failure = ErrorInfo(
+                        code="max_turns", message=f"reached the maximum of {attached.max_turns} turns", provider_code="max_turns_reached"
+                    )
+                    yield Error(payload=failure)
+                    yield from self.over("error", failure)
+            case disk.BudgetUsd():
+                self.budget = attached.total
+                yield self.note(attached)
+            case _:
+                yield self.note(attached)
+
+    def queued_command(self, attached: disk.QueuedCommand, line: disk.Attachment) -> Iterator[Event]:
+        said = blocks.to_blocks(attached.prompt)
+        text = blocks.text_of(said)
+        human = attached.command_mode in (None, "prompt") and not line.is_sidechain
+        if human:
+            yield from self.need_turn("user")
+            self.final = False
+        yield self.user_message(said, text, "human" if human else "harness", attached.source_uuid or line.uuid, queued=True)
+
+    def file(self, attached: disk.File, line: disk.Attachment) -> Event:
+        """A file that was put beside the prompt: what the model saw as text, the file itself as a block."""
+        shown = [self.read(item, disk.Rendered) for item in as_list(line.rendered)]
+        seen = [blocks.text_of(blocks.to_blocks(part.content)) for part in shown if part is not None]
+        text = "\n".join(seen) if seen else attached.display_path or attached.filename or ""
+        return user_message(text=text, content=[self.file_block(attached)], author="harness", message_id=line.uuid)
+
+    def file_block(self, attached: disk.File) -> AnyBlock:
+        content = as_object(attached.content)
+        inner = as_object(content.get("file"))
+        text, data, media_type = inner.get("content"), inner.get("base64"), inner.get("type")
+        if content.get("type") == "text" and isinstance(text, str):
+            return DocumentBlock(title=attached.filename, text=text)
+        if content.get("type") == "image" and isinstance(data, str):
+            return ImageBlock(media_type=media_type if isinstance(media_type, str) else None, data=data, path=attached.filename)
+        return FileBlock(name=attached.display_path, path=attached.filename)
+
+    # ---- system lines
+
+    def system_line(self, message: Any) -> Iterator[Event]:
+        match message:
+            case disk.CompactBoundary():
+                yield session_lifecycle(subtype="compacted", detail=message.compact_metadata)
+            case disk.MicrocompactBoundary():
+                yield session_lifecycle(subtype="microcompacted", detail=message.microcompact_metadata)
+            case disk.ApiError():
+                yield from self.api_error(message)
+            case disk.LocalCommand():
+                printed = _STDOUT.search(message.content)
+                text = printed.group(1) if printed else message.content
+                yield AssistantDone(payload=AssistantDonePayload(text=text, phase="local_command"))
+                if self.local:
+                    yield from self.settle(over=True)
+            case disk.ModelFallback():
+                options = told(message, *_HEAD, "fallback_model")
+                yield configuration_change(subtype="model_fallback", model=message.fallback_model, options=options)
+            case disk.ModelRefusalNoFallback():
+                block = blocks.refusal(message.content, message.api_refusal_category, message.api_refusal_explanation)
+                yield content_block(block=block)
+            case disk.StopHookSummary():
+                yield self.note(message)
+                if not message.hook_errors and not message.hook_additional_context and not message.is_sidechain:
+                    yield from self.settle(over=False)
+            case disk.TurnDuration():
+                yield self.note(message)
+                yield from self.settle(over=True)
+            case _:
+                yield self.note(message)
+
+    def api_error(self, line: disk.ApiError) -> Iterator[Event]:
+        failed = self.read(line.error, disk.Failure) or disk.Failure()
+        message = failed.formatted or failed.message or "the call failed"
+        word = _API_ERROR.search(failed.message.replace('"type":"error"', "")) if failed.message else None
+        failure = error_of(word.group(1) if word else None, failed.status, message, line.error)
+        if failure.code == "unknown":  # no answer at all: the connection failed
+            failure.code = "api_error"
+        failure.retryable = True
+        failure.retry_after_ms = whole(line.retry_in_ms)
+        yield status_change(status="retrying", detail=told(line, *_HEAD, "error"))
+        yield Error(payload=failure)
+
+    # ---- bookkeeping
+
+    def queue(self, line: disk.QueueOperation) -> Iterator[Event]:
+        text = line.content if isinstance(line.content, str) else None
+        action = _QUEUE.get(line.operation)
+        if line.operation == "enqueue":
+            self.waiting.append(text)
+        elif line.operation == "dequeue":
+            yield from self.settle(over=False)
+            self.sent = (self.waiting.pop(0) if self.waiting else None, self.now)
+        elif line.operation == "remove":
+            action = "steered" if line.reason == "absorbed_mid_turn" else action
+            if text in self.waiting:
+                self.waiting.remove(text)
+        elif line.operation == "popAll":
+            self.waiting = []
+        if action is None:
+            yield status_change(status=f"queue_{line.operation}", detail=told(line, "timestamp"))
+        else:
+            yield queue_update(action=cast("Any", action), item_id=line.command_uuid, text=text)
+
+    def titled(self, title: str, kind: str) -> Event:
+        if title == self.title:
+            return status_change(status=kind, detail={"title": title})
+        self.title = title
+        return session_lifecycle(subtype="renamed", title=title, reason=kind)
+
+    def progress(self, line: disk.Progress) -> Event:
+        data = as_object(line.data)
+        call = line.parent_tool_use_id or line.tool_use_id
+        if call is None:
+            return status_change(status="progress", detail=line.data)
+        return tool_progress(tool_call_id=call, status=str(data.get("type", "running")), detail=line.data)
+
+    def cost_state(self, line: disk.CostState) -> Iterator[Event]:
+        """The program's last line: what everything cost. If the turn has a last word by now, that was its end."""
+        models = as_object(line.model_usage)
+        yield usage(
+            scope="session", usage=totals(models), cost_usd=line.total_cost_usd, model=next(iter(models)) if len(models) == 1 else None
+        )
+        yield self.note(line, "total_cost_usd", "timestamp")
+        yield from self.settle(over=False)
+        spent = self.budget is not None and (line.total_cost_usd or 0) >= self.budget
+        if self.turn is not None and spent:
+            failure = ErrorInfo(
+                code="max_budget", message=f"spent {line.total_cost_usd} of {self.budget} US$", provider_code="budget_exhausted"
+            )
+            yield Error(payload=failure)
+            yield from self.over("error", failure)
+        self.exited = self.resumed = True
+
+    # ---- the end of a turn
+
+    def settle(self, over: bool) -> Iterator[Event]:
+        """End the turn if its last line was a last word, or (``over``) if nothing is left open. Otherwise it is lost, or goes on."""
+        if self.turn is None:
+            return
+        if self.aborted:
+            if not self.interrupted:
+                yield interrupt(reason="user_cancel")
+            yield from self.over(
+                "interrupted", ErrorInfo(code="aborted", message="the answer was cut off", provider_code="aborted_streaming")
+            )
+        elif self.final or self.failure is not None or (over and not self.busy()):
+            status, failure = end_of(
+                subtype=None,
+                is_error=self.failure is not None,
+                terminal_reason=None,
+                stop_reason=self.stop_reason,
+                status=self.failure.status if self.failure else None,
+                text=self.failure.message if self.failure else None,
+                denied=self.denied,
+                failure=self.failure,
+            )
+            yield from self.over(status, failure)
+
+    def busy(self) -> bool:
+        """Whether a call of the main conversation has no result yet."""
+        return any(call.parent_tool_call_id == self.context.parent_tool_call_id for call in self.open.tools.values())
+
+    def over(self, status: Any, failure: ErrorInfo | None) -> Iterator[Event]:
+        """The turn is over; it was over when the last line of the conversation was written, not when the proof was."""
+        for event in self.end_turn(status, stop_reason=self.stop_reason, error=failure):
+            event.timestamp = self.last_said if self.last_said >= 0 else self.now
+            yield event
+        self.turns += 1
+        self.messages = {key: message for key, message in self.messages.items() if not message.counted}
+        self._new_turn()
+
+    def at_end(self) -> Iterator[Event]:
+        """The file ends here. A program that left in order, or a command that needs no model, leaves no lost turn."""
+        for lane in list(self.half_told):
+            self.parent = lane
+            yield from self.count_half_told()
+        self.parent = self.context.parent_tool_call_id
+        yield from self.settle(over=self.exited or self.local)
+
+
+def items_of(content: Any) -> list[Any]:
+    """The blocks of a message; a message of plain text is one block."""
+    return cast("list[Any]", content) if isinstance(content, list) else [content]
+
+
+_HEAD = ("timestamp", "uuid", "parent_uuid", "cwd", "version", "is_sidechain", "agent_id", "forked_from")
+
+
+def totals(models: dict[str, Any]) -> Usage:
+    """The sum over the models of a cost-state line."""
+
+    def total(name: str) -> int | None:
+        counts = [count for model in models.values() if isinstance(count := as_object(model).get(name), int)]
+        return sum(counts) if counts else None
+
+    spent, said = total("inputTokens"), total("outputTokens")
+    return Usage(
+        input_tokens=spent,
+        output_tokens=said,
+        total_tokens=None if spent is None or said is None else spent + said,
+        cache_creation_input_tokens=total("cacheCreationInputTokens"),
+        cache_read_input_tokens=total("cacheReadInputTokens"),
+        reasoning_tokens=total("thinkingTokens"),
+    )

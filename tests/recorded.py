@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from hansard.adapter import Context
+from hansard.events import Event
+from hansard.normalize import normalize
 
 FOLDER = Path(__file__).parent / "recordings"
 PACKED = 64 * 1024
@@ -82,6 +84,15 @@ class Recording:
             for pattern, format in patterns.items()
             for name in sorted(files(self.path, pattern), key=_parts)
         ]
+
+
+def told(recording: Recording, format: str) -> tuple[list[Event], bytes]:
+    """Everything a recording says in one format: the events of all its streams in the order they happened, and the bytes."""
+    mine = [stream for stream in recording.streams if stream.format == format]
+    parts = [list(normalize(stream.data, format, stream.context)) for stream in mine]
+    if mine[0].name.startswith("disk/"):  # files named by chance: their own times tell which came first
+        parts.sort(key=lambda events: min((event.timestamp for event in events if event.timestamp > 0), default=0))
+    return [event for events in parts for event in events], b"\n".join(stream.data for stream in mine)
 
 
 def files(folder: Path, pattern: str) -> Iterator[str]:

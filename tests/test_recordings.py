@@ -6,10 +6,9 @@ import pytest
 
 from hansard.adapters import formats
 from hansard.codec import decode
-from hansard.normalize import normalize
 from hansard.testing import check_adapter, check_truth
 from tests.golden import golden
-from tests.recorded import FOLDER, Recording, Stream, read, recordings, streams
+from tests.recorded import FOLDER, Recording, Stream, read, recordings, streams, told
 
 SILENT_ABOUT_ENDS = {"claude-session"}
 """Transcripts that do not say how a turn ended or what it used."""
@@ -46,9 +45,7 @@ def test_the_stream_keeps_every_promise(stream: Stream) -> None:
 
 @every_truth
 def test_what_was_really_said_is_in_typed_events_in_order(recording: Recording, format: str) -> None:
-    mine = [stream for stream in recording.streams if stream.format == format]
-    events = [event for stream in mine for event in normalize(stream.data, format, stream.context)]
-    wire = b"\n".join(stream.data for stream in mine)
+    events, wire = told(recording, format)
     assert check_truth(events, recording.truth, wire, ends=format not in SILENT_ABOUT_ENDS)
 
 

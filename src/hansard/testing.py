@@ -68,6 +68,7 @@ def check_events(events: list[Event]) -> None:
     check_order(events)
     check_frames(events)
     check_turns(events)
+    check_closed(events)
     check_chunks(events)
     check_tools(events)
     check_questions(events)
@@ -212,6 +213,32 @@ def check_turns(events: list[Event]) -> None:
     assert turn is None, f"turn {turn} never ends"
 
 
+def check_closed(events: list[Event]) -> None:
+    """Nothing stays open: every block that began is done, every call has a result, every question an answer. Of any stream, however odd."""
+    still: dict[tuple[Any, ...], Event] = {}
+    for event in events:
+        match event:
+            case AssistantChunk() | ThinkingChunk():
+                still[event.response_id, event.block_index] = event
+            case AssistantDone() | ThinkingDone():
+                still.pop((event.response_id, event.block_index), None)
+            case ToolCall():
+                still["tool", event.payload.tool_call_id] = event
+            case ToolResult():
+                still.pop(("tool", event.payload.tool_call_id), None)
+            case PermissionRequest():
+                still["permission", event.payload.request_id] = event
+            case PermissionResponse() | PermissionCancelled():
+                still.pop(("permission", event.payload.request_id), None)
+            case Question():
+                still["question", event.payload.request_id] = event
+            case Answer():
+                still.pop(("question", event.payload.request_id), None)
+            case _:
+                pass
+    assert not still, f"still open at the end: {[_name(event) for event in still.values()][:3]}"
+
+
 def check_chunks(events: list[Event]) -> None:
     """Chunks joined are the done event's text, unless that says it was interrupted; every block that began is done in the end."""
     text: dict[tuple[Any, ...], list[str]] = defaultdict(list)
@@ -284,8 +311,8 @@ def check_json(events: list[Event]) -> None:
         again = decode(line)
         assert again == event, f"{_name(event)} reads back as {_short(encode(again))}"
         assert encode(again) == line, f"{_name(event)} is written differently the second time"
-        plain = encode(from_builtins(to_builtins(event)))
-        assert json.loads(plain) == json.loads(line), f"{_name(event)} does not survive plain dicts"
+        plain = to_builtins(event)
+        assert to_builtins(from_builtins(plain)) == plain, f"{_name(event)} does not survive plain dicts"
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 from hansard.adapter import Context
 from hansard.adapters.claude.session import ClaudeSession
 from hansard.events import Event
-from hansard.normalize import normalize
+from hansard.normalizing import normalize
 
 HEAD = {"parentUuid": None, "isSidechain": False, "sessionId": "s1", "version": "2.1.0", "cwd": "/w", "userType": "external"}
 

@@ -4,4 +4,5 @@ import sys
 
 from hansard.cli import main
 
-sys.exit(main())
+if __name__ == "__main__":  # the processes of `hansard import` read this file too
+    sys.exit(main())

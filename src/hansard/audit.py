@@ -19,7 +19,7 @@ from hansard.adapter import MAX_FRAME, Adapter, Wire
 from hansard.content import RawBlock
 from hansard.errors import UsageError
 from hansard.events import ContentBlock, Event, RawEvent
-from hansard.framing import Frame
+from hansard.framing import Frame, ServerSentEvents
 
 REVIEWED = "only-in-original.txt"
 """In each adapter folder: the paths that were looked at and left in the original on purpose."""
@@ -86,16 +86,17 @@ class Auditor:
         self.audit = Audit(format=format)
         self._reviewed = reviewed(adapter, format)
 
-    def add(self, frame: Frame, events: Iterable[Event]) -> None:
-        """Count one frame with the events that were made of it."""
+    def add(self, frame: Frame, events: Iterable[Event], number: int | None = None) -> None:
+        """Count one frame with the events that were made of it. ``number``: which frame it is, if it is not simply the next."""
         self.audit.frames += 1
         self.audit.bytes += len(frame.verbatim)
-        mine = [event for event in events if event.frame == self.audit.frames]
+        number = self.audit.frames if number is None else number
+        mine = [event for event in events if event.frame == number]
         self.audit.events += len(mine)
         if not mine:
-            self.audit.unaccounted.append(self.audit.frames)
+            self.audit.unaccounted.append(number)
         elif not _gives_back(mine, frame):
-            self.audit.altered.append(self.audit.frames)
+            self.audit.altered.append(number)
         for word in self._walk(frame):
             self._count(word, frame, mine)
         self.add_unknown(mine)
@@ -207,6 +208,51 @@ class Auditor:
             found.count += 1
             if found.sample == "null":
                 found.sample = _sample(value)
+
+
+class LogAuditor:
+    """Audits a log instead of a stream: the frames are its originals, the events those that are in it."""
+
+    def __init__(self, adapter: type[Adapter], format: str) -> None:
+        self._adapter = adapter
+        self._auditor = Auditor(adapter, format)
+        self._streams: dict[str | None, list[Event]] = {}
+        self._frames: dict[str | None, int] = {}
+        self._bytes: dict[str | None, Frame] = {}
+
+    def saw(self, event: Event, original: bytes | None) -> None:
+        """Take one event of the log, in order; ``original``: the bytes of its frame, if it holds them."""
+        if event.frame is None:
+            return
+        if original is not None:
+            self._end(event.stream)
+            self._bytes[event.stream] = self._framed(original, event)
+        self._streams.setdefault(event.stream, []).append(event)
+
+    def done(self) -> Audit:
+        """Everything was seen."""
+        for stream in list(self._streams):
+            self._end(stream)
+        return self._auditor.audit
+
+    def _end(self, stream: str | None) -> None:
+        events = self._streams.pop(stream, [])
+        frame = self._bytes.pop(stream, None)
+        found = self._auditor.audit
+        if not events or frame is None:
+            return
+        number = events[0].frame or 0
+        expected = self._frames.get(stream, 0) + 1
+        found.unaccounted += range(expected, number)
+        self._frames[stream] = number
+        self._auditor.add(frame, events, number)
+
+    def _framed(self, original: bytes, event: Event) -> Frame:
+        eol = "\n" if event.eol is None else event.eol
+        if self._adapter.framer is ServerSentEvents:
+            framer = ServerSentEvents()
+            return next(iter([*framer.feed(original + eol.encode()), *framer.end()]), Frame(original, eol=eol))
+        return Frame(original, eol=eol, out=event.direction == "out")
 
 
 def audit(frames: Iterable[Frame], adapter: Adapter, format: str) -> Audit:

@@ -1,13 +1,19 @@
-"""Adapters: one folder per wire family. A folder's ``ADAPTERS`` are found by themselves; other packages add theirs by entry point."""
+"""Adapters: one folder per wire family, found by themselves; other packages add theirs by entry point.
+
+A folder says three things: ``ADAPTERS``; ``TESTED``, the programs and versions it was recorded with; and, if the agent keeps sessions as
+files, ``LAYOUT``.
+"""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
 from functools import cache
+from types import ModuleType
 
 from hansard.adapter import Adapter
 from hansard.errors import UnknownFormat
+from hansard.layout import Layout
 
 ENTRY_POINT = "hansard.adapters"
 
@@ -15,10 +21,19 @@ ENTRY_POINT = "hansard.adapters"
 @cache
 def formats() -> dict[str, type[Adapter]]:
     """Every format this installation reads, by name."""
-    found: dict[str, type[Adapter]] = {}
-    for module in pkgutil.iter_modules(__path__, __name__ + "."):
-        found |= _formats_of(importlib.import_module(module.name).ADAPTERS)
-    return found
+    return {name: adapter for folder in _folders() for name, adapter in _formats_of(folder.ADAPTERS).items()}
+
+
+@cache
+def layouts() -> list[Layout]:
+    """Every agent's way of keeping sessions as files, of those whose files we can read."""
+    found = [folder.LAYOUT for folder in _folders() if hasattr(folder, "LAYOUT")]
+    return [layout for layout in found if layout.format in formats()]
+
+
+def tested() -> dict[str, dict[str, str]]:
+    """By adapter folder: the programs it was recorded with, and in which version."""
+    return {folder.__name__.rpartition(".")[2]: getattr(folder, "TESTED", {}) for folder in _folders()}
 
 
 def adapter_for(name: str) -> type[Adapter]:
@@ -27,6 +42,11 @@ def adapter_for(name: str) -> type[Adapter]:
     if found is None:
         raise UnknownFormat(name, sorted({*formats(), *_from_elsewhere()}))
     return found
+
+
+@cache
+def _folders() -> list[ModuleType]:
+    return [importlib.import_module(module.name) for module in pkgutil.iter_modules(__path__, __name__ + ".")]
 
 
 @cache

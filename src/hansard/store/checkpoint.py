@@ -30,11 +30,11 @@ class Chain:
         other._hash, other._since, other._records, other._bytes = self._hash.copy(), self._since, self._records, self._bytes
         return other
 
-    def add(self, line: bytes) -> None:
-        """Count a line, its LF included."""
-        self._hash.update(line)
-        self._records += 1
-        self._bytes += len(line)
+    def add(self, data: bytes, records: int = 1) -> None:
+        """Count a line, or several, with their LF."""
+        self._hash.update(data)
+        self._records += records
+        self._bytes += len(data)
 
     def restart(self, seq: int) -> None:
         """Begin anew with the line of a checkpoint, which is to be added next."""
@@ -42,19 +42,13 @@ class Chain:
         self._since = seq
         self._records = self._bytes = 0
 
-    @property
-    def is_long(self) -> bool:
-        """Whether it is time for a checkpoint."""
-        return self._records >= MAX_RECORDS or self._bytes >= MAX_BYTES
-
-    @property
-    def detail(self) -> dict[str, Any]:
-        """What a checkpoint written now says."""
-        return {"sha256": self._hash.hexdigest(), "since": self._since}
+    def is_due(self, records: int, size: int) -> bool:
+        """Whether it is time for a checkpoint, with so many records more."""
+        return self._records + records >= MAX_RECORDS or self._bytes + size >= MAX_BYTES
 
     def event(self) -> Event:
         """The checkpoint to write now."""
-        return session_lifecycle(subtype="checkpoint", detail=self.detail)
+        return session_lifecycle(subtype="checkpoint", detail={"sha256": self._hash.hexdigest(), "since": self._since})
 
     def matches(self, checkpoint: SessionLifecycle) -> bool:
         """Whether the lines are still what they were when this checkpoint was written."""

@@ -61,19 +61,19 @@ def open_folder(path: Path) -> Generator[int]:
 
 def open_file(folder: Path, name: str, flags: int) -> int:
     """A regular file in a folder; `LogRefused` for a link, FIFO, socket, device or folder, without ever waiting for one."""
-    path = folder / name
     try:
         with open_folder(folder) as folder_fd:
             fd = os.open(name, flags | _SAFE, 0o600, dir_fd=folder_fd)
+    except (FileNotFoundError, FileExistsError):
+        raise
     except OSError as problem:
+        path = folder / name
         if problem.errno in (errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.EMLINK):
             raise LogRefused(f"{path} is not a regular file", path) from problem
-        if isinstance(problem, FileNotFoundError | FileExistsError):
-            raise
         raise StoreError(f"cannot open {path}: {problem.strerror}", path) from problem
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
-        raise LogRefused(f"{path} is not a regular file", path)
+        raise LogRefused(f"{folder / name} is not a regular file", folder / name)
     return fd
 
 

@@ -48,9 +48,9 @@ class TimeOrderedIds:
             self._tail = ((value.int >> 64) & 0xFFF) << _LOW_BITS | (value.int & ((1 << _LOW_BITS) - 1))
 
     def next(self) -> str:
-        """A new id. Within a millisecond the random part grows by a random step (RFC 9562, section 6.2, method 2)."""
+        """A new id. Each millisecond begins with a random part that then counts up (RFC 9562, section 6.2, method 2)."""
         now = self._clock()
-        self._tail += 1 + randbits(32)
+        self._tail += 1
         if now > self._ms or self._tail >> _TAIL_BITS:
             self._ms = max(now, self._ms + 1)
             self._tail = randbits(_TAIL_BITS - 1)

@@ -6,6 +6,7 @@ import os
 import shutil
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -13,11 +14,10 @@ from secrets import token_hex
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from hansard.codec import decode
 from hansard.errors import LogDeleted, SessionExists, StoreError, UnknownSession, UsageError
 from hansard.events import Event
 from hansard.originals import unwrap
-from hansard.store import blobs, files
+from hansard.store import blobs, files, lines
 from hansard.store.behind import SyncBehind
 from hansard.store.follow import follow
 from hansard.store.ids import TimeOrderedIds, check_session_id, now_ms
@@ -97,8 +97,9 @@ class JsonlStore:
         """Stop writing all sessions."""
         self._behind.stop()
         self._behind = SyncBehind(self._all_writers)
-        for session_id in list(self._writers):
-            self.release(session_id)
+        with ExitStack() as each:  # one that fails does not keep the others
+            for session_id in list(self._writers):
+                each.callback(self.release, session_id)
 
     def delete(self, session_id: str) -> None:
         """Remove a session with everything that belongs to it."""
@@ -130,7 +131,7 @@ class JsonlStore:
         types: Iterable[str] | None = None,
     ) -> Iterator[Event]:
         """Events in order of ``seq``, in constant memory. A damaged line comes as a ``raw`` event with ``seq`` 0."""
-        return (decode(record.line) for record in self.records(session_id, after, limit, before, types))
+        return (lines.event(record) for record in self.records(session_id, after, limit, before, types))
 
     def records(
         self,
@@ -159,7 +160,7 @@ class JsonlStore:
     def follow(self, session_id: str, after: int | Cursor = 0) -> AsyncIterator[Event]:
         """Everything after the cursor, then everything as it is written. No gap, no repeat, no end."""
         records = self.follow_records(session_id, after)
-        return (decode(record.line) async for record in records)
+        return (lines.event(record) async for record in records)
 
     def follow_records(self, session_id: str, after: int | Cursor = 0) -> AsyncIterator[Record]:
         """Like `follow`, but as lines."""

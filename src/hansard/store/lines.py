@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from uuid import NAMESPACE_URL, uuid5
 
 import msgspec
 from msgspec import Struct
 
-from hansard.codec import encode
-from hansard.events import RawEvent, RawPayload
+from hansard.codec import decode, encode
+from hansard.events import Event, RawEvent, RawPayload
 from hansard.originals import wrap
 from hansard.store.interface import Damage, Record
 
@@ -36,7 +37,7 @@ def records(block: bytes, offset: int, segment: int) -> list[Record]:
         try:
             head = _envelope(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            head = None
+            head = _envelope_slowly(line)
         if head is not None and head.seq > 0 and (line.isascii() or _is_utf8(line)):
             found.append(Record(head.seq, head.type, line if line[-1] != 13 else line[:-1], start, offset, segment))
         elif line.strip():
@@ -44,18 +45,34 @@ def records(block: bytes, offset: int, segment: int) -> list[Record]:
     return found
 
 
+def event(record: Record) -> Event:
+    """The event of a record. One whose insides cannot be read keeps its seq and is ``raw``."""
+    try:
+        return decode(record.line)
+    except (ValueError, RecursionError, msgspec.DecodeError) as problem:
+        return RawEvent(seq=record.seq, payload=RawPayload(reason="wrong_shape", detail=str(problem)), original=wrap(record.line))
+
+
 def as_event(damaged: Record, session_id: str) -> Record:
     """The same place in the log, with a line that can be sent on: a ``raw`` event that holds the damaged bytes."""
     assert damaged.damage is not None
     place = f"{len(damaged.line)} bytes at offset {damaged.offset} of part {damaged.segment} of the log"
-    event = RawEvent(
+    shown = RawEvent(
         id=str(uuid5(NAMESPACE_URL, f"hansard:{session_id}/{damaged.segment}/{damaged.offset}")),
         session_id=session_id,
         synthetic=True,
         payload=RawPayload(reason=damaged.damage, detail=place),
         original=wrap(damaged.line),
     )
-    return msgspec.structs.replace(damaged, line=encode(event))
+    return msgspec.structs.replace(damaged, line=encode(shown))
+
+
+def _envelope_slowly(line: bytes) -> _Envelope | None:
+    """The same with the parser that takes half an emoji (``"\\ud83d"``), which JSON can say and msgspec does not read."""
+    try:
+        return msgspec.convert(json.loads(line.decode()), _Envelope)
+    except (ValueError, RecursionError, msgspec.ValidationError):
+        return None
 
 
 def _damage(line: bytes) -> Damage:

@@ -7,16 +7,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from hansard.codec import decode
 from hansard.errors import HansardError, InvalidSessionId
 from hansard.events import Event, SessionInit, SessionLifecycle, TurnEnd, TurnStart, UserMessage
-from hansard.store import files, lock
+from hansard.store import files, lines, lock
 from hansard.store.ids import check_session_id
 from hansard.store.interface import Record, SessionInfo
-from hansard.store.lines import records
-from hansard.store.reader import Log, ending
+from hansard.store.reader import Log, ending, forward
 
-_GLANCE = 64 * 1024
+_GLANCE = 4 * 1024
+_LOOK = 64 * 1024
 _TITLE = 200
 _TELLING = {"session_lifecycle", "session_init", "user_message"}
 _TURNS = {"turn_start", "turn_end"}
@@ -42,11 +41,11 @@ def describe(folder: Path) -> SessionInfo:
 
 def _describe(log: Log) -> SessionInfo:
     newest = log.segments[-1].fd
-    first = records(os.pread(log.segments[0].fd, _GLANCE, 0), 0, 1)
     last = ending(newest, _GLANCE)
-    told = _told(first)
+    if not any(record.type in _TURNS for record in last):
+        last = ending(newest, _LOOK)
     return SessionInfo(
-        **(told | _renamed(last)),
+        **(_told(forward(log.segments[0].fd, 0, end=_LOOK, step=_GLANCE)) | _renamed(last)),
         id=log.session_id,
         events=max((record.seq for record in last), default=0),
         updated=os.fstat(newest).st_mtime_ns // 1_000_000,
@@ -56,7 +55,7 @@ def _describe(log: Log) -> SessionInfo:
     )
 
 
-def _told(first: list[Record]) -> dict[str, Any]:
+def _told(first: Iterable[Record]) -> dict[str, Any]:
     """What the beginning of a log says about the session: its header, the agent, and the first thing a person said."""
     told: dict[str, Any] = {}
     for event in _events(first, _TELLING):
@@ -87,6 +86,8 @@ def _renamed(last: list[Record]) -> dict[str, Any]:
 def _status(last: list[Record]) -> str | None:
     """How the last turn ended; ``running`` if it did not."""
     for event in _events(reversed(last), _TURNS):
+        if event.stream is not None:  # a sub-agent's own
+            continue
         if isinstance(event, TurnEnd):
             return event.payload.status
         if isinstance(event, TurnStart):
@@ -95,7 +96,7 @@ def _status(last: list[Record]) -> str | None:
 
 
 def _events(found: Iterable[Record], types: set[str]) -> Iterator[Event]:
-    return (decode(record.line) for record in found if record.type in types)
+    return (lines.event(record) for record in found if record.type in types)
 
 
 def _is_session(entry: os.DirEntry[str]) -> bool:

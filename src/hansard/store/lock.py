@@ -19,13 +19,18 @@ class WriterLock:
 
     def __init__(self, folder: Path) -> None:
         self._fd = _lock(folder)
-        os.ftruncate(self._fd, 0)
-        os.pwrite(self._fd, b"%d\n" % os.getpid(), 0)
+        self._note(b"%d\n" % os.getpid())
 
     def release(self) -> None:
         """Let the next writer in."""
-        os.ftruncate(self._fd, 0)
+        self._note(b"")
         os.close(self._fd)
+
+    def _note(self, text: bytes) -> None:
+        """Say who holds the lock. On a full disk it holds all the same."""
+        with suppress(OSError):
+            os.ftruncate(self._fd, 0)
+            os.pwrite(self._fd, text, 0)
 
 
 def is_held(folder: Path) -> bool:

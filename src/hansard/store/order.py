@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from hansard.store import lines, lock
 from hansard.store.interface import Record
-from hansard.store.reader import Log, Reader, find
+from hansard.store.reader import Log, Reader, Repeats
 
 LOOK_AHEAD = 64
 """How many records may stand in front of their turn before the missing one is given up."""
@@ -21,7 +21,7 @@ class Order:
         self._next = after + 1
         self._early: dict[int, Record] = {}
         self._gap_explained = False
-        self._broken_at: dict[int, int] = {}
+        self._repeats = Repeats(log)
 
     def take(self, found: Iterable[Record]) -> Iterator[Record]:
         """Give back what can be shown now."""
@@ -62,9 +62,7 @@ class Order:
                 yield from self.flush()
 
     def _is_repeated(self, record: Record) -> bool:
-        """Whether the very same line stands further up. What is in front of the first break is in order, so bisection finds it."""
-        broken_at = self._broken_at.setdefault(record.segment, record.offset)
-        earlier = find(self._log.segments[record.segment - 1].fd, record.seq, broken_at)
+        earlier = self._repeats.earlier(record)
         return earlier is not None and earlier.line == record.line
 
 

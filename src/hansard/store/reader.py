@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from hansard.codec import decode
 from hansard.errors import LogDeleted, LogReset, UnknownCursor, UnknownSession
 from hansard.events import SessionLifecycle
 from hansard.store import files, lines
@@ -81,10 +81,8 @@ class Log:
 
     def first_event(self) -> SessionLifecycle | None:
         """The event that created the log, if it is still there."""
-        record = next(forward(self.segments[0].fd, 0), None)
-        if record is None or record.seq != 1:
-            return None
-        event = decode(record.line)
+        start = islice(forward(self.segments[0].fd, 0, step=_PROBE), 3)  # before it there may be a torn attempt to write it
+        event = next((lines.event(record) for record in start if record.seq == 1), None)
         return event if isinstance(event, SessionLifecycle) else None
 
     def beginning(self) -> bytes:
@@ -171,6 +169,25 @@ class Reader:
         return found
 
 
+class Repeats:
+    """Finds what was there before, when a record turns up whose turn is over."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._broken_at: dict[int, int] = {}
+        self._ahead: Iterator[Record] = iter(())
+
+    def earlier(self, record: Record) -> Record | None:
+        """The record of the same seq further up. What is in front of the first break is in order, so bisection finds it."""
+        fd = self._log.segments[record.segment - 1].fd
+        end = self._broken_at.setdefault(record.segment, record.offset)
+        found = next(self._ahead, None)  # a copy of many lines: the next one is the next one
+        if found is None or found.seq != record.seq:
+            self._ahead = forward(fd, seek(fd, record.seq - 1, end), record.segment, end)
+            found = next((other for other in self._ahead if other.seq >= record.seq), None)
+        return found if found is not None and found.seq == record.seq else None
+
+
 def forward(fd: int, offset: int, segment: int = 1, end: int | None = None, step: int = BLOCK) -> Iterator[Record]:
     """The records and the damage of one file, from a line's beginning on, up to those that begin at ``end``."""
     while block := _whole_lines(fd, offset, offset, step)[0]:
@@ -199,12 +216,6 @@ def seek(fd: int, after: int, end: int | None = None) -> int:
         if record.seq:
             low = record.end
     return low
-
-
-def find(fd: int, seq: int, end: int) -> Record | None:
-    """The record of that seq before the offset ``end``."""
-    following = forward(fd, seek(fd, seq - 1, end), 1, end, _WINDOW)
-    return next((record for record in following if record.seq == seq), None)
 
 
 def last_seq(fd: int) -> int:

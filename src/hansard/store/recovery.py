@@ -7,13 +7,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from hansard.codec import decode
 from hansard.errors import LogRefused
 from hansard.events import Event, session_lifecycle
-from hansard.store import files
+from hansard.store import files, lines
 from hansard.store.checkpoint import Chain, as_checkpoint
 from hansard.store.interface import Record
-from hansard.store.lines import BOM
 from hansard.store.reader import BLOCK, Log, Reader, ending
 
 
@@ -62,7 +60,7 @@ def _count(state: State, record: Record) -> None:
     state.torn = record if record.damage is not None else None
     if record.damage is None:
         state.seq = max(state.seq, record.seq)
-        event = decode(record.line)
+        event = lines.event(record)
         state.last_id = event.id
         if as_checkpoint(event):
             state.chain.restart(record.seq)
@@ -73,7 +71,7 @@ def _before_last_checkpoint(log: Log) -> int:
     """The seq to read on after, so that the last checkpoint comes first; 0 when there is none near the end of the last file."""
     for size in (BLOCK, 64 * BLOCK):
         for record in reversed(ending(log.segments[-1].fd, size)):
-            if record.type == "session_lifecycle" and as_checkpoint(decode(record.line)):
+            if record.type == "session_lifecycle" and as_checkpoint(lines.event(record)):
                 return record.seq - 1
     return 0
 
@@ -84,6 +82,6 @@ def _refuse_foreign(log: Log) -> None:
     first = log.first_event()
     if first is not None and first.session_id != log.session_id:
         raise LogRefused(f"{path} is the log of session {first.session_id!r}", path)
-    beginning = log.beginning().removeprefix(BOM)
-    if first is None and beginning and not beginning.startswith(b'{"') and not any(record.seq for record in ending(log.segments[0].fd)):
+    beginning = log.beginning().removeprefix(lines.BOM)[:2]  # of a torn first line there may be only one byte
+    if first is None and not b'{"'.startswith(beginning) and not any(record.seq for record in ending(log.segments[0].fd)):
         raise LogRefused(f"{path} is not a log: it holds no record that can be read", path)

@@ -7,16 +7,18 @@ from array import array
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
-from hansard.codec import decode
+from msgspec.structs import replace
+
 from hansard.content import Block
 from hansard.errors import BlobDamaged, UsageError
 from hansard.events import SCHEMA_VERSION, TYPES, Event, SessionLifecycle
 from hansard.originals import reference
-from hansard.store import blobs, lock
+from hansard.store import blobs, files, lines, lock
 from hansard.store.checkpoint import Chain, as_checkpoint
 from hansard.store.interface import Finding, FindingKind, Record
-from hansard.store.reader import Log, Reader, find
+from hansard.store.reader import Log, Reader, Repeats
 
 
 def verify(folder: Path) -> list[Finding]:
@@ -42,18 +44,18 @@ class _Check:
         self._chain = Chain()
         self._next = 1
         self._missing: list[range] = []
-        self._broken_at: dict[int, int] = {}
-        self._damaged: Record | None = None
+        self._repeats = Repeats(log)
         self._ids = array("q")
         self._new_words: set[str] = set()
 
     def line(self, record: Record) -> None:
         """Look at a whole line."""
-        if record.damage is not None:
-            self._report_damage()
-            self._damaged = record
-        else:
+        if record.damage is None:
             self._record(record)
+        elif record.line.strip(b"\0"):
+            self._say("invalid", f"not a record ({record.damage}): {len(record.line)} bytes", record)
+        else:
+            self._say("nul", f"{len(record.line)} bytes of NUL", record)
         self._chain.add(record.line + b"\n")
 
     def unfinished(self, record: Record) -> None:
@@ -70,7 +72,6 @@ class _Check:
 
     def end(self) -> None:
         """Say what can only be known at the end."""
-        self._report_damage()
         for missing in self._missing:
             self._say("gap", f"records {missing[0]} to {missing[-1]} are missing", seq=missing[0])
         if self._log.head().bytes == 0:
@@ -85,20 +86,10 @@ class _Check:
         else:
             self.findings.append(Finding(kind, message, at.offset, at.seq or None, at.segment))
 
-    def _report_damage(self, recovered: bool = False) -> None:
-        record, self._damaged = self._damaged, None
-        if record is None:
-            return
-        if not record.line.strip(b"\0"):
-            self._say("nul", f"{len(record.line)} bytes of NUL", record)
-        elif recovered:
-            self._say("torn-tail", f"{len(record.line)} bytes of a line that was not finished; the log went on after it", record)
-        else:
-            self._say("invalid", f"not a record ({record.damage}): {len(record.line)} bytes", record)
-
     def _record(self, record: Record) -> None:
-        event = decode(record.line)
-        self._report_damage(recovered=isinstance(event, SessionLifecycle) and event.payload.subtype == "log_recovered")
+        event = lines.event(record)
+        if isinstance(event, SessionLifecycle) and event.payload.subtype == "log_recovered":
+            self._recovered(event.payload.detail)
         if self._place(record) and event.id:
             self._ids.append(hash(event.id))
         self._version(record, event)
@@ -109,6 +100,13 @@ class _Check:
         for name in blobs_of(event):
             self._blob(name, record)
 
+    def _recovered(self, detail: Any) -> None:
+        """A damaged line turns out to be one that was torn, and was noticed when the log was next written."""
+        for index, finding in enumerate(self.findings):
+            if finding.kind == "invalid" and detail == {**detail, "file": files.segment_name(finding.segment), "offset": finding.offset}:
+                message = f"{detail['length']} bytes of a line that was not finished; the log went on after it"
+                self.findings[index] = replace(finding, kind="torn-tail", message=message)
+
     def _place(self, record: Record) -> bool:
         """Whether the record is a new one, wherever it stands."""
         if record.seq >= self._next:
@@ -116,11 +114,10 @@ class _Check:
                 self._missing.append(range(self._next, record.seq))
             self._next = record.seq + 1
             return True
-        broken_at = self._broken_at.setdefault(record.segment, record.offset)
+        earlier = self._repeats.earlier(record)
         if self._was_missing(record.seq):
             self._say("order", f"record {record.seq} stands behind later ones", record)
             return True
-        earlier = find(self._log.segments[record.segment - 1].fd, record.seq, broken_at)
         same = earlier is not None and earlier.line == record.line
         self._say("duplicate", f"record {record.seq} is there again" + ("" if same else ", and it is another one"), record)
         return not same
@@ -154,7 +151,7 @@ class _Check:
         reader = Reader(self._log)
         while found := reader.next():
             for record in found:
-                if record.damage is None and hash(name := decode(record.line).id) in shared:
+                if record.damage is None and hash(name := lines.event(record).id) in shared:
                     first = seen.setdefault(name, record)
                     if first.line != record.line:
                         self._say("duplicate-id", f"records {first.seq} and {record.seq} have the same id", record)

@@ -5,12 +5,12 @@ The lock is taken when the first event is written and held until `close`. Nothin
 
 from __future__ import annotations
 
-import copy
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,7 @@ from hansard.store.recovery import recovered, survey
 MAX_UNSYNCED = 16 * 1024 * 1024
 """So much may wait for the sync in the background; it is kept in memory until then, in case the sync fails."""
 
-_ALWAYS_SYNCED = (UserMessage, PermissionRequest, PermissionResponse, ConfigurationChange, TurnEnd)
+_ALWAYS_SYNCED = frozenset({UserMessage, PermissionRequest, PermissionResponse, ConfigurationChange, TurnEnd})
 
 
 class Options(Struct, frozen=True):
@@ -62,13 +62,12 @@ def created(session_id: str, log_id: str, header: dict[str, Any]) -> Event:
 
 def must_be_synced(event: Event) -> bool:
     """Whether this event is on the disk before it is acknowledged."""
-    match event:
-        case Process():
-            return event.payload.event in ("exited", "killed")
-        case SessionLifecycle():
-            return event.payload.subtype in ("created", "closed")
-        case _:
-            return isinstance(event, _ALWAYS_SYNCED)
+    kind = type(event)
+    if kind is Process:
+        return event.payload.event in ("exited", "killed")
+    if kind is SessionLifecycle:
+        return event.payload.subtype in ("created", "closed")
+    return kind in _ALWAYS_SYNCED
 
 
 class _Batch:
@@ -77,8 +76,10 @@ class _Batch:
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
         self.seq = writer.seq
-        self.chain: Chain = writer.chain.copy()
-        self.lines: list[bytes] = []
+        self.chain: Chain = writer.chain
+        self.hashed: list[bytes] = []
+        self.unhashed: list[bytes] = []
+        self._size = 0
         self.durable = False
 
     def add(self, event: Event) -> Event:
@@ -86,25 +87,32 @@ class _Batch:
         stamped = self._stamp(event)
         self._add_line(stamped)
         self.durable = self.durable or must_be_synced(stamped)
-        if isinstance(stamped, TurnEnd) or self.chain.is_long:
-            checkpoint = self._stamp(self.chain.event())
-            self.chain.restart(checkpoint.seq)
-            self._add_line(checkpoint)
+        if type(stamped) is TurnEnd or self.chain.is_due(len(self.unhashed), self._size):
+            self._add_checkpoint()
         return stamped
 
     def _add_line(self, event: Event) -> None:
         line = encode(event)
         if 10 in line:
             raise UsageError("an event's original holds a line end; wrap it with hansard.originals.wrap")
-        line += b"\n"
-        self.chain.add(line)
-        self.lines.append(line)
+        self.unhashed.append(line + b"\n")
+        self._size += len(line) + 1
+
+    def _add_checkpoint(self) -> None:
+        self.chain = self.chain.copy()
+        self.chain.add(b"".join(self.unhashed), len(self.unhashed))
+        self.hashed += self.unhashed
+        self.unhashed.clear()
+        self._size = 0
+        checkpoint = self._stamp(self.chain.event())
+        self.chain.restart(checkpoint.seq)
+        self._add_line(checkpoint)
 
     def _stamp(self, event: Event) -> Event:
         writer = self._writer
         if event.session_id not in ("", writer.session_id):
             raise ForeignEvent(writer.session_id, event.session_id)
-        stamped = copy.copy(event)
+        stamped = copy(event)
         self.seq += 1
         stamped.seq = self.seq
         stamped.session_id = writer.session_id
@@ -145,17 +153,23 @@ class Writer:
 
     def create(self, header: dict[str, Any]) -> None:
         """Make the log and write its first event."""
-        with self._guard, self._as_append_failed():
-            self._fd = files.open_file(self._folder, files.LOG, files.CREATE)
-            files.sync_folder(self._folder)
-            self._append([created(self.session_id, self.ids.next(), header)])
+        with self._guard:
+            try:
+                self._fd = files.open_file(self._folder, files.LOG, files.CREATE)
+                files.sync_folder(self._folder)
+                self._append([created(self.session_id, self.ids.next(), header)])
+            except OSError as problem:
+                raise self._failed(problem) from problem
 
     def append(self, events: Iterable[Event]) -> list[Event]:
         """Write all of the events or none."""
-        with self._guard, self._as_append_failed():
-            self._be_ready()
-            stamped = self._append(events)
-            self._say_degraded()
+        with self._guard:
+            try:
+                self._be_ready()
+                stamped = self._append(events)
+                self._say_degraded()
+            except OSError as problem:
+                raise self._failed(problem) from problem
             return stamped
 
     def sync_behind(self) -> None:
@@ -171,21 +185,19 @@ class Writer:
 
     def close(self) -> None:
         """Sync, and let the next writer in."""
-        with self._guard, self._as_append_failed():
+        with self._guard:
             try:
                 if self._fd >= 0 and self._total > self._synced:
                     self._sync()
                     self._say_degraded()
+            except OSError as problem:
+                raise self._failed(problem) from problem
             finally:
                 self._drop_file()
                 self._lock.release()
 
-    @contextmanager
-    def _as_append_failed(self) -> Generator[None]:
-        try:
-            yield
-        except OSError as problem:
-            raise AppendFailed(f"cannot write session {self.session_id!r}: {problem.strerror}", self._folder) from problem
+    def _failed(self, problem: OSError) -> AppendFailed:
+        return AppendFailed(f"cannot write session {self.session_id!r}: {problem.strerror}", self._folder)
 
     # ---- opening
 
@@ -193,7 +205,11 @@ class Writer:
         if self._fd >= 0 and not self._is_as_we_left_it():
             self._drop_file()
         if self._fd < 0:
-            self._open()
+            try:
+                self._open()
+            except BaseException:
+                self._drop_file()  # what is not recovered is not written to
+                raise
         self._mend()
 
     def _is_as_we_left_it(self) -> bool:
@@ -207,6 +223,7 @@ class Writer:
         self._segment = state.segment
         self._fd = files.open_file(self._folder, files.segment_name(self._segment), files.APPEND)
         files.tighten(self._fd)
+        self._size = os.fstat(self._fd).st_size
         self.seq, self.chain = state.seq, state.chain
         self.ids.start_above(state.last_id)
         repair: list[Event] = []
@@ -215,7 +232,6 @@ class Writer:
         if state.torn is not None:
             repair.append(recovered(state.torn))
         self._append(repair, b"" if state.terminated else b"\n")
-        self._size = os.fstat(self._fd).st_size
 
     def _drop_file(self) -> None:
         with self._syncing:
@@ -230,15 +246,19 @@ class Writer:
     def _append(self, events: Iterable[Event], line_end: bytes = b"") -> list[Event]:
         batch = _Batch(self)
         stamped = [batch.add(event) for event in events]
-        data = line_end + b"".join(batch.lines)
+        unhashed = b"".join(batch.unhashed)
+        data = line_end + b"".join(batch.hashed) + unhashed
         if data:
+            segment = self._segment
             self._write(data, batch.durable or self.options.strict)
             self.seq, self.chain = batch.seq, batch.chain
-            self._size = os.lseek(self._fd, 0, os.SEEK_CUR)  # last: until then the log is not as we left it, and is looked at again
+            self.chain.add(unhashed, len(batch.unhashed))
+            if self._segment == segment:  # last: until then the log is not as we left it, and would be looked at again
+                self._size += len(data)
         return stamped
 
     def _write(self, data: bytes, durable: bool) -> None:
-        total = self._total
+        total, segment = self._total, self._segment
         try:
             files.write_all(self._fd, data)
             self._total += len(data)
@@ -251,11 +271,14 @@ class Writer:
             if self._total > total:
                 self._unsynced.pop()
                 self._total = total
-            self._cut_back()
+            self._cut_back(segment)
             raise
 
-    def _cut_back(self) -> None:
-        """Take away our own unacknowledged tail. Where even that fails, the next append finds the log changed and recovers it."""
+    def _cut_back(self, segment: int) -> None:
+        """Take away our own unacknowledged tail. Where that cannot be done, the next append finds the log changed and recovers it."""
+        if self._segment != segment:
+            self._drop_file()
+            return
         with suppress(OSError):
             os.ftruncate(self._fd, self._size)
 
@@ -293,7 +316,7 @@ class Writer:
         fd = self._new_segment(number) if self._unsynced else files.open_file(self._folder, files.segment_name(number), files.APPEND)
         with self._syncing:
             os.close(self._fd)
-            self._fd, self._segment = fd, number
+            self._fd, self._segment, self._size = fd, number, os.fstat(fd).st_size
             self._unsynced.clear()
             self._synced = self._total
             self._degraded, self._sync_failed = self._sync_failed, None

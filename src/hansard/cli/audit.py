@@ -1,0 +1,125 @@
+"""``hansard audit``: every wire type and field of a stream, what it became, and what is only in the original."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from hansard.cli.options import AUTO, Source, format_option, json_option, store_option, store_path
+from hansard.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hansard.audit import Audit
+
+
+@click.command("audit")
+@click.argument("what", metavar="[FILE|SESSION]", default="-")
+@format_option
+@store_option
+@json_option
+@click.option("--all", "everything", is_flag=True, help="Also list the fields that were reviewed and left in the original on purpose.")
+def command(what: str, format: str, store: str | None, as_json: bool, everything: bool) -> int:
+    """Account for every wire type and field: what it became, what is only in the original.
+
+    Exit code 1 if a frame is in no event, or does not come back byte for byte.
+    """
+    from hansard.cli.inputs import session_or_file
+
+    root = store_path(store)
+    session, source = (None, Source(what)) if format != AUTO else session_or_file(root, what)
+    found = audit_session(root, session) if session is not None else audit_stream(source or Source(what), format)
+    if as_json:
+        from hansard.cli.tables import print_json
+
+        print_json(found)
+    else:
+        show(found, everything)
+    return 0 if found.is_complete else 1
+
+
+def audit_stream(source: Source, format: str) -> Audit:
+    """The audit of a file or of stdin."""
+    from hansard.adapters import adapter_for
+    from hansard.audit import audit
+    from hansard.cli.normalize import context_of
+    from hansard.framing import frames
+
+    name = source.format(format)
+    adapter = adapter_for(name)(context_of(source, name)[0])
+    return audit(frames(source.chunks(), adapter.framer()), adapter, name)
+
+
+def audit_session(root: Path, session: str) -> Audit:
+    """The audit of a log: its own originals, and the events that are really there. Several streams are one after the other."""
+    from hansard.adapters import adapter_for
+    from hansard.audit import LogAuditor
+    from hansard.events import SessionLifecycle
+    from hansard.store import open_store
+
+    store = open_store(root)
+    auditor: LogAuditor | None = None
+    for event in store.read(session):
+        if auditor is None and isinstance(event, SessionLifecycle) and event.payload.format:
+            auditor = LogAuditor(adapter_for(event.payload.format), event.payload.format)
+        if auditor is not None:
+            auditor.saw(event, None if event.original is None else store.original(session, event))
+    if auditor is None:
+        raise UsageError(f"session {session!r} does not say which format it was read from")
+    return auditor.done()
+
+
+def show(found: Audit, everything: bool) -> None:
+    """The audit for people."""
+    from hansard.cli.tables import counted, print_table, sized, style
+
+    lost = len(found.unaccounted) + len(found.altered)
+    verdict = "every one accounted for, byte for byte" if not lost else f"{lost} NOT ACCOUNTED FOR"
+    click.echo(
+        f"{found.format}: {counted(found.frames)} frames, {sized(found.bytes)}, {counted(found.events)} events; "
+        + style(verdict, fg="red" if lost else "green")
+    )
+    for title, numbers in (("in no event", found.unaccounted), ("not given back byte for byte", found.altered)):
+        if numbers:
+            click.echo(style(f"frames {title}: {', '.join(map(str, numbers[:20]))}{' …' if len(numbers) > 20 else ''}", fg="red"))
+    click.echo()
+    rows = [
+        (word, seen.count, seen.sent or "", "  ".join(f"{kind} {count:,}" for kind, count in sorted(seen.events.items(), key=_often)))
+        for word, seen in sorted(found.types.items(), key=lambda item: -item[1].count)
+    ]
+    print_table(("WIRE TYPE", "FRAMES", "SENT", "BECAME"), rows, right=(1, 2), flexible=3)
+    if found.parts:
+        click.echo()
+        rows = [
+            (path, "  ".join(f"{word} {count:,}" for word, count in sorted(words.items(), key=_often)))
+            for path, words in found.parts.items()
+        ]
+        print_table(("INSIDE", "TYPES"), rows, flexible=1)
+    unknown = [("type", kind, count) for kind, count in found.unknown_types.items()]
+    unknown += [("block", kind, count) for kind, count in found.unknown_blocks.items()]
+    unknown += [(reason.replace("_", " "), kind, count) for reason, kinds in found.raw.items() for kind, count in kinds.items()]
+    if unknown:
+        click.echo()
+        print_table(("NOBODY KNOWS", "", "TIMES"), unknown, right=(2,), flexible=1)
+    show_paths(found, everything)
+
+
+def show_paths(found: Audit, everything: bool) -> None:
+    """The fields that no event has."""
+    from hansard.cli.tables import counted, print_table
+
+    paths = sorted(found.only_in_original.items(), key=lambda item: (item[1].reviewed, item[0]))
+    known = len(paths) - len(found.new_paths)
+    rows = [(path, seen.count, "" if seen.reviewed else "new", seen.sample) for path, seen in paths if everything or not seen.reviewed]
+    if rows:
+        click.echo()
+        print_table(("ONLY IN THE ORIGINAL", "TIMES", "", "FOR EXAMPLE"), rows, right=(1,), flexible=3)
+    if known and not everything:
+        click.echo()
+        click.echo(f"{counted(known)} more fields were reviewed and left in the original; --all lists them")
+
+
+def _often(item: tuple[str, int]) -> int:
+    return -item[1]

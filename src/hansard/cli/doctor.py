@@ -1,0 +1,131 @@
+"""``hansard doctor``: what is here. It looks, it changes nothing, and it never fails because something is missing."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hansard._version import __version__
+from hansard.cli.options import json_option, store_option, store_path
+
+AGENTS = ("claude", "codex", "opencode", "gemini", "qwen", "copilot", "cursor-agent")
+"""Programs that are looked for on the PATH."""
+
+PATIENCE = 10.0
+"""How many seconds a program has to say its version."""
+
+_VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*(?:[-+.][0-9A-Za-z.-]+)?")
+
+
+@click.command("doctor")
+@store_option
+@json_option
+def command(store: str | None, as_json: bool) -> None:
+    """Say which agents are here, in which version, and what was tested."""
+    found = examine(store_path(store))
+    if as_json:
+        from hansard.cli.tables import print_json
+
+        print_json(found)
+    else:
+        show(found)
+
+
+def examine(store: Path) -> dict[str, Any]:
+    """Everything the doctor looks at."""
+    from hansard.adapters import formats, tested
+
+    versions = {program: version for programs in tested().values() for program, version in programs.items()}
+    with ThreadPoolExecutor(len(AGENTS)) as pool:
+        agents = list(pool.map(look_for, AGENTS, [versions.get(name) for name in AGENTS]))
+    return {
+        "hansard": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(terse=True),
+        "store": look_at(store),
+        "agents": agents,
+        "formats": sorted(formats()),
+        "tested": versions,
+    }
+
+
+def look_for(name: str, tested: str | None) -> dict[str, Any]:
+    """A program: where it is, and what it says its version is."""
+    path = shutil.which(name)
+    found: dict[str, Any] = {"agent": name, "path": path, "version": None, "tested": tested, "problem": None}
+    if path is None:
+        return found
+    try:
+        said = subprocess.run(
+            [path, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE, check=False, start_new_session=True
+        )
+    except subprocess.TimeoutExpired:
+        found["problem"] = f"no answer within {PATIENCE:.0f} seconds"
+    except OSError as problem:
+        found["problem"] = problem.strerror
+    else:
+        text = (said.stdout or said.stderr).decode("utf-8", "replace")
+        version = _VERSION.search(text)
+        found["version"] = version.group() if version else text.strip()[:80] or None
+        if said.returncode != 0:
+            found["problem"] = f"--version ended with exit code {said.returncode}"
+    return found
+
+
+def look_at(store: Path) -> dict[str, Any]:
+    """The store: whether it is there, can be written, and what is in it. Integrity is what `verify` is for."""
+    found: dict[str, Any] = {"path": str(store), "exists": store.is_dir(), "writable": None, "sessions": 0, "bytes": 0, "problems": []}
+    if not found["exists"]:
+        found["problems"] = [f"{store} is a file, not a folder"] if store.exists() else []
+        return found
+    from hansard.store import open_store
+
+    found["writable"] = os.access(store, os.W_OK | os.X_OK)
+    try:
+        sessions = open_store(store).sessions()
+    except OSError as problem:
+        found["problems"] = [problem.strerror or str(problem)]
+        return found
+    found["sessions"], found["bytes"] = len(sessions), sum(info.bytes for info in sessions)
+    found["free"] = shutil.disk_usage(store).free
+    found["problems"] = [f"{info.id}: {info.problem}" for info in sessions if info.problem]
+    if not found["writable"]:
+        found["problems"].insert(0, "it cannot be written")
+    return found
+
+
+def show(found: dict[str, Any]) -> None:
+    """The same for people."""
+    from hansard.cli.tables import print_table, sized, style
+    from hansard.terminal import visible_line
+
+    click.echo(f"hansard {found['hansard']}, Python {found['python']}, {found['platform']}")
+    store = found["store"]
+    if store["exists"]:
+        free = f", {sized(store['free'])} free" if "free" in store else ""
+        click.echo(f"store   {visible_line(store['path'])}: {store['sessions']} sessions, {sized(store['bytes'])}{free}")
+    else:
+        click.echo(f"store   {visible_line(store['path'])}: not there yet, the first import makes it")
+    for problem in store["problems"]:
+        click.echo(style(f"        {visible_line(problem)}", fg="red"))
+    click.echo()
+    rows = [
+        (
+            agent["agent"],
+            agent["version"] or ("?" if agent["path"] else "–"),
+            agent["tested"] or "–",
+            agent["problem"] or agent["path"] or "not on the PATH",
+        )
+        for agent in found["agents"]
+    ]
+    print_table(("AGENT", "HERE", "TESTED", ""), rows, flexible=3)
+    click.echo()
+    click.echo("formats " + ", ".join(found["formats"]))

@@ -1,0 +1,107 @@
+"""``hansard events``: the events of one session, one per line; with ``--follow`` also those to come."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hansard.cli.options import AUTO, Source, format_option, no_original_option, store_option, store_path
+
+if TYPE_CHECKING:
+    from hansard.events import Event
+    from hansard.store import Record
+
+FLUSH = 256
+
+
+@click.command("events")
+@click.argument("what", metavar="SESSION|FILE")
+@click.option("--follow", is_flag=True, help="Go on with what is written from now on.")
+@click.option("--after", type=click.IntRange(0), default=0, metavar="N", help="Only events after this seq.")
+@click.option("--type", "types", multiple=True, metavar="T", help="Only events of this type; may be given several times.")
+@click.option("--limit", type=click.IntRange(0), metavar="N", help="At most so many.")
+@no_original_option
+@format_option
+@store_option
+def command(
+    what: str, follow: bool, after: int, types: tuple[str, ...], limit: int | None, no_original: bool, format: str, store: str | None
+) -> None:
+    """Print the events of one session, one per line.
+
+    What is named is a session of the store, a log, or a file of wire that is normalized on the way.
+    """
+    from hansard.cli.inputs import session_or_file
+    from hansard.errors import UsageError
+
+    root = store_path(store)
+    session, source = (None, Source(what)) if format != AUTO else session_or_file(root, what)
+    if session is not None and follow:
+        follow_session(root, session, after, frozenset(types), limit, no_original)
+    elif session is not None:
+        from hansard.store import open_store
+
+        found = open_store(root).records(session, after, limit, types=types or None)
+        write(line(record, no_original) for record in found)
+    elif source is not None:
+        if follow:
+            raise UsageError("--follow needs a session; `hansard import --watch` turns a growing file into one")
+        write_file(source, format, after, frozenset(types), limit, no_original)
+
+
+def write_file(source: Source, format: str, after: int, types: frozenset[str], limit: int | None, no_original: bool) -> None:
+    """The events of a file."""
+    from hansard.cli.inputs import events_of_file
+    from hansard.codec import encode
+
+    wanted = (event for event in events_of_file(source, format) if event.seq > after and (not types or event.type in types))
+    write(encode(_bare(event) if no_original else event) for event in islice(wanted, limit))
+
+
+def line(record: Record, no_original: bool) -> bytes:
+    """A record of the log as it stands there, or without the verbatim frame."""
+    if not no_original or b'"original":' not in record.line:
+        return record.line
+    from hansard.codec import decode, encode
+
+    return encode(_bare(decode(record.line)))
+
+
+def write(lines: Iterable[bytes]) -> None:
+    """Lines to stdout, by the handful."""
+    out = sys.stdout.buffer
+    remaining = iter(lines)
+    while batch := list(islice(remaining, FLUSH)):
+        out.write(b"\n".join(batch) + b"\n")
+        out.flush()
+
+
+def follow_session(root: Path, session: str, after: int, types: frozenset[str], limit: int | None, no_original: bool) -> None:
+    """Everything after a seq, then everything as it is written."""
+    import asyncio
+
+    from hansard.store import open_store
+
+    async def run() -> None:
+        left = limit
+        if left == 0:
+            return
+        async for record in open_store(root).follow_records(session, after):
+            if types and record.type not in types:
+                continue
+            write([line(record, no_original)])
+            if left is not None:
+                left -= 1
+                if left == 0:
+                    return
+
+    asyncio.run(run())
+
+
+def _bare(event: Event) -> Event:
+    event.original = event.eol = None
+    return event

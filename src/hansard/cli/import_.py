@@ -1,0 +1,170 @@
+"""``hansard import``: agents' own session files and recorded wire, put on the record. Idempotent; follows growing files."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hansard.cli.options import AUTO, json_option, note, store_option, store_path
+
+if TYPE_CHECKING:
+    from hansard.importing.find import Found
+    from hansard.importing.session import Outcome
+
+SHOWN = 10
+"""So many problems are told one by one."""
+
+
+@click.command("import")
+@click.argument("paths", metavar="[PATH…]", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--from", "format", metavar="FORMAT", default=AUTO, show_default=True, help="What to read the files as.")
+@click.option("--watch", is_flag=True, help="Go on: follow files that grow, and take in new ones.")
+@click.option("--closed", is_flag=True, help="Nothing more will come: close open turns now, not after ten quiet minutes.")
+@click.option("--session", metavar="ID", help="The session id, for one file.")
+@click.option("--home", metavar="DIR", type=click.Path(path_type=Path), help="Look for agents' files under this home instead of yours.")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="How many processes; as many as there are cores if not said.")
+@store_option
+@json_option
+def command(
+    paths: tuple[Path, ...],
+    format: str,
+    watch: bool,
+    closed: bool,
+    session: str | None,
+    home: Path | None,
+    jobs: int | None,
+    store: str | None,
+    as_json: bool,
+) -> int:
+    """Put agents' own session files and recorded wire on the record.
+
+    PATH is a file or a folder; without one, the sessions that agents of this machine have kept are imported. Importing again adds only
+    what is new. Exit code 1 if a file was replaced since, 2 if one could not be imported.
+    """
+    from hansard.importing.many import import_all
+    from hansard.importing.session import QUIET
+
+    root = store_path(store)
+    found = look(paths, format, home, session)
+    if watch:
+        return follow(root, paths, format, home, session, as_json)
+    started = time.perf_counter()
+    outcomes: list[Outcome] = []
+    with progress(sum(job.size for job in found.jobs)) as advance:
+        for outcome, size in import_all(root, found.jobs, closed, QUIET, jobs):
+            outcomes.append(outcome)
+            advance(size)
+    return report(root, found, outcomes, time.perf_counter() - started, as_json)
+
+
+def look(paths: tuple[Path, ...], format: str, home: Path | None, session: str | None) -> Found:
+    """Which sessions there are to import."""
+    import msgspec
+
+    from hansard.errors import UsageError
+    from hansard.importing.find import find, homes, nothing_found
+    from hansard.store.ids import check_session_id
+
+    places = list(paths)
+    if not places:
+        known = homes(home or Path.home(), dict(os.environ) if home is None else {})
+        places = [place for place in known if place.is_dir()]
+        if not places:
+            raise nothing_found(known)
+    found = find(places, None if format == AUTO else format)
+    if session is not None:
+        if len(found.jobs) != 1:
+            raise UsageError(f"--session names one session, and there are {len(found.jobs)} here")
+        found.jobs = [msgspec.structs.replace(found.jobs[0], session_id=check_session_id(session))]
+    return found
+
+
+def follow(root: Path, paths: tuple[Path, ...], format: str, home: Path | None, session: str | None, as_json: bool) -> int:
+    """Import until somebody says stop; a line for everything that happens."""
+    import msgspec
+
+    from hansard.importing.many import watch
+    from hansard.importing.session import QUIET
+
+    note("watching; Ctrl-C ends it")
+    for outcome in watch(root, lambda: look(paths, format, home, session), QUIET):
+        if as_json:
+            click.echo(msgspec.json.encode(outcome))
+        elif outcome.problem is not None:
+            note(f"{outcome.session_id}: {outcome.problem}")
+        else:
+            click.echo(f"{outcome.session_id}  {outcome.state}, {outcome.events:,} events")
+        sys.stdout.flush()
+    return 0
+
+
+def report(root: Path, found: Found, outcomes: list[Outcome], seconds: float, as_json: bool) -> int:
+    """What became of it all, and the exit code."""
+    counts = {
+        state: sum(outcome.state == state for outcome in outcomes) for state in ("added", "updated", "unchanged", "replaced", "failed")
+    }
+    totals: dict[str, Any] = {
+        "store": str(root),
+        **counts,
+        "events": sum(outcome.events for outcome in outcomes),
+        "bytes": sum(outcome.bytes for outcome in outcomes),
+        "seconds": round(seconds, 3),
+        "unknown": len(found.unknown),
+    }
+    problems = [*found.problems, *(f"{outcome.session_id}: {outcome.problem}" for outcome in outcomes if outcome.problem)]
+    if as_json:
+        from hansard.cli.tables import print_json
+
+        print_json(totals | {"problems": problems, "sessions": outcomes})
+    else:
+        show(totals)
+        tell(problems)
+    if found.problems or counts["failed"]:
+        return 2
+    return 1 if counts["replaced"] else 0
+
+
+def show(totals: dict[str, Any]) -> None:
+    """The totals for people, on one line or two."""
+    from hansard.cli.tables import counted, sized
+
+    states = [f"{totals[state]} {state}" for state in ("added", "updated", "unchanged", "replaced", "failed") if totals[state]]
+    click.echo(f"sessions: {', '.join(states) or 'none'}")
+    click.echo(f"{counted(totals['events'])} events from {sized(totals['bytes'])} in {totals['seconds']:.1f} s, in {totals['store']}")
+    if totals["unknown"]:
+        click.echo(f"{totals['unknown']} files of no known format were passed over")
+
+
+def tell(problems: list[str]) -> None:
+    """Problems, one per line of stderr, and not without end."""
+    for problem in problems[:SHOWN]:
+        note(problem)
+    if len(problems) > SHOWN:
+        note(f"and {len(problems) - SHOWN} more; --json lists them all")
+
+
+@contextmanager
+def progress(total: int) -> Generator[Any]:
+    """A bar on stderr if somebody looks at it; a function that moves it."""
+    if not sys.stderr.isatty() or total == 0:
+        yield _stand_still
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    shown: Iterable[Any] = (TextColumn("importing"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*shown, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("importing", total=total)
+        yield partial(bar.advance, task)
+
+
+def _stand_still(size: int) -> None:
+    """The bar that nobody looks at."""

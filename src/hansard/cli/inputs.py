@@ -1,0 +1,80 @@
+"""SESSION or FILE: what a person names, as events."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hansard.cli.options import AUTO, Source
+from hansard.errors import InvalidSessionId, UnknownSession, UsageError
+
+if TYPE_CHECKING:
+    from hansard.events import Event
+
+LOG = "events.jsonl"
+OWN_LOG = b'{"type":"session_lifecycle",'
+MIN_PREFIX = 4
+
+
+def session_of(root: Path, name: str) -> str | None:
+    """The session of that name, or the only one that begins so. A file of the same name is reached with ``./``."""
+    from hansard.store.ids import check_session_id
+
+    try:
+        if (root / check_session_id(name) / LOG).exists():
+            return name
+    except InvalidSessionId:
+        return None
+    if len(name) < MIN_PREFIX or not root.is_dir():
+        return None
+    found = sorted(entry for entry in os.listdir(root) if entry.startswith(name) and (root / entry / LOG).exists())
+    if len(found) > 1:
+        raise UsageError(f"{len(found)} sessions begin with {name!r}; say more of the id")
+    return found[0] if found else None
+
+
+def need_session(root: Path, name: str) -> str:
+    """The session of that name; an error if there is none."""
+    found = session_of(root, name)
+    if found is None:
+        raise UnknownSession(name)
+    return found
+
+
+def session_or_file(root: Path, name: str) -> tuple[str | None, Source | None]:
+    """What was named: a session of the store, or a file (or ``-``)."""
+    session = session_of(root, name)
+    if session is not None:
+        return session, None
+    if name != "-" and not os.path.lexists(name) and not {"/", os.sep, "."} & set(name):
+        raise UnknownSession(name)
+    return None, Source(name)
+
+
+def events_of_file(source: Source, format: str = AUTO) -> Iterator[Event]:
+    """The events of a file: a log of ours as it is, anything else normalized."""
+    from hansard.cli.normalize import events_of
+
+    if format == AUTO and source.head().startswith(OWN_LOG):
+        return events_of_log(source)
+    return events_of(source, source.format(format))
+
+
+def events_of_log(source: Source) -> Iterator[Event]:
+    """The events of a log that stands somewhere by itself. A line that is none is shown as ``raw``."""
+    from hansard.codec import decode
+    from hansard.events import raw
+    from hansard.framing import Lines, frames
+    from hansard.originals import wrap
+
+    for frame in frames(source.chunks(), Lines()):
+        if not frame.data.strip():
+            continue
+        try:
+            yield decode(frame.data)
+        except (ValueError, RecursionError):
+            damaged = raw(reason="invalid_json", kind="damaged line")
+            damaged.original = wrap(frame.data)
+            yield damaged

@@ -1,0 +1,95 @@
+"""``hansard normalize``: a Unix filter, wire in, events out. Deterministic; nothing is stored."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from typing import TYPE_CHECKING
+
+import click
+
+from hansard.cli.options import Source, format_option, no_original_option, session_name
+
+if TYPE_CHECKING:
+    from hansard.adapter import Context
+    from hansard.events import Event
+
+BATCH = 256
+
+
+@click.command("normalize")
+@click.argument("file", default="-")
+@format_option
+@click.option("--session", metavar="ID", help="The session id in the events; made of the file's name if not said.")
+@no_original_option
+def command(file: str, format: str, session: str | None, no_original: bool) -> None:
+    """Turn an agent's wire into events, one per line; nothing is stored.
+
+    FILE is what the program printed, one of its own session files, a recording of both directions, or - for stdin.
+    """
+    from hansard.codec import encode_lines
+
+    out = sys.stdout.buffer
+    source = Source(file)
+    for batch in batches(events_of(source, source.format(format), session), BATCH):
+        if no_original:
+            for event in batch:
+                event.original = event.eol = None
+        out.write(encode_lines(batch))
+        out.flush()
+
+
+def events_of(source: Source, format: str, session: str | None = None) -> Iterator[Event]:
+    """The log that importing this stream would make: the header first, then every event, numbered from 1."""
+    from hansard.normalizing import normalize
+    from hansard.store.ids import check_session_id
+
+    context, name = context_of(source, format, session)
+    check_session_id(name)
+    made = normalize(source.chunks(), format, context)
+    first = next(made, None)
+    yield header(context, format, name, 0 if first is None else first.timestamp)
+    for event in chain([] if first is None else [first], made):
+        event.seq += 1
+        event.session_id = name
+        yield event
+
+
+def context_of(source: Source, format: str, session: str | None = None) -> tuple[Context, str]:
+    """What the adapter is told, as `import` would tell it, and the session's id.
+
+    A sub-agent's file knows by its name and by the file beside it where it belongs.
+    """
+    from hansard.adapters import layouts
+    from hansard.importing.find import Stream
+    from hansard.importing.session import context
+
+    path = None if source.path is None else source.path.absolute()
+    layout = next((layout for layout in layouts() if layout.format == format), None)
+    place = None if path is None or layout is None else layout.place(path)
+    if path is None or layout is None or place is None or place.attachment is not None:
+        name = session or session_name(source.name)
+        return context(name, format, Stream(source.name)), name
+    name = session or (f"{layout.prefix}-{place.session}" if place.session else session_name(source.name))
+    sidecar = str(path.with_name(place.sidecar)) if place.sidecar else None
+    return context(name, format, Stream(str(path), place.stream, sidecar)), name
+
+
+def header(context: Context, format: str, session: str, timestamp: int) -> Event:
+    """The first event of a log, made of nothing but the names: the same input, the same header."""
+    from hansard._version import __version__
+    from hansard.adapter import derived_ids
+    from hansard.events import SCHEMA_VERSION, session_lifecycle
+
+    ids = derived_ids(context.source)
+    event = session_lifecycle(subtype="created", schema_version=SCHEMA_VERSION, writer_version=__version__, log_id=ids(0, 1), format=format)
+    event.id, event.seq, event.timestamp, event.session_id = ids(0, 0), 1, max(timestamp, 0), session
+    return event
+
+
+def batches(events: Iterable[Event], size: int) -> Iterator[list[Event]]:
+    """Events by the handful."""
+    remaining = iter(events)
+    while batch := list(islice(remaining, size)):
+        yield batch

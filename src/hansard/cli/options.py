@@ -1,0 +1,130 @@
+"""Options and inputs that several verbs share."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any, BinaryIO, TypeVar, cast
+
+import click
+
+from hansard.errors import UsageError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+AUTO = "auto"
+
+
+def store_option(function: F) -> F:
+    """``--store DIR``."""
+    return click.option("--store", metavar="DIR", help="Where the record is kept; $HANSARD_STORE or ~/.hansard if not said.")(function)
+
+
+def json_option(function: F) -> F:
+    """``--json``."""
+    return click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")(function)
+
+
+def format_option(function: F) -> F:
+    """``--from FORMAT``."""
+    text = "The wire format, or auto to recognise it; `hansard doctor` lists them."
+    return click.option("--from", "format", metavar="FORMAT", default=AUTO, show_default=True, help=text)(function)
+
+
+def no_original_option(function: F) -> F:
+    """``--no-original``."""
+    return click.option("--no-original", is_flag=True, help="Leave the verbatim frames out.")(function)
+
+
+def store_path(given: str | None) -> Path:
+    """The folder of the store."""
+    return Path(given or os.environ.get("HANSARD_STORE") or "~/.hansard").expanduser()
+
+
+def log_path(root: Path, session: str) -> Path:
+    """Where the log of a session would be."""
+    return root / session / "events.jsonl"
+
+
+def note(message: str) -> None:
+    """A remark beside the output: on stderr, on one line."""
+    from hansard.cli.common import one_line
+
+    click.echo(f"hansard: {one_line(message)}", err=True)
+
+
+class Source:
+    """A stream of bytes to read, from a file or from stdin, whose beginning can be looked at."""
+
+    def __init__(self, name: str) -> None:
+        from hansard.recognising import HEAD
+
+        self.name = name
+        self.file: BinaryIO = cast("BinaryIO", sys.stdin.buffer) if name == "-" else open_file(name)
+        self._size = HEAD
+        self._head = b""
+
+    @property
+    def path(self) -> Path | None:
+        """The file, if it is one."""
+        return None if self.name == "-" else Path(self.name)
+
+    def head(self) -> bytes:
+        """How the stream begins: as much as recognising takes, or all there is so far."""
+        if not self._head:
+            self._head = cast("IO[bytes]", self.file).read(self._size) if self.name != "-" else _first_lines(self.file, self._size)
+        return self._head
+
+    def chunks(self) -> Iterator[bytes]:
+        """All of the stream."""
+        from hansard.normalizing import READ_SIZE
+
+        read = cast("Callable[[int], bytes]", getattr(self.file, "read1", self.file.read))  # a pipe gives what it has
+        return chain([self._head] if self._head else [], iter(lambda: read(READ_SIZE), b""))
+
+    def format(self, given: str) -> str:
+        """The format that was given, or the one the beginning shows."""
+        if given != AUTO:
+            return given
+        from hansard.recognising import recognise
+
+        found = recognise(self.head())
+        if found is None:
+            raise UsageError(f"{self.shown}: no known format begins like this; name one with --from (`hansard doctor` lists them)")
+        note(f"{self.shown}: read as {found}")
+        return found
+
+    @property
+    def shown(self) -> str:
+        """What to call it in messages."""
+        return "stdin" if self.name == "-" else self.name
+
+
+def open_file(name: str) -> BinaryIO:
+    """A file to read. Folders are refused in a sentence; everything else the system says itself."""
+    return cast("BinaryIO", open(name, "rb"))
+
+
+def _first_lines(file: BinaryIO, size: int) -> bytes:
+    """What a pipe says first, until there is enough to recognise: it may take its time, so we do not wait for more than we need."""
+    from hansard.recognising import recognise
+
+    read = cast("Callable[[int], bytes]", getattr(file, "read1", file.read))
+    head = b""
+    while len(head) < size and (chunk := read(size - len(head))):
+        head += chunk
+        if b"\n" in chunk and recognise(head[: head.rindex(b"\n") + 1]) is not None:
+            break
+    return head
+
+
+def session_name(name: str) -> str:
+    """A session id made of a file name."""
+    if name == "-":
+        return "stdin"
+    words = re.sub(r"[^A-Za-z0-9_-]+", "-", Path(name).stem).strip("-_")
+    return words[:64] or "session"

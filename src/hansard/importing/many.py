@@ -1,0 +1,73 @@
+"""Many sessions: on all cores when there is enough to do, and again and again when they are watched."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import closing
+from pathlib import Path
+
+from hansard.importing.find import Found, Job
+from hansard.importing.session import Outcome, SessionImport, imported
+from hansard.store import open_store
+
+ENOUGH = 16 * 1024 * 1024
+"""So many bytes are worth starting other processes for."""
+
+POLL = 0.5
+KEPT = 64
+"""So many sessions stay understood while they are watched; the others are read again when they grow."""
+
+
+def import_all(root: Path, jobs: list[Job], closed: bool, quiet: float, processes: int | None = None) -> Iterator[tuple[Outcome, int]]:
+    """Import sessions, each outcome with the bytes its files have, as they come."""
+    groups = by_session(jobs)
+    count = min(processes or os.cpu_count() or 1, len(groups))
+    if count < 2 or sum(job.size for job in jobs) < ENOUGH:
+        with closing(open_store(root)) as store:
+            yield from imported(store, root, jobs, closed, quiet)
+        return
+    with ProcessPoolExecutor(count, multiprocessing.get_context("spawn")) as pool:
+        waiting = [pool.submit(import_some, str(root), group, closed, quiet) for group in groups]
+        for done in as_completed(waiting):
+            yield from done.result()
+
+
+def by_session(jobs: list[Job]) -> list[list[Job]]:
+    """Jobs of one session belong together: a log has one writer. The largest first, so that no core waits long for another."""
+    groups: dict[str, list[Job]] = {}
+    for job in jobs:
+        groups.setdefault(job.session_id, []).append(job)
+    return sorted(groups.values(), key=lambda group: -sum(job.size for job in group))
+
+
+def import_some(root: str, jobs: list[Job], closed: bool, quiet: float) -> list[tuple[Outcome, int]]:
+    """The part of one process."""
+    with closing(open_store(root)) as store:
+        return list(imported(store, Path(root), jobs, closed, quiet))
+
+
+def watch(root: Path, find: Callable[[], Found], quiet: float, rounds: int | None = None) -> Iterator[Outcome]:
+    """Import what is new for as long as somebody listens: files that grow, and files that come. Each problem is said once."""
+    kept: dict[str, SessionImport] = {}
+    said: dict[str, str | None] = {}
+    with closing(open_store(root)) as store:
+        while rounds is None or rounds > 0:
+            for job in find().jobs:
+                key = job.streams[0].path
+                session = kept.pop(key, None) or SessionImport(store, root, job)
+                session.job = job
+                outcome = session.run(False, quiet)
+                if outcome.state in ("added", "updated"):
+                    kept[key] = session
+                if outcome.state != "unchanged" and (outcome.problem is None or said.get(key) != outcome.problem):
+                    said[key] = outcome.problem
+                    yield outcome
+                for old in list(kept)[:-KEPT]:
+                    del kept[old]
+            if rounds is not None:
+                rounds -= 1
+            time.sleep(POLL)

@@ -1,0 +1,242 @@
+"""One session, imported: its own file, its sub-agents' files as streams of the same log, its attachments as blobs."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from hansard.adapter import Context
+from hansard.adapters import layouts
+from hansard.errors import HansardError, UnknownSession
+from hansard.events import Event, SessionLifecycle, UserMessage, session_lifecycle
+from hansard.importing import position
+from hansard.importing.find import Attachment, Job, Stream
+from hansard.importing.position import Attached, Memory, Position, Replaced
+from hansard.importing.reading import Reading
+from hansard.store import Store
+from hansard.store.files import LOG
+
+BATCH = 1000
+"""So many events are appended at once."""
+
+BATCH_BYTES = 4 * 1024 * 1024
+"""Or so many bytes of originals, whatever is reached first."""
+
+QUIET = 600.0
+"""A file that nobody wrote for so many seconds is taken for finished."""
+
+_TITLE = 200
+
+State = Literal["added", "updated", "unchanged", "replaced", "failed"]
+
+
+class Outcome(Struct, rename="camel", omit_defaults=True):
+    """What became of one session."""
+
+    session_id: str
+    state: State
+    events: int = 0
+    bytes: int = 0
+    problem: str | None = None
+
+
+class SessionImport:
+    """A session and its files. It can be run again and again: what it has understood is kept in between."""
+
+    def __init__(self, store: Store, root: Path, job: Job) -> None:
+        self.store = store
+        self.job = job
+        self._folder = root / job.session_id
+        self._memory: Memory | None = None
+        self._readings: dict[str, Reading] = {}
+        self._batch: list[Event] = []
+        self._waiting = 0
+        self._exists = False
+
+    def run(self, closed: bool = False, quiet: float = QUIET) -> Outcome:
+        """Bring the log up to the files. Never raises for what is wrong with one session."""
+        outcome = Outcome(self.job.session_id, "unchanged")
+        try:
+            self._recall()
+            existed = self._exists
+            looked = [self._read(stream, outcome, closed, quiet) for stream in self.job.streams]
+            stored = self._exists and [self._attach(attachment, outcome) for attachment in self.job.attachments]
+            if self._exists and any([*looked, *(stored or [])]):
+                self._note(outcome)
+            if outcome.events:
+                outcome.state = "updated" if existed else "added"
+        except Replaced as problem:
+            self._forget()
+            outcome.state, outcome.problem = "replaced", str(problem)
+        except (HansardError, OSError) as problem:
+            self._forget()
+            outcome.state, outcome.problem = "failed", _words(problem)
+        return outcome
+
+    # ---- remembering
+
+    def _recall(self) -> None:
+        if self._memory is not None:
+            return
+        try:
+            head = self.store.head(self.job.session_id)
+        except UnknownSession:
+            self._memory = Memory(files={}, attached={})
+            return
+        self._exists = True
+        noted = position.load(self._folder)
+        if noted is None or noted.seq != head.seq:  # somebody else wrote, or we were stopped before we could note it
+            noted = position.recall(self.store, self.job.session_id)
+        self._memory = noted
+
+    def _forget(self) -> None:
+        self._memory, self._readings, self._batch, self._waiting = None, {}, [], 0
+
+    @property
+    def memory(self) -> Memory:
+        """What is remembered about the files."""
+        if self._memory is None:
+            raise RuntimeError("recall first")
+        return self._memory
+
+    def _has_grown(self, stream: Stream, now: os.stat_result, over: bool) -> bool:
+        known = self.memory.files.get(stream.name or "")
+        if known is None or (known.size, known.modified) != (now.st_size, now.st_mtime_ns):
+            return True
+        return over and now.st_size not in known.closed
+
+    def _is_new(self, attachment: Attachment) -> bool:
+        known = self.memory.attached.get(attachment.name)
+        now = os.stat(attachment.path)
+        return known is None or (known.size, known.modified) != (now.st_size, now.st_mtime_ns)
+
+    # ---- reading and writing
+
+    def _read(self, stream: Stream, outcome: Outcome, closed: bool, quiet: float) -> bool:
+        """Read a file as far as it goes; false if there was no need to."""
+        now = os.stat(stream.path)
+        over = closed or time.time() - now.st_mtime >= quiet
+        if not self._has_grown(stream, now, over):
+            return False
+        reading = self._reading(stream)
+        before = max(reading.known.size, 0)
+        for events in reading.go_on():
+            self._add(events, outcome)
+        if over:
+            for events in reading.close():
+                self._add(events, outcome)
+        self._flush(outcome)
+        reading.known = reading.position(reading.offset, now.st_mtime_ns)
+        self.memory.files[stream.name or ""] = reading.known
+        outcome.bytes += max(reading.offset - before, 0)
+        return True
+
+    def _note(self, outcome: Outcome) -> None:
+        self._flush(outcome)
+        self.memory.seq = self.store.head(self.job.session_id).seq
+        self.store.release(self.job.session_id)
+        position.save(self._folder, self.memory)
+        self._date()
+
+    def _date(self) -> None:
+        """Give the log the time of the newest file it came from: the list of sessions is in the order in which things happened."""
+        newest = max(known.modified for known in self.memory.files.values())
+        with suppress(OSError):
+            os.utime(self._folder / LOG, ns=(newest, newest), follow_symlinks=False)
+
+    def _reading(self, stream: Stream) -> Reading:
+        name = stream.name or ""
+        found = self._readings.get(name)
+        if found is None:
+            known = self.memory.files.get(name, Position(closed=[]))
+            found = self._readings[name] = Reading(stream.path, self.job.format, self._context(stream), known)
+        return found
+
+    def _context(self, stream: Stream) -> Context:
+        return context(self.job.session_id, self.job.format, stream)
+
+    def _add(self, events: list[Event], outcome: Outcome) -> None:
+        self._batch += events
+        self._waiting += sum(len(memoryview(event.original)) for event in events[:1] if event.original is not None)
+        if len(self._batch) >= BATCH or self._waiting >= BATCH_BYTES:
+            self._flush(outcome)
+
+    def _flush(self, outcome: Outcome) -> None:
+        if not self._batch:
+            return
+        if not self._exists:
+            self.store.create(self.job.session_id, **self._header())
+            self._exists = True
+        self.store.append(self.job.session_id, self._batch)
+        outcome.events += len(self._batch)
+        self._batch, self._waiting = [], 0
+
+    def _header(self) -> dict[str, Any]:
+        return {
+            "format": self.job.format,
+            "title": title_of(self._batch),
+            "path": self.job.streams[0].path,
+            "provider_session_id": self.job.provider_session_id,
+        }
+
+    def _attach(self, attachment: Attachment, outcome: Outcome) -> bool:
+        """Store a file as a blob; false if it is there already."""
+        if not self._is_new(attachment):
+            return False
+        now = os.stat(attachment.path)
+        data = Path(attachment.path).read_bytes()
+        blob = sha256(data).hexdigest()
+        known = self.memory.attached.get(attachment.name)
+        if known is None or known.blob != blob:
+            self.store.put_blob(self.job.session_id, data)
+            self._add([attached(attachment.name, blob, len(data), now.st_mtime_ns)], outcome)
+        self.memory.attached[attachment.name] = Attached(blob, now.st_size, now.st_mtime_ns)
+        return True
+
+
+def context(session_id: str, format: str, stream: Stream) -> Context:
+    """What the adapter of a file is told: the stream's name for its ids, and the call that a file beside it speaks of."""
+    name = session_id if stream.name is None else f"{session_id}/{stream.name}"
+    parent = None
+    if stream.sidecar is not None and os.path.exists(stream.sidecar):
+        says = Path(stream.sidecar).read_bytes()
+        parent = next((layout.parent_of(says) for layout in layouts() if layout.format == format), None)
+    return Context(source=name, parent_tool_call_id=parent, stream=stream.name)
+
+
+def attached(name: str, blob: str, size: int, modified: int) -> Event:
+    """The event that names an attachment."""
+    event = session_lifecycle(subtype="attached", path=name, blob=blob, size=size)
+    event.timestamp = modified // 1_000_000
+    return event
+
+
+def title_of(events: list[Event]) -> str | None:
+    """What to call a session: its own title, else the first thing a person said."""
+    said: str | None = None
+    for event in events:
+        if isinstance(event, SessionLifecycle) and event.payload.title:
+            return event.payload.title
+        if said is None and isinstance(event, UserMessage) and event.payload.author == "human" and event.payload.text.strip():
+            said = event.payload.text.strip()[:_TITLE]
+    return said
+
+
+def _words(problem: Exception) -> str:
+    if isinstance(problem, OSError):
+        return f"{problem.filename}: {problem.strerror}" if problem.filename else problem.strerror or str(problem)
+    return str(problem)
+
+
+def imported(store: Store, root: Path, jobs: list[Job], closed: bool, quiet: float) -> Iterator[tuple[Outcome, int]]:
+    """Import sessions one after the other; each outcome with the bytes its files have."""
+    for job in jobs:
+        size = job.size
+        yield SessionImport(store, root, job).run(closed, quiet), size

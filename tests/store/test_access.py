@@ -1,0 +1,171 @@
+"""Who may write, and who may look: one writer, private files, clear errors where the system says no."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import Say
+
+from hansard.errors import LogLocked, StoreError
+from hansard.store import JsonlStore
+from hansard.store.lock import is_held
+
+WRITE_AND_WAIT = """
+import sys, time
+from hansard.events import assistant_chunk
+from hansard.store import JsonlStore
+store = JsonlStore(sys.argv[1])
+store.append("s", [assistant_chunk(text="theirs")])
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+def another_writer(root: Path) -> subprocess.Popen[str]:
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    writer = subprocess.Popen([sys.executable, "-c", WRITE_AND_WAIT, str(root)], stdout=subprocess.PIPE, text=True, env=env)
+    assert writer.stdout is not None and writer.stdout.readline() == "ready\n"
+    return writer
+
+
+def test_a_second_process_is_refused_and_told_who_writes(store: JsonlStore, say: Say) -> None:
+    with another_writer(store.root) as writer:
+        with pytest.raises(LogLocked, match=str(writer.pid)) as refused:
+            store.append("s", say(1))
+        assert refused.value.pid == writer.pid
+        assert len(list(store.read("s"))) == 2
+        writer.kill()
+
+
+def test_the_lock_of_a_dead_writer_is_taken_over(store: JsonlStore, say: Say) -> None:
+    with another_writer(store.root) as writer:
+        writer.kill()
+        writer.wait()
+        assert (store.root / "s" / "lock").read_text() == f"{writer.pid}\n"
+        assert store.append("s", say(1))[0].seq == 3
+
+
+def test_a_second_writer_in_the_same_process_is_refused_too(store: JsonlStore, say: Say) -> None:
+    store.append("s", say(1))
+    with JsonlStore(store.root) as other:
+        with pytest.raises(LogLocked, match=str(os.getpid())):
+            other.append("s", say(1))
+        with pytest.raises(LogLocked):
+            other.delete("s")
+        store.release("s")
+        assert other.append("s", say(1))[0].seq == 3
+
+
+def test_a_pid_in_the_lock_file_locks_nothing_by_itself(store: JsonlStore, say: Say) -> None:
+    store.append("s", say(1))
+    store.release("s")
+    (store.root / "s" / "lock").write_text(f"{os.getpid()}\n")
+    assert not is_held(store.root / "s")
+    store.append("s", say(1))
+    assert is_held(store.root / "s")
+
+
+def test_a_look_at_the_lock_does_not_get_in_a_writers_way(store: JsonlStore, say: Say) -> None:
+    import fcntl
+
+    store.append("s", say(1))
+    store.release("s")
+    with (store.root / "s" / "lock").open() as looking:
+        fcntl.flock(looking, fcntl.LOCK_SH)
+        import threading
+
+        threading.Timer(0.01, lambda: fcntl.flock(looking, fcntl.LOCK_UN)).start()
+        store.append("s", say(1))
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+def test_files_are_private_whatever_the_umask(umask: int, root: Path, say: Say) -> None:
+    before = os.umask(umask)
+    try:
+        with JsonlStore(root, inline_limit=10) as store:
+            store.append("s", say(1))
+            store.put_blob("s", b"x" * 100)
+    finally:
+        os.umask(before)
+    for path in [root, *root.rglob("*")]:
+        assert path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600), path
+
+
+def test_a_log_that_others_can_read_is_closed_to_them(store: JsonlStore, say: Say, log: Path) -> None:
+    store.append("s", say(1))
+    store.close()
+    log.chmod(0o644)
+    store.append("s", say(1))
+    assert log.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.fixture
+def as_nobody() -> Callable[[Callable[[], None]], None]:
+    """Runs a function in a child without root's rights, for which permissions would mean nothing."""
+
+    def run(act: Callable[[], None]) -> None:
+        child = os.fork()
+        if child == 0:
+            try:
+                if os.geteuid() == 0:
+                    os.seteuid(65534)
+                act()
+                os._exit(0)
+            except BaseException:
+                import traceback
+
+                traceback.print_exc()
+                os._exit(1)
+        assert os.waitpid(child, 0)[1] == 0
+
+    return run
+
+
+def open_up(*paths: Path) -> None:
+    for path in paths:
+        if os.geteuid() == 0:
+            os.chown(path, 65534, 65534)
+    for parent in paths[0].parents:
+        if parent != Path("/") and parent.stat().st_uid == os.geteuid():
+            parent.chmod(parent.stat().st_mode | 0o011)
+
+
+def test_a_read_only_log_can_be_read_and_appending_is_a_clear_error(
+    store: JsonlStore, say: Say, log: Path, as_nobody: Callable[..., None]
+) -> None:
+    store.append("s", say(3))
+    store.close()
+    open_up(store.root, log.parent, log, log.parent / "lock")
+    log.chmod(0o400)
+    before = log.read_bytes()
+
+    def act() -> None:
+        assert len(list(store.read("s"))) == 4
+        with pytest.raises(StoreError, match="Permission denied"):
+            store.append("s", say(1))
+
+    as_nobody(act)
+    assert log.read_bytes() == before
+
+
+def test_in_a_read_only_folder_logs_can_be_read_and_creating_is_a_clear_error(
+    store: JsonlStore, say: Say, log: Path, as_nobody: Callable[..., None]
+) -> None:
+    store.append("s", say(3))
+    store.close()
+    open_up(store.root, log.parent, log, log.parent / "lock")
+    store.root.chmod(0o500)
+
+    def act() -> None:
+        assert len(list(store.read("s"))) == 4
+        with pytest.raises(StoreError, match="Permission denied"):
+            store.append("new", say(1))
+
+    as_nobody(act)
+    store.root.chmod(0o700)
+    assert [path.name for path in store.root.iterdir()] == ["s"]

@@ -1,0 +1,168 @@
+"""Appending: every event is stamped, all of a batch is written or nothing, and the log says who wrote it."""
+
+import json
+import os
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from conftest import Say
+from msgspec import Raw
+
+from hansard.errors import ForeignEvent, InvalidSessionId, SessionExists, UsageError
+from hansard.codec import from_builtins
+from hansard.events import SCHEMA_VERSION, SessionLifecycle, assistant_chunk, turn_end
+from hansard.originals import wrap
+from hansard.store import JsonlStore
+
+
+def test_seq_grows_by_one_from_the_header_on(store: JsonlStore, say: Say) -> None:
+    assert [event.seq for event in store.append("s", say(3))] == [2, 3, 4]
+    assert [event.seq for event in store.append("s", say(2))] == [5, 6]
+    assert [event.seq for event in store.read("s")] == [1, 2, 3, 4, 5, 6]
+
+
+def test_the_log_begins_with_who_wrote_it(store: JsonlStore) -> None:
+    head = store.create("s", title="A talk", format="codex-exec-json", parent_session_id="p")
+    [first] = store.read("s")
+    assert isinstance(first, SessionLifecycle)
+    assert (first.seq, first.payload.subtype, first.payload.schema_version) == (1, "created", SCHEMA_VERSION)
+    assert first.payload.log_id == head.log_id
+    assert (first.payload.title, first.payload.format, first.payload.parent_session_id) == ("A talk", "codex-exec-json", "p")
+
+
+def test_a_created_session_gets_an_id_and_cannot_be_created_again(store: JsonlStore) -> None:
+    head = store.create()
+    UUID(head.session_id)
+    with pytest.raises(SessionExists):
+        store.create(head.session_id)
+    with JsonlStore(store.root) as other, pytest.raises(Exception, match="written by process"):
+        other.create(head.session_id)
+
+
+def test_a_session_that_exists_is_not_held_by_a_failed_create(store: JsonlStore, say: Say) -> None:
+    store.append("s", say(1))
+    store.release("s")
+    with JsonlStore(store.root) as other:
+        with pytest.raises(SessionExists):
+            other.create("s")
+        store.append("s", say(1))
+
+
+def test_an_unknown_header_field_is_refused_before_anything_is_made(store: JsonlStore) -> None:
+    with pytest.raises(TypeError):
+        store.create("s", colour="red")
+    assert not (store.root / "s").exists()
+
+
+def test_what_is_missing_is_stamped_and_what_is_there_is_kept(store: JsonlStore) -> None:
+    bare, full = store.append(
+        "s", [assistant_chunk(text=""), from_builtins({"type": "assistant_chunk", "id": "x", "timestamp": 0, "payload": {"text": ""}})]
+    )
+    assert UUID(bare.id).version == 7 and bare.timestamp > 0
+    assert (full.id, full.timestamp, full.session_id) == ("x", 0, "s")
+
+
+def test_the_callers_events_are_left_alone(store: JsonlStore) -> None:
+    event = assistant_chunk(text="twice")
+    assert store.append("a", [event, event])[1].seq == 3
+    assert store.append("b", [event])[0].seq == 2
+    assert (event.seq, event.id, event.session_id) == (0, "", "")
+
+
+def test_an_event_of_another_session_is_refused_loudly(store: JsonlStore, say: Say) -> None:
+    [event] = store.append("a", say(1))
+    with pytest.raises(ForeignEvent):
+        store.append("b", [assistant_chunk(text="good"), event])
+    assert [event.seq for event in store.read("b")] == [1]
+
+
+def test_a_bad_session_id_is_refused_before_any_path_is_built(store: JsonlStore, say: Say) -> None:
+    with pytest.raises(InvalidSessionId):
+        store.append("../x", say(1))
+    assert not store.root.exists()
+
+
+def test_an_empty_batch_writes_nothing(store: JsonlStore, say: Say, log: Path) -> None:
+    store.append("s", say(1))
+    before = log.read_bytes()
+    assert store.append("s", []) == []
+    assert log.read_bytes() == before
+
+
+def test_a_batch_is_one_write(store: JsonlStore, say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.append("s", say(1))
+    writes: list[int] = []
+    real = os.write
+    monkeypatch.setattr(os, "write", lambda fd, data: writes.append(len(data)) or real(fd, data))
+    store.append("s", [*say(50), turn_end(status="completed"), *say(50)])
+    assert len(writes) == 1
+
+
+def test_one_line_is_one_record_of_plain_json(store: JsonlStore, log: Path) -> None:
+    text = "".join(map(chr, [0, 9, 10, 13, 0x7F, 0x85, 0x2028, 0x2029, 0xD83D, 0x1F600]))
+    store.append("s", [assistant_chunk(text=text)])
+    lines = log.read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 2
+    assert json.loads(lines[1])["payload"]["text"] == text
+    assert not any(char < " " or char == "\x7f" for char in lines[1])
+    assert [event.payload.text for event in store.read("s", 1)] == [text]
+
+
+def test_an_original_with_a_line_end_is_refused(store: JsonlStore) -> None:
+    event = assistant_chunk(text="")
+    event.original = Raw(b'{\n"a":1}')
+    with pytest.raises(UsageError, match="wrap"):
+        store.append("s", [event])
+    event.original = wrap(b'{\n"a":1}')
+    [stored] = store.append("s", [event])
+    assert store.original("s", stored) == b'{\n"a":1}'
+
+
+def test_an_unknown_type_is_written_as_it_is(store: JsonlStore, log: Path) -> None:
+    store.append("s", [from_builtins({"type": "from_the_future", "payload": {"x": 1}, "new": 2})])
+    line = json.loads(log.read_bytes().split(b"\n")[1])
+    assert (line["type"], line["payload"], line["new"], line["seq"], line["sessionId"]) == ("from_the_future", {"x": 1}, 2, 2, "s")
+
+
+def test_a_checkpoint_follows_every_turn_end(store: JsonlStore, say: Say) -> None:
+    store.append("s", [*say(2), turn_end(status="completed"), *say(1), turn_end(status="error")])
+    subtypes = [event.payload.subtype if isinstance(event, SessionLifecycle) else event.type for event in store.read("s")]
+    assert subtypes == [
+        "created",
+        "assistant_chunk",
+        "assistant_chunk",
+        "turn_end",
+        "checkpoint",
+        "assistant_chunk",
+        "turn_end",
+        "checkpoint",
+    ]
+    assert store.verify("s") == []
+
+
+def test_a_checkpoint_comes_at_least_every_thousand_records(store: JsonlStore, say: Say) -> None:
+    store.append("s", say(1500))
+    for _ in range(15):
+        store.append("s", say(100))
+    checkpoints = [event.seq for event in store.read("s", types=["session_lifecycle"])][1:]
+    assert checkpoints == [1001, 2001, 3001]
+    assert store.verify("s") == []
+
+
+def test_checkpoints_are_a_chain_across_restarts(root: Path, say: Say) -> None:
+    for _ in range(5):
+        with JsonlStore(root) as store:
+            store.append("s", [*say(3), turn_end(status="completed"), *say(1)])
+    with JsonlStore(root) as store:
+        sinces = [event.payload.detail["since"] for event in store.read("s", types=["session_lifecycle"]) if event.seq > 1]
+        assert sinces == [0, 6, 12, 18, 24]
+        assert store.verify("s") == []
+
+
+def test_a_checkpoint_can_be_checked_with_a_shell(store: JsonlStore, say: Say, log: Path) -> None:
+    store.append("s", [*say(2), turn_end(status="completed"), *say(2), turn_end(status="completed")])
+    command = f"head -n 4 {log} | sha256sum; sed -n 5,8p {log} | sha256sum"
+    shell = os.popen(command).read().split()[::2]
+    hashes = [event.payload.detail["sha256"] for event in store.read("s", types=["session_lifecycle"]) if event.seq > 1]
+    assert shell == hashes

@@ -1,0 +1,262 @@
+"""Following: replay, then live, no gap, no repeat, across processes, and without looking when nothing happens."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Say
+
+from hansard.events import Event, user_message
+from hansard.store import JsonlStore, wake
+from hansard.store.reader import Reader
+
+PATIENCE = 20
+
+
+def run(work: Coroutine[Any, Any, object]) -> None:
+    async def within() -> None:
+        async with asyncio.timeout(PATIENCE):
+            await work
+
+    asyncio.run(within())
+
+
+async def collect(store: JsonlStore, until: int, after: int = 0) -> list[Event]:
+    found: list[Event] = []
+    async for event in store.follow("s", after):
+        found.append(event)
+        if event.seq >= until:
+            break
+    return found
+
+
+def seqs(events: list[Event]) -> list[int]:
+    return [event.seq for event in events]
+
+
+def test_replay_goes_over_into_live(store: JsonlStore, say: Say) -> None:
+    async def work() -> None:
+        store.append("s", say(3))
+        following = asyncio.create_task(collect(store, 10))
+        for _ in range(6):
+            await asyncio.sleep(0.01)
+            store.append("s", say(1))
+        assert seqs(await following) == list(range(1, 11))
+
+    run(work())
+
+
+def test_a_follower_starts_behind_its_cursor(store: JsonlStore, say: Say) -> None:
+    async def work() -> None:
+        store.append("s", say(5))
+        following = asyncio.create_task(collect(store, 8, after=6))
+        await asyncio.sleep(0.01)
+        store.append("s", say(2))
+        assert seqs(await following) == [7, 8]
+
+    run(work())
+
+
+@pytest.mark.parametrize("how", ["inotify", "poll"])
+def test_an_event_arrives_soon_after_it_was_written(how: str, store: JsonlStore, say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
+    if how == "poll":
+        monkeypatch.setattr(wake, "_shared_inotify", lambda: None)
+
+    async def work() -> None:
+        store.append("s", say(1))
+        following = store.follow("s", 2)
+        for seq in range(3, 13):
+            waiting = asyncio.ensure_future(anext(following))
+            await asyncio.sleep(0.005)
+            store.append("s", say(1))
+            assert (await asyncio.wait_for(waiting, 2)).seq == seq
+
+    run(work())
+
+
+def count_looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    looks: list[int] = []
+    real = Reader.next
+    monkeypatch.setattr(Reader, "next", lambda self: looks.append(1) or real(self))
+    return looks
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is no inotify, and a follower does look")
+def test_a_follower_does_not_look_while_nothing_happens(store: JsonlStore, say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        store.append("s", [*say(1), user_message(text="synced, so that no sync comes later")])
+        following = asyncio.create_task(collect(store, 4))
+        await asyncio.sleep(0.1)
+        looks = count_looks(monkeypatch)
+        await asyncio.sleep(0.5)
+        assert looks == []
+        store.append("s", say(1))
+        assert seqs(await following) == [1, 2, 3, 4]
+        assert len(looks) <= 2
+
+    run(work())
+
+
+def test_an_unfinished_line_is_not_shown_until_it_is_finished(store: JsonlStore, say: Say, log: Path) -> None:
+    async def work() -> None:
+        store.append("s", say(1))
+        [line] = [record.line for record in store.records("s", 1)]
+        store.close()
+        following = asyncio.create_task(collect(store, 3))
+        for part in (b'{"seq":3,', line[1:].replace(b'"seq":2,', b""), b"\n"):
+            await asyncio.sleep(0.05)
+            assert not following.done()
+            with log.open("ab") as file:
+                file.write(part)
+        assert seqs(await following) == [1, 2, 3]
+
+    run(work())
+
+
+def test_a_follower_goes_on_in_a_new_file(store: JsonlStore, say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        store.append("s", say(3))
+        following = asyncio.create_task(collect(store, 9))
+        await asyncio.sleep(0.05)
+
+        def fail(fd: int) -> None:
+            raise OSError(5, "Input/output error")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fdatasync", fail)
+            store.append("s", [*say(1), user_message(text="x")])
+        await asyncio.sleep(0.05)
+        store.append("s", say(2))
+        assert seqs(await following) == list(range(1, 10))
+
+    run(work())
+
+
+WRITER = """
+import sys, time
+from hansard.events import assistant_chunk
+from hansard.store import JsonlStore
+store = JsonlStore(sys.argv[1])
+count, pause = int(sys.argv[2]), float(sys.argv[3])
+store.append("s", [assistant_chunk(text="first")])
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(count):
+    store.append("s", [assistant_chunk(text=f"{time.time_ns()} " + "x" * (number % 1000))])
+    if pause:
+        time.sleep(pause)
+store.close()
+"""
+
+
+def another_writer(root: Path, count: int, pause: float) -> subprocess.Popen[str]:
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", WRITER, str(root), str(count), str(pause)]
+    writer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+    assert writer.stdout is not None and writer.stdout.readline() == "ready\n"
+    return writer
+
+
+def go(writer: subprocess.Popen[str]) -> None:
+    assert writer.stdin is not None
+    writer.stdin.write("go\n")
+    writer.stdin.flush()
+
+
+def test_events_of_another_process_arrive_one_by_one(store: JsonlStore) -> None:
+    async def work() -> None:
+        with another_writer(store.root, 50, 0.01) as writer:
+            following = store.follow("s", 2)
+            asyncio.get_running_loop().call_later(0.05, go, writer)
+            delays: list[float] = []
+            for seq in range(3, 53):
+                event = await asyncio.wait_for(anext(following), 2)
+                assert event.seq == seq
+                delays.append(time.time_ns() - int(event.payload.text.split()[0]))
+            assert sorted(delays)[25] < 1e9  # they did not come all at once at the end
+
+    run(work())
+
+
+EVENTS = int(os.environ.get("HANSARD_TAIL_EVENTS", "10000"))
+
+
+def test_twenty_readers_each_get_every_record_once(store: JsonlStore) -> None:
+    last = 2 + EVENTS + EVENTS // 1000
+
+    async def read(after: int) -> list[int]:
+        found: list[int] = []
+        async for record in store.follow_records("s", after):
+            found.append(record.seq)
+            if record.seq >= last:
+                break
+        return found
+
+    async def work() -> None:
+        with another_writer(store.root, EVENTS, 0) as writer:
+            early = [asyncio.create_task(read(0)) for _ in range(17)]
+            await asyncio.sleep(0.05)
+            go(writer)
+            await asyncio.sleep(0.2)
+            late = [asyncio.create_task(read(after)) for after in (0, 1, 2)]
+            for after, found in zip([0] * 17 + [0, 1, 2], await asyncio.gather(*early, *late), strict=True):
+                assert found == list(range(after + 1, last + 1))
+
+    async def patient() -> None:
+        async with asyncio.timeout(120):
+            await work()
+
+    asyncio.run(patient())
+
+
+def test_followers_of_one_loop_share_one_inotify_and_leave_none_behind(store: JsonlStore, say: Say) -> None:
+    def descriptors() -> int:
+        return len(os.listdir("/proc/self/fd"))
+
+    async def work() -> None:
+        store.append("s", say(1))
+        before = descriptors()
+        followers = [asyncio.create_task(collect(store, 3)) for _ in range(150)]
+        await asyncio.sleep(0.1)
+        assert descriptors() <= before + 150 + 1
+        store.append("s", say(1))
+        await asyncio.gather(*followers)
+        await asyncio.sleep(0.05)
+        assert descriptors() <= before + 1
+
+    run(work())
+
+
+def test_a_cancelled_follower_lets_go(store: JsonlStore, say: Say) -> None:
+    async def work() -> None:
+        store.append("s", say(1))
+        before = len(os.listdir("/proc/self/fd"))
+        following = asyncio.create_task(collect(store, 99))
+        await asyncio.sleep(0.05)
+        following.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await following
+        await asyncio.sleep(0.05)
+        assert len(os.listdir("/proc/self/fd")) == before
+
+    run(work())
+
+
+def test_nothing_is_shown_before_it_is_written(store: JsonlStore, say: Say, log: Path) -> None:
+    async def work() -> None:
+        store.append("s", say(1))
+        following = asyncio.create_task(collect(store, 22))
+        check: Callable[[Event], bool] = lambda event: f'"seq":{event.seq},'.encode() in log.read_bytes()  # noqa: E731
+        for _ in range(20):
+            for event in store.append("s", say(1)):
+                assert check(event)
+            await asyncio.sleep(0)
+        assert all(check(event) for event in await following)
+
+    run(work())

@@ -1,0 +1,86 @@
+"""Names of sessions, and ids that grow whatever the clock does."""
+
+import json
+from collections.abc import Callable, Iterator
+from itertools import chain, cycle, repeat
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from conftest import Say
+
+from hansard.errors import InvalidSessionId
+from hansard.store import JsonlStore
+from hansard.store.ids import TimeOrderedIds, check_session_id
+
+CASES = [json.loads(line) for line in (Path(__file__).parents[1] / "bad-input" / "ids.jsonl").read_bytes().split(b"\n") if line]
+SESSION_IDS = [case for case in CASES if case["kind"] == "session id"]
+NOW = 1_800_000_000_000
+HOUR = 3_600_000
+
+
+@pytest.mark.parametrize("case", SESSION_IDS, ids=lambda case: case["id"])
+def test_session_ids_are_taken_or_refused_at_every_door(case: dict[str, Any], store: JsonlStore, say: Say) -> None:
+    value = case["value"]
+    doors: list[Callable[[], Any]] = [
+        lambda: store.append(value, say(1)),
+        lambda: store.head(value),
+        lambda: list(store.read(value)),
+        lambda: store.verify(value),
+        lambda: store.put_blob(value, b"x"),
+        lambda: store.release(value),
+        lambda: store.delete(value),
+        lambda: store.create(value),
+    ]
+    try:
+        check_session_id(value)
+    except InvalidSessionId:
+        assert case["expect"] != "accept"
+        for door in doors:
+            with pytest.raises(InvalidSessionId):
+                door()
+        assert not store.root.exists()
+    else:
+        assert case["expect"] != "reject"
+        for door in doors:
+            door()
+        assert [path.name for path in store.root.iterdir()] == [value]  # no file of the store has a name beside it
+
+
+@pytest.mark.parametrize("value", [None, 1, b"a", "a" * 65, "lpt9", "Aux"])
+def test_other_things_are_no_session_ids(value: object) -> None:
+    with pytest.raises(InvalidSessionId):
+        check_session_id(value)
+
+
+CLOCKS: dict[str, Iterator[int]] = {
+    "standing still": repeat(NOW),
+    "back an hour": chain(repeat(NOW, 500), repeat(NOW - HOUR)),
+    "forward a century, and back": chain([NOW] * 500, [NOW + 876_000 * HOUR], repeat(NOW)),
+    "zig-zag": cycle([NOW, NOW - 5, NOW + 3]),
+}
+
+
+@pytest.mark.parametrize("clock", CLOCKS.values(), ids=CLOCKS.keys())
+def test_ids_are_unique_and_grow_whatever_the_clock_does(clock: Iterator[int]) -> None:
+    ids = TimeOrderedIds(lambda: next(clock))
+    made = [ids.next() for _ in range(2000)]
+    assert made == sorted(set(made))
+    assert {(UUID(one).version, UUID(one).variant) for one in made} == {(7, "specified in RFC 4122")}
+
+
+def test_an_id_carries_its_time() -> None:
+    assert UUID(TimeOrderedIds(lambda: NOW).next()).int >> 80 == NOW
+
+
+def test_ids_go_on_above_those_of_an_earlier_run(root: Path, say: Say) -> None:
+    with JsonlStore(root, clock=lambda: NOW) as store:
+        store.append("s", say(3))
+    with JsonlStore(root, clock=lambda: NOW - HOUR) as store:
+        store.append("s", say(3))
+        events = list(store.read("s"))
+    ids = [event.id for event in events]
+    assert ids == sorted(set(ids))
+    assert [event.seq for event in events] == [1, 2, 3, 4, 5, 6, 7]
+    assert events[-1].timestamp == NOW - HOUR

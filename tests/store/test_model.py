@@ -1,0 +1,116 @@
+"""A model of a log, and the log: whatever is done to them, they agree."""
+
+import asyncio
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from hansard.events import Event, RawEvent, assistant_chunk, turn_end, user_message
+from hansard.store import JsonlStore
+
+STEPS = int(os.environ.get("HANSARD_STEPS", "25"))
+texts = st.text(max_size=20) | st.sampled_from(["x" * 3000, "\u2028", "\n", '{"text":', "\ud83d"])
+
+
+def said(event: Event) -> str | None:
+    return event.payload.text if event.type in ("assistant_chunk", "user_message") else None
+
+
+class LogMachine(RuleBasedStateMachine):
+    """Appends, crashes, damages and reads. The model is the list of texts by seq, and how many lines are damaged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.root = Path(tempfile.mkdtemp())
+        self.store = JsonlStore(self.root)
+        self.model: dict[int, str] = {}
+        self.damaged = 0
+        self.torn = False
+
+    @property
+    def log(self) -> Path:
+        return self.root / "s" / "events.jsonl"
+
+    @rule(words=st.lists(texts, min_size=1, max_size=5), speak=st.booleans(), end=st.booleans())
+    def append(self, words: list[str], speak: bool, end: bool) -> None:
+        events: list[Event] = [(user_message if speak else assistant_chunk)(text=word) for word in words]
+        stamped = self.store.append("s", [*events, turn_end(status="completed")] if end else events)
+        self.model |= {event.seq: text for event in stamped if (text := said(event)) is not None}
+        self.damaged += self.torn
+        self.torn = False
+
+    @rule()
+    def restart(self) -> None:
+        self.store.close()
+        self.store = JsonlStore(self.root)
+
+    @precondition(lambda self: self.model and not self.torn)
+    @rule(part=st.binary(min_size=1, max_size=30).map(lambda data: b"{" + data.replace(b"\n", b"")))
+    def tear(self, part: bytes) -> None:
+        """A writer dies in the middle of a line."""
+        self.store.close()
+        with self.log.open("ab") as file:
+            file.write(part)
+        self.torn = True
+
+    @precondition(lambda self: self.model and not self.torn)
+    @rule(data=st.data())
+    def lose(self, data: st.DataObject) -> None:
+        """The disk forgets a record."""
+        self.store.close()
+        seq = data.draw(st.sampled_from(sorted(self.model)))
+        lines = self.log.read_bytes().split(b"\n")
+        at = next(number for number, line in enumerate(lines) if f'"seq":{seq},'.encode() in line)
+        if at == len(lines) - 2:  # a lost last record is a torn tail
+            return
+        lines[at] = b"\0" * len(lines[at])
+        self.log.write_bytes(b"\n".join(lines))
+        del self.model[seq]
+        self.damaged += 1
+
+    @precondition(lambda self: self.model)
+    @rule(data=st.data())
+    def read_on(self, data: st.DataObject) -> None:
+        after = data.draw(st.integers(0, self.store.head("s").seq))
+        found = {event.seq: text for event in self.store.read("s", after) if (text := said(event)) is not None}
+        assert found == {seq: text for seq, text in self.model.items() if seq > after}
+
+    @precondition(lambda self: self.model)
+    @rule(data=st.data())
+    def follow(self, data: st.DataObject) -> None:
+        head = self.store.head("s").seq
+        after = data.draw(st.integers(0, head - 1))
+
+        async def run() -> list[int]:
+            found: list[int] = []
+            async for record in self.store.follow_records("s", after):
+                found.append(record.seq)
+                if record.seq == head:
+                    break
+            return found
+
+        found = [seq for seq in asyncio.run(asyncio.wait_for(run(), 10)) if seq]
+        assert found == sorted(set(found)) and set(self.model) & set(range(after + 1, head + 1)) <= set(found)
+
+    @precondition(lambda self: self.model)
+    @invariant()
+    def log_and_model_agree(self) -> None:
+        events = list(self.store.read("s"))
+        assert {event.seq: text for event in events if (text := said(event)) is not None} == self.model
+        assert sum(isinstance(event, RawEvent) for event in events) == self.damaged + self.torn
+        seqs = [event.seq for event in events if event.seq]
+        assert seqs == sorted(set(seqs))
+        assert bool(self.store.verify("s")) == bool(self.damaged or self.torn)
+
+    def teardown(self) -> None:
+        self.store.close()
+        shutil.rmtree(self.root)
+
+
+LogMachine.TestCase.settings = settings(max_examples=20, stateful_step_count=STEPS, deadline=None)
+test_the_log_agrees_with_its_model = LogMachine.TestCase

@@ -1,0 +1,128 @@
+"""Reading: any cursor, both ends, constant memory; a cursor the log does not know is an error."""
+
+import random
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Say
+
+from hansard.codec import decode
+from hansard.errors import UnknownCursor, UnknownSession
+from hansard.events import assistant_chunk, user_message
+from hansard.store import Cursor, JsonlStore
+
+MANY = 5000
+
+
+@pytest.fixture
+def long(store: JsonlStore) -> JsonlStore:
+    """A log of 5,000 chunks between 0 bytes and 20 kB, and its checkpoints."""
+    sizes = random.Random(1)
+    for start in range(0, MANY, 100):
+        store.append("s", [assistant_chunk(text="x" * int(2 ** sizes.uniform(0, 14.3))) for _ in range(start, start + 100)])
+    return store
+
+
+def seqs(store: JsonlStore, *args: Any, **options: Any) -> list[int]:
+    return [event.seq for event in store.read("s", *args, **options)]
+
+
+def test_after_before_and_limit_cut_by_seq(store: JsonlStore, say: Say) -> None:
+    store.append("s", say(9))
+    assert seqs(store, 3) == [4, 5, 6, 7, 8, 9, 10]
+    assert seqs(store, 3, 2) == [4, 5]
+    assert seqs(store, 3, before=6) == [4, 5]
+    assert seqs(store, 10) == []
+    assert seqs(store, limit=0) == []
+    assert seqs(store, before=1) == []
+
+
+def test_types_choose_and_the_cursor_stays_the_global_seq(store: JsonlStore, say: Say) -> None:
+    store.append("s", [*say(2), user_message(text="?"), *say(2), user_message(text="!")])
+    assert seqs(store, types=["user_message"]) == [4, 7]
+    assert seqs(store, 4, types=["user_message"]) == [7]
+    assert seqs(store, types=["user_message"], limit=1) == [4]
+
+
+def test_every_cursor_finds_its_place(long: JsonlStore) -> None:
+    head = long.head("s").seq
+    for after in [*range(50), *random.Random(2).sample(range(head), 300), head - 1, head]:
+        assert seqs(long, after, 3) == list(range(after + 1, min(after + 3, head) + 1))
+
+
+def test_every_cursor_finds_its_place_between_damaged_lines(long: JsonlStore, log: Path) -> None:
+    head = long.head("s").seq
+    long.close()
+    lines = log.read_bytes().split(b"\n")
+    lost = set(random.Random(3).sample(range(2, head), head // 4))
+    log.write_bytes(b"\n".join(b"\0" * len(line) if seq in lost else line for seq, line in enumerate(lines, 1)))
+    for after in random.Random(4).sample(range(head), 200):
+        found = [seq for seq in seqs(long, after, 20) if seq]
+        assert found == [seq for seq in range(after + 1, head + 1) if seq not in lost][: len(found)] and found
+
+
+def test_tail_gives_the_last_ones(long: JsonlStore) -> None:
+    head = long.head("s").seq
+    assert [event.seq for event in long.tail("s", 100)] == list(range(head - 99, head + 1))
+    assert [event.seq for event in long.tail("s", 3, before=50)] == [47, 48, 49]
+    assert [event.seq for event in long.tail("s", 9, before=4)] == [1, 2, 3]
+    assert len(long.tail("s", 10**9)) == head
+
+
+def test_records_are_the_lines_of_the_file(store: JsonlStore, say: Say, log: Path) -> None:
+    store.append("s", say(5))
+    data = log.read_bytes()
+    for record in store.records("s", 2):
+        assert data[record.offset : record.end] == record.line + b"\n"
+        assert decode(record.line).seq == record.seq
+    assert record.end == len(data)
+
+
+def test_reading_is_a_matter_of_constant_memory(long: JsonlStore, log: Path) -> None:
+    assert log.stat().st_size > 8_000_000
+    tracemalloc.start()
+    count = sum(1 for _ in long.read("s"))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert count == long.head("s").seq
+    assert peak < 2_000_000
+
+
+def test_what_is_written_while_reading_is_read_too(store: JsonlStore, say: Say) -> None:
+    store.append("s", say(2))
+    reading = store.read("s")
+    assert next(reading).seq == 1
+    store.append("s", say(2))
+    assert [event.seq for event in reading] == [2, 3, 4, 5]
+
+
+def test_a_cursor_of_this_log_is_taken(store: JsonlStore, say: Say) -> None:
+    store.append("s", say(3))
+    cursor = store.head("s").cursor
+    store.append("s", say(1))
+    assert seqs(store, cursor) == [5]
+    assert seqs(store, Cursor(cursor.log_id, 0)) == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("cursor", [-1, 5, 10**30, True, None, "3", 2.0, ("x", 1), Cursor("another", 1), Cursor("", 1)], ids=repr)
+def test_an_unknown_cursor_is_an_error_and_never_everything_again(store: JsonlStore, say: Say, cursor: Any) -> None:
+    store.append("s", say(3))
+    for door in (store.read, store.records, store.follow, store.follow_records):
+        with pytest.raises(UnknownCursor):
+            door("s", cursor)
+
+
+def test_a_seq_that_is_no_number_is_an_unknown_cursor(store: JsonlStore, say: Say) -> None:
+    store.append("s", say(3))
+    bad: Any = "2"
+    with pytest.raises(UnknownCursor):
+        store.read("s", Cursor(store.head("s").log_id, bad))
+
+
+def test_an_unknown_session_is_an_error(store: JsonlStore) -> None:
+    for door in (store.read, store.head, store.follow, store.verify, store.delete):
+        with pytest.raises(UnknownSession):
+            door("s")
+    assert store.sessions() == []

@@ -1,0 +1,106 @@
+"""The list of sessions, and getting rid of one."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from conftest import Say
+
+from hansard.errors import UnknownSession
+from hansard.events import assistant_chunk, session_init, session_lifecycle, turn_end, turn_start, user_message
+from hansard.store import JsonlStore
+
+
+def test_a_session_is_described_from_its_log(store: JsonlStore) -> None:
+    head = store.create("s", format="claude-stream-json")
+    hello = [user_message(text="rules", author="harness"), user_message(text=" Why does it fail?\n"), session_init(agent_id="claude")]
+    store.append("s", [turn_start(trigger="user"), *hello, turn_end(status="completed")])
+    [info] = store.sessions()
+    assert (info.id, info.log_id, info.format, info.agent) == ("s", head.log_id, "claude-stream-json", "claude")
+    assert info.title == "Why does it fail?"
+    assert info.events == store.head("s").seq == 7
+    assert info.bytes == (store.root / "s" / "events.jsonl").stat().st_size
+    assert info.status == "completed" and info.live
+    assert info.created is not None and info.updated is not None and info.created <= info.updated + 1000
+
+
+def test_a_given_title_wins_and_the_newest_one_counts(store: JsonlStore) -> None:
+    store.create("s", title="given")
+    store.append("s", [user_message(text="said")])
+    assert store.sessions()[0].title == "given"
+    store.append("s", [session_lifecycle(subtype="renamed", title="renamed")])
+    assert store.sessions()[0].title == "renamed"
+
+
+def test_a_turn_that_has_not_ended_is_running(store: JsonlStore) -> None:
+    store.append("s", [turn_start(trigger="user"), turn_end(status="error"), turn_start(trigger="user")])
+    assert store.sessions()[0].status == "running"
+
+
+def test_the_session_that_changed_last_comes_first(store: JsonlStore, say: Say) -> None:
+    for name in ("a", "b", "c"):
+        store.append(name, say(1))
+    for age, name in enumerate(("c", "a", "b")):
+        os.utime(store.root / name / "events.jsonl", (1000 - age, 1000 - age))
+    assert [info.id for info in store.sessions()] == ["c", "a", "b"]
+
+
+def test_the_middle_of_a_long_log_is_not_read(store: JsonlStore) -> None:
+    store.append("s", [turn_start(trigger="user"), user_message(text="hi"), session_init(agent_id="codex")])
+    for _ in range(60):
+        store.append("s", [assistant_chunk(text="x" * 500_000)])
+    store.append("s", [turn_end(status="refused")])
+    begin = time.perf_counter()
+    [info] = store.sessions()
+    assert time.perf_counter() - begin < 0.5
+    assert (info.title, info.agent, info.status, info.events) == ("hi", "codex", "refused", store.head("s").seq)
+
+
+def test_one_bad_log_does_not_spoil_the_list(store: JsonlStore, say: Say) -> None:
+    store.append("good", say(1))
+    (store.root / "empty").mkdir()
+    (store.root / "zero").mkdir()
+    (store.root / "zero" / "events.jsonl").touch()
+    (store.root / "fifo").mkdir()
+    os.mkfifo(store.root / "fifo" / "events.jsonl")
+    (store.root / "not a session").mkdir()
+    (store.root / "file").touch()
+    infos = {info.id: info for info in store.sessions()}
+    assert set(infos) == {"good", "zero", "fifo"}
+    assert infos["fifo"].problem and infos["zero"].events == 0
+
+
+def test_a_closed_session_is_not_live(store: JsonlStore, say: Say) -> None:
+    store.append("s", say(1))
+    store.release("s")
+    assert not store.sessions()[0].live
+
+
+def test_deleting_removes_everything(store: JsonlStore, say: Say) -> None:
+    store.append("s", say(1))
+    store.put_blob("s", b"data")
+    store.delete("s")
+    assert list(store.root.iterdir()) == []
+    with pytest.raises(UnknownSession):
+        store.head("s")
+    old = store.append("s", say(1))[0]
+    assert old.seq == 2
+
+
+def test_a_deleted_session_is_another_one_when_it_comes_back(store: JsonlStore, say: Say) -> None:
+    store.append("s", say(1))
+    before = store.head("s").log_id
+    store.delete("s")
+    store.append("s", say(1))
+    assert store.head("s").log_id != before
+
+
+def test_a_link_in_a_session_is_not_followed_when_it_is_deleted(store: JsonlStore, say: Say, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "precious").touch()
+    store.append("s", say(1))
+    (store.root / "s" / "link").symlink_to(outside)
+    store.delete("s")
+    assert (outside / "precious").exists()

@@ -9,7 +9,7 @@ import sys
 
 from hansard.adapters import formats
 from hansard.codec import encode
-from hansard.normalize import normalize
+from hansard.normalizing import normalize
 from tests.recorded import FOLDER, Stream, read, streams, write
 
 

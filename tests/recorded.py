@@ -13,7 +13,7 @@ from typing import Any
 
 from hansard.adapter import Context
 from hansard.events import Event
-from hansard.normalize import normalize
+from hansard.normalizing import normalize
 
 FOLDER = Path(__file__).parent / "recordings"
 PACKED = 64 * 1024

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hansard.adapters import formats
 from hansard.codec import decode, encode
 from hansard.events import AssistantDone, Event, ThinkingDone, ToolCall, ToolResult
-from hansard.normalize import normalize
+from hansard.normalizing import normalize
 from hansard.testing import check_closed, check_frames, check_json, check_order, check_originals, check_splits, check_turns, pieces
 from tests.recorded import Stream, streams
 

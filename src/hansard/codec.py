@@ -52,7 +52,7 @@ def to_builtins(event: Event) -> dict[str, Any]:
     """The event as plain dicts and lists, with everything a newer writer added back in its place."""
     if isinstance(event, Unknown):
         head = {"id": event.id, "seq": event.seq, "timestamp": event.timestamp, "sessionId": event.session_id}
-        return event.fields | {key: value for key, value in head.items() if key in event.fields or value not in ("", 0, -1)}
+        return event.fields | {key: value for key, value in head.items() if value not in ("", 0, -1)}
     fields = cast("dict[str, Any]", msgspec.to_builtins(event, enc_hook=_plain))
     extra = cast("dict[str, Any]", fields.pop("$extra", None) or {})
     for pointer, value in extra.items():

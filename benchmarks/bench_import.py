@@ -18,7 +18,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 RECORDINGS = Path(os.environ.get("HANSARD_SHARED", Path(__file__).parent.parent.parent / "shared")) / "captures"
-ID = re.compile(rb"(?:msg|toolu|req)_[A-Za-z0-9_]+|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+ID = re.compile(
+    rb"(?!00000000-)((?:msg|toolu|req)_[A-Za-z0-9_]+?|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{6})[A-Za-z0-9]{6}\b"
+)
 SESSION = "00000000-0000-4000-8000-0000000000aa"
 MEASURE = """
 import resource, subprocess, sys
@@ -33,7 +35,7 @@ def recorded() -> list[bytes]:
     found = sorted((RECORDINGS / "claude-stream-json" / "parallel_tools").glob("disk/projects/*/*.jsonl"))
     if not found:
         sys.exit(f"no recordings in {RECORDINGS}; set HANSARD_SHARED")
-    return found[0].read_bytes().splitlines(keepends=True)
+    return found[0].read_bytes().replace(found[0].stem.encode(), SESSION.encode()).splitlines(keepends=True)
 
 
 def long_session(lines: list[bytes], count: int, size: int) -> Iterator[bytes]:
@@ -41,13 +43,11 @@ def long_session(lines: list[bytes], count: int, size: int) -> Iterator[bytes]:
     filling = b"x" * max(0, (size - count * sum(map(len, lines)) // len(lines)) // count)
     for number in range(count):
         turn, index = divmod(number, len(lines))
-        suffix = b"%06x" % turn
-        line = ID.sub(lambda match: match.group() if match.group().decode() == SESSION else match.group()[:-6] + suffix, lines[index])
-        yield (
-            line.replace(b'"text":"', b'"text":"' + filling, 1)
-            if b'"text":"' in line
-            else line.replace(b"{", b'{"filling":"%s",' % filling, 1)
-        )
+        line = ID.sub(rb"\g<1>%06x" % turn, lines[index])
+        if b'"text":"' in line:
+            yield line.replace(b'"text":"', b'"text":"' + filling, 1)
+        else:
+            yield line.replace(b"{", b'{"filling":"%s",' % filling, 1)
 
 
 def measured(*command: str) -> tuple[float, float, float]:

@@ -36,7 +36,10 @@ from hansard.loose import as_object
 MAX_FRAME = 16 * 1024 * 1024
 """Frames above this size are kept but not parsed: one line must not stop everything else."""
 
-_RELATIVE = 100_000_000_000
+FINISHED = 0x8000
+"""Where the events of `Adapter.finish` begin to be counted: they come after those of the last frame, and have its number."""
+
+RELATIVE = 100_000_000_000
 """Recorded times below this (1973 as an epoch) count from the start of the recording."""
 
 
@@ -155,7 +158,7 @@ class Adapter:
 
     def finish(self, reason: str = "the stream ended") -> list[Event]:
         """The events that close whatever is open when nothing more will come."""
-        self._index = 0x8000
+        self._index = FINISHED
         events: list[Event] = []
         self._collect(self.at_end(), events)
         self._collect(self.open.close(reason, everything=True), events)
@@ -227,7 +230,7 @@ class Adapter:
         own_time = self.time_of(message)
         if own_time is not None:
             self.now = own_time
-            if self._epoch == 0 and frame.time is not None and frame.time < _RELATIVE:
+            if self._epoch == 0 and frame.time is not None and frame.time < RELATIVE:
                 self._epoch = own_time - frame.time
                 self._arrived = own_time
         try:
@@ -309,7 +312,7 @@ class Adapter:
         if frame.time is None:
             self._arrived = None
             return
-        self.now = self._arrived = frame.time if frame.time >= _RELATIVE else self._epoch + frame.time
+        self.now = self._arrived = frame.time if frame.time >= RELATIVE else self._epoch + frame.time
 
     def _collect(self, made: Iterable[Event], events: list[Event]) -> None:
         for event in made:
@@ -358,6 +361,14 @@ def derived_ids(source: str) -> Callable[[int, int], str]:
         return f"{far[:8]}-{far[8:12]}-8{far[13:16]}-9{far[17:20]}-{far[20:32]}"
 
     return make
+
+
+def was_finish(event: Event) -> bool:
+    """Whether this event of an import was made by `Adapter.finish`, and not by a frame."""
+    try:
+        return event.synthetic and int(event.id[-4:], 16) >= FINISHED
+    except ValueError:
+        return False
 
 
 @cache

@@ -15,7 +15,7 @@ from typing import Any, cast
 from msgspec import Struct, field, inspect
 
 from hansard import loose, originals
-from hansard.adapter import MAX_FRAME, Adapter, Wire
+from hansard.adapter import MAX_FRAME, Adapter, Wire, was_finish
 from hansard.content import RawBlock
 from hansard.errors import UsageError
 from hansard.events import ContentBlock, Event, RawEvent
@@ -223,6 +223,9 @@ class LogAuditor:
     def saw(self, event: Event, original: bytes | None) -> None:
         """Take one event of the log, in order; ``original``: the bytes of its frame, if it holds them."""
         if event.frame is None:
+            return
+        if was_finish(event):
+            self._auditor.audit.events += 1
             return
         if original is not None:
             self._end(event.stream)

@@ -34,6 +34,8 @@ SNIPPET = 200
 MAX_DECODED = 16 * 1024 * 1024
 """Larger JSON is checked without building it: a hundred megabytes of small objects would take gigabytes."""
 
+_NEVER_VERBATIM = (*WRAPPERS, b"null", b" ")  # an original of null reads as none, and readers drop white space around a value
+_ENDS_WRONG = (b"", b" ")
 _LINE_ENDS = ("\x85", "\u2028", "\u2029")  # they end a line for many readers, so `codec.encode` escapes them
 _LONG_NUMBER = re.compile(rb"[0-9]{%d}" % (MAX_DIGITS + 1))
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
@@ -74,7 +76,7 @@ def wrap(data: bytes, known_json: bool = False) -> Raw:
 
     In that case a number out of range (``1e400``) in a field that was skipped stays as it is; Python, JavaScript and jq read it.
     """
-    if _fits_a_line(data) and (_readable_if_json(data) if known_json else _is_readable_json(data)):
+    if _fits_a_line(data) and (known_json or _is_json(data)):
         return Raw(data)
     try:
         text = data.decode()
@@ -125,12 +127,16 @@ def reference(original: Raw | None) -> BlobReference | None:
 
 
 def _fits_a_line(data: bytes) -> bool:
-    """Whether it can stand in a line as it is: UTF-8, no line end of any kind, no control character, nothing a reader would strip."""
-    # integers, because `10 in data` is memchr and ten times as fast as `b"\\n" in data`
-    if not data or 10 in data or 13 in data or 9 in data or 127 in data or data[0] == 32 or data[-1] == 32:
+    """Whether JSON can stand in a line as it is, come back as it was, and be read by every reader."""
+    # integers, because `10 in data` is memchr and several times as fast as `b"\\n" in data`
+    if 10 in data or 13 in data or 9 in data or 127 in data or data.startswith(_NEVER_VERBATIM) or data[-1:] in _ENDS_WRONG:
         return False
-    if data.isascii():
-        return True
+    if not data.isascii() and not _is_harmless_utf8(data):
+        return False
+    return len(data) < 2 * MAX_DEPTH or not (_is_deep(data) or (len(data) > MAX_DIGITS and _LONG_NUMBER.search(data)))
+
+
+def _is_harmless_utf8(data: bytes) -> bool:
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -138,19 +144,8 @@ def _fits_a_line(data: bytes) -> bool:
     return not any(char in text for char in _LINE_ENDS)
 
 
-def _readable_if_json(data: bytes) -> bool:
-    """Whether every reader can read it, given that it is JSON."""
-    if data.startswith(WRAPPERS) or data == b"null":  # an original of null would read as no original
-        return False
-    if len(data) < 2 * MAX_DEPTH:
-        return True
-    return not _is_deep(data) and (len(data) <= MAX_DIGITS or _LONG_NUMBER.search(data) is None)
-
-
-def _is_readable_json(data: bytes) -> bool:
-    """Whether it is one JSON document that every reader can read: finite numbers, whole surrogate pairs, no abyss of brackets."""
-    if not _readable_if_json(data):
-        return False
+def _is_json(data: bytes) -> bool:
+    """Whether it is one JSON document, with finite numbers and whole surrogate pairs."""
     try:
         msgspec.json.decode(data, type=Any if len(data) <= MAX_DECODED else Raw)
     except (msgspec.DecodeError, UnicodeDecodeError):

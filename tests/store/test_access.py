@@ -8,11 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Say
 
 from hansard.errors import LogLocked, StoreError
+from hansard.events import Event
 from hansard.store import JsonlStore
 from hansard.store.lock import is_held
+
+Say = Callable[..., list[Event]]
 
 WRITE_AND_WAIT = """
 import sys, time

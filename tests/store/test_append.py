@@ -1,19 +1,23 @@
 """Appending: every event is stamped, all of a batch is written or nothing, and the log says who wrote it."""
+# pyright: basic
 
 import json
 import os
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from uuid import UUID
 
 import pytest
-from conftest import Say
 from msgspec import Raw
 
-from hansard.errors import ForeignEvent, InvalidSessionId, SessionExists, UsageError
 from hansard.codec import from_builtins
-from hansard.events import SCHEMA_VERSION, SessionLifecycle, assistant_chunk, turn_end
+from hansard.errors import ForeignEvent, InvalidSessionId, SessionExists, UsageError
+from hansard.events import SCHEMA_VERSION, Event, SessionLifecycle, assistant_chunk, turn_end
 from hansard.originals import wrap
 from hansard.store import JsonlStore
+
+Say = Callable[..., list[Event]]
 
 
 def test_seq_grows_by_one_from_the_header_on(store: JsonlStore, say: Say) -> None:
@@ -163,6 +167,6 @@ def test_checkpoints_are_a_chain_across_restarts(root: Path, say: Say) -> None:
 def test_a_checkpoint_can_be_checked_with_a_shell(store: JsonlStore, say: Say, log: Path) -> None:
     store.append("s", [*say(2), turn_end(status="completed"), *say(2), turn_end(status="completed")])
     command = f"head -n 4 {log} | sha256sum; sed -n 5,8p {log} | sha256sum"
-    shell = os.popen(command).read().split()[::2]
+    shell = subprocess.run(command, shell=True, capture_output=True, text=True).stdout.split()[::2]
     hashes = [event.payload.detail["sha256"] for event in store.read("s", types=["session_lifecycle"]) if event.seq > 1]
     assert shell == hashes

@@ -1,14 +1,16 @@
 """Large things beside the log: all their bytes come back, and nothing but the right bytes does."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Say
 
 from hansard.errors import BlobDamaged, UnknownSession, UsageError
 from hansard.events import Event, assistant_chunk, user_audio
 from hansard.originals import reference, wrap
 from hansard.store import JsonlStore
+
+Say = Callable[..., list[Event]]
 
 LIMIT = 1000
 

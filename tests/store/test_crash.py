@@ -1,12 +1,14 @@
 """Every state a crash can leave on the disk: the log opens, loses only what was not synced, and says what is damaged."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Say
 
-from hansard.events import turn_end, user_message
+from hansard.events import Event, turn_end, user_message
 from hansard.store import JsonlStore
+
+Say = Callable[..., list[Event]]
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
 """Following: replay, then live, no gap, no repeat, across processes, and without looking when nothing happens."""
+# pyright: basic
 
 import asyncio
 import os
@@ -10,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Say
 
 from hansard.events import Event, user_message
 from hansard.store import JsonlStore, wake
 from hansard.store.reader import Reader
+
+Say = Callable[..., list[Event]]
 
 PATIENCE = 20
 

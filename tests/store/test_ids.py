@@ -8,11 +8,13 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from conftest import Say
 
 from hansard.errors import InvalidSessionId
+from hansard.events import Event
 from hansard.store import JsonlStore
 from hansard.store.ids import TimeOrderedIds, check_session_id
+
+Say = Callable[..., list[Event]]
 
 CASES = [json.loads(line) for line in (Path(__file__).parents[1] / "bad-input" / "ids.jsonl").read_bytes().split(b"\n") if line]
 SESSION_IDS = [case for case in CASES if case["kind"] == "session id"]

@@ -2,14 +2,16 @@
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Say
 
 from hansard.errors import UnknownSession
-from hansard.events import assistant_chunk, session_init, session_lifecycle, turn_end, turn_start, user_message
+from hansard.events import Event, assistant_chunk, session_init, session_lifecycle, turn_end, turn_start, user_message
 from hansard.store import JsonlStore
+
+Say = Callable[..., list[Event]]
 
 
 def test_a_session_is_described_from_its_log(store: JsonlStore) -> None:
@@ -104,3 +106,10 @@ def test_a_link_in_a_session_is_not_followed_when_it_is_deleted(store: JsonlStor
     (store.root / "s" / "link").symlink_to(outside)
     store.delete("s")
     assert (outside / "precious").exists()
+
+
+def test_an_agent_that_did_not_introduce_itself_is_known_by_its_adapter(store: JsonlStore) -> None:
+    message = user_message(text="hi")
+    message.source = "codex"
+    store.append("s", [message])
+    assert store.sessions()[0].agent == "codex"

@@ -1,4 +1,5 @@
 """What is synced when, and what happens when syncing or writing fails: nothing acknowledged is lost, nothing half stays."""
+# pyright: basic
 
 import errno
 import os
@@ -9,7 +10,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Say
 
 from hansard.errors import AppendFailed, StoreError
 from hansard.events import (
@@ -24,6 +24,8 @@ from hansard.events import (
     user_message,
 )
 from hansard.store import JsonlStore, writer
+
+Say = Callable[..., list[Event]]
 
 SYNCED: dict[str, Event] = {
     "user_message": user_message(text=""),
@@ -363,7 +365,7 @@ def test_a_full_disk_is_an_error_and_writing_resumes_when_there_is_room(full_dis
         store.append("s", say(1))
         ballast.write_bytes(b"x" * 40_000)
         acknowledged = 0
-        with pytest.raises(AppendFailed, match="No space left"):
+        with pytest.raises(AppendFailed, match="No space left"):  # noqa: PT012 (the disk fills up while we write)
             for _ in range(100):
                 acknowledged += len(store.append("s", say("x" * 700, "y" * 700)))
         ballast.unlink()
@@ -399,3 +401,41 @@ def test_threads_may_append_to_one_session(store: JsonlStore, say: Say) -> None:
         thread.join()
     assert [event.seq for event in store.read("s")] == list(range(1, 402))
     assert store.verify("s") == []
+
+
+def test_a_session_that_is_released_while_it_is_written_is_an_error(store: JsonlStore, say: Say) -> None:
+    def events() -> Iterator[Event]:
+        yield from say(1)
+
+    store.append("s", events())
+    [held] = store._all_writers()  # what another thread may still have in its hands
+    store.release("s")
+    with pytest.raises(StoreError, match="released"):
+        held.append(say(1))
+
+
+def test_a_notice_that_cannot_be_written_does_not_undo_what_was_acknowledged(store: JsonlStore, say: Say, disk: Disk) -> None:
+    store.create("s")
+    disk.calls.clear()
+    disk.fail = lambda call, count: errno.EIO if (call, count) in (("fdatasync", 1), ("write", 3)) else 0
+    store.append("s", [user_message(text="a")])
+    disk.fail = lambda call, count: 0
+    store.append("s", say("b"))
+    kinds = [event.payload.subtype if isinstance(event, SessionLifecycle) else event.type for event in store.read("s")]
+    assert kinds == ["created", "user_message", "assistant_chunk", "store_degraded"]
+
+
+@pytest.mark.parametrize("step", ["write", "fsync", "rename", "folder"])
+def test_a_new_file_that_could_not_be_finished_is_not_taken_for_the_log(
+    step: str, store: JsonlStore, say: Say, disk: Disk, log: Path
+) -> None:
+    store.append("s", say("a"))
+    disk.calls.clear()
+    broken = {"write": ("write", 2), "fsync": ("fsync", 1), "rename": ("rename", 1), "folder": ("fsync", 2)}[step]
+    disk.fail = lambda call, count: errno.EIO if (call, count) in (("fdatasync", 1), broken) else 0
+    with pytest.raises(AppendFailed):
+        store.append("s", [user_message(text="b")])
+    assert [path.name for path in log.parent.glob("events*")] == ["events.jsonl"]
+    assert texts(store) == ["a"]
+    store.append("s", say("c"))
+    assert texts(store) == ["a", "c"]

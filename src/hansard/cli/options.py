@@ -64,7 +64,10 @@ class Source:
         from hansard.recognising import HEAD
 
         self.name = name
-        self.file: BinaryIO = cast("BinaryIO", sys.stdin.buffer) if name == "-" else open_file(name)
+        self.file = cast("BinaryIO", sys.stdin.buffer) if name == "-" else cast("BinaryIO", click.open_file(name, "rb"))
+        command = click.get_current_context(silent=True)
+        if command is not None and name != "-":
+            command.call_on_close(self.file.close)
         self._size = HEAD
         self._head = b""
 
@@ -102,11 +105,6 @@ class Source:
     def shown(self) -> str:
         """What to call it in messages."""
         return "stdin" if self.name == "-" else self.name
-
-
-def open_file(name: str) -> BinaryIO:
-    """A file to read. Folders are refused in a sentence; everything else the system says itself."""
-    return cast("BinaryIO", open(name, "rb"))
 
 
 def _first_lines(file: BinaryIO, size: int) -> bytes:

@@ -91,12 +91,9 @@ def print_lines(lines: Iterable[Line], raw: bool) -> None:
     from hansard.terminal import visible, wants_colour
 
     coloured = wants_colour(sys.stdout, os.environ.get("NO_COLOR"))
+    out = sys.stdout.buffer
     for line in lines:
         text = "    " * line.depth + (line.text if raw else visible(line.text))
         how = COLOURS.get(line.tone) if coloured else None
-        click.echo(click.style(text, **how) if how else _encodable(text, raw), color=coloured)
-
-
-def _encodable(text: str, raw: bool) -> str:
-    """Half an emoji cannot be printed at all."""
-    return text.encode("utf-8", "backslashreplace").decode() if raw else text
+        out.write((click.style(text, **how) if how else text).encode("utf-8", "backslashreplace") + b"\n")  # half an emoji has no bytes
+    out.flush()

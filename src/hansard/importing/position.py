@@ -9,13 +9,12 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from hansard.adapter import was_finish
 from hansard.errors import HansardError
 from hansard.events import Event, SessionLifecycle
 from hansard.store import Store
 
 NOTE = "import.json"
-FINISHED = 0x8000
-"""The place of the first event within its frame when `Adapter.finish` made it."""
 
 
 class Position(Struct):
@@ -99,14 +98,6 @@ class _Stream:
 
     def position(self) -> Position:
         return Position(self.frames, self.hash.hexdigest(), self.closed)
-
-
-def was_finish(event: Event) -> bool:
-    """Whether this event was made when the stream was taken for finished, and not by a frame."""
-    try:
-        return event.synthetic and int(event.id[-4:], 16) >= FINISHED
-    except ValueError:
-        return False
 
 
 class Replaced(HansardError):

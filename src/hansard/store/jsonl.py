@@ -18,6 +18,7 @@ from hansard.errors import LogDeleted, SessionExists, StoreError, UnknownSession
 from hansard.events import Event
 from hansard.originals import unwrap
 from hansard.store import blobs, files, lines
+from hansard.store.batch import Options, created
 from hansard.store.behind import SyncBehind
 from hansard.store.follow import follow
 from hansard.store.ids import TimeOrderedIds, check_session_id, now_ms
@@ -27,7 +28,7 @@ from hansard.store.lock import WriterLock
 from hansard.store.order import shown
 from hansard.store.reader import Log
 from hansard.store.verify import verify
-from hansard.store.writer import Options, Writer, created
+from hansard.store.writer import Writer
 
 INLINE_LIMIT = 1024 * 1024
 """An original above this size becomes a blob."""

@@ -55,13 +55,12 @@ def event(record: Record) -> Event:
 
 def as_event(damaged: Record, session_id: str) -> Record:
     """The same place in the log, with a line that can be sent on: a ``raw`` event that holds the damaged bytes."""
-    assert damaged.damage is not None
     place = f"{len(damaged.line)} bytes at offset {damaged.offset} of part {damaged.segment} of the log"
     shown = RawEvent(
         id=str(uuid5(NAMESPACE_URL, f"hansard:{session_id}/{damaged.segment}/{damaged.offset}")),
         session_id=session_id,
         synthetic=True,
-        payload=RawPayload(reason=damaged.damage, detail=place),
+        payload=RawPayload(reason=damaged.damage or "noise", detail=place),
         original=wrap(damaged.line),
     )
     return msgspec.structs.replace(damaged, line=encode(shown))

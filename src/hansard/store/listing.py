@@ -58,7 +58,9 @@ def _describe(log: Log) -> SessionInfo:
 def _told(first: Iterable[Record]) -> dict[str, Any]:
     """What the beginning of a log says about the session: its header, the agent, and the first thing a person said."""
     told: dict[str, Any] = {}
+    source = None
     for event in _events(first, _TELLING):
+        source = source or event.source
         match event:
             case SessionLifecycle() if event.payload.subtype == "created":
                 header = event.payload
@@ -72,7 +74,7 @@ def _told(first: Iterable[Record]) -> dict[str, Any]:
                 continue
         if "title" in told and "agent" in told:
             break
-    return told
+    return {"agent": source} | told
 
 
 def _renamed(last: list[Record]) -> dict[str, Any]:

@@ -10,29 +10,13 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from copy import copy
 from pathlib import Path
 from typing import Any
 
-from msgspec import Raw, Struct
-
-from hansard._version import __version__
-from hansard.codec import encode
-from hansard.errors import AppendFailed, ForeignEvent, LogDeleted, StoreError, UsageError
-from hansard.events import (
-    SCHEMA_VERSION,
-    ConfigurationChange,
-    Event,
-    PermissionRequest,
-    PermissionResponse,
-    Process,
-    SessionLifecycle,
-    TurnEnd,
-    UserMessage,
-    session_lifecycle,
-)
-from hansard.originals import refer, unwrap
-from hansard.store import blobs, files
+from hansard.errors import AppendFailed, LogDeleted, StoreError
+from hansard.events import Event, session_lifecycle
+from hansard.store import files
+from hansard.store.batch import Batch, Options, created
 from hansard.store.checkpoint import Chain
 from hansard.store.ids import TimeOrderedIds
 from hansard.store.lock import WriterLock
@@ -41,101 +25,19 @@ from hansard.store.recovery import recovered, survey
 MAX_UNSYNCED = 16 * 1024 * 1024
 """So much may wait for the sync in the background; it is kept in memory until then, in case the sync fails."""
 
-_ALWAYS_SYNCED = frozenset({UserMessage, PermissionRequest, PermissionResponse, ConfigurationChange, TurnEnd})
-
-
-class Options(Struct, frozen=True):
-    """How a store writes."""
-
-    strict: bool
-    inline_limit: int
-    clock: Callable[[], int]
-
-
-def created(session_id: str, log_id: str, header: dict[str, Any]) -> Event:
-    """The first event of a log."""
-    fields: dict[str, Any] = header | {"schema_version": SCHEMA_VERSION, "writer_version": __version__, "log_id": log_id}
-    event = session_lifecycle(subtype="created", **fields)
-    event.session_id = session_id
-    return event
-
-
-def must_be_synced(event: Event) -> bool:
-    """Whether this event is on the disk before it is acknowledged."""
-    kind = type(event)
-    if kind is Process:
-        return event.payload.event in ("exited", "killed")
-    if kind is SessionLifecycle:
-        return event.payload.subtype in ("created", "closed")
-    return kind in _ALWAYS_SYNCED
-
-
-class _Batch:
-    """Events on their way into the log: stamped, as lines, with the checkpoints that fall due among them."""
-
-    def __init__(self, writer: Writer) -> None:
-        self._writer = writer
-        self.seq = writer.seq
-        self.chain: Chain = writer.chain
-        self.hashed: list[bytes] = []
-        self.unhashed: list[bytes] = []
-        self._size = 0
-        self.durable = False
-
-    def add(self, event: Event) -> Event:
-        """Stamp an event and put it at the end."""
-        stamped = self._stamp(event)
-        self._add_line(stamped)
-        self.durable = self.durable or must_be_synced(stamped)
-        if type(stamped) is TurnEnd or self.chain.is_due(len(self.unhashed), self._size):
-            self._add_checkpoint()
-        return stamped
-
-    def _add_line(self, event: Event) -> None:
-        line = encode(event)
-        if 10 in line:
-            raise UsageError("an event's original holds a line end; wrap it with hansard.originals.wrap")
-        self.unhashed.append(line + b"\n")
-        self._size += len(line) + 1
-
-    def _add_checkpoint(self) -> None:
-        self.chain = self.chain.copy()
-        self.chain.add(b"".join(self.unhashed), len(self.unhashed))
-        self.hashed += self.unhashed
-        self.unhashed.clear()
-        self._size = 0
-        checkpoint = self._stamp(self.chain.event())
-        self.chain.restart(checkpoint.seq)
-        self._add_line(checkpoint)
-
-    def _stamp(self, event: Event) -> Event:
-        writer = self._writer
-        if event.session_id not in ("", writer.session_id):
-            raise ForeignEvent(writer.session_id, event.session_id)
-        stamped = copy(event)
-        self.seq += 1
-        stamped.seq = self.seq
-        stamped.session_id = writer.session_id
-        if not event.id:
-            stamped.id = writer.ids.next()
-        if event.timestamp == -1:
-            stamped.timestamp = writer.options.clock()
-        if event.original is not None:
-            stamped.original = writer.outsourced(event.original)
-        return stamped
-
 
 class Writer:
     """The one who writes a log."""
 
     def __init__(self, folder: Path, options: Options, dirty: Callable[[], None]) -> None:
         self.session_id = folder.name
-        self.options = options
-        self.ids = TimeOrderedIds(options.clock)
-        self.seq = 0
-        self.chain = Chain()
+        self._options = options
+        self._ids = TimeOrderedIds(options.clock)
+        self._seq = 0
+        self._chain: Chain = Chain()
         self._folder = folder
         self._dirty = dirty
+        self._closed = False
         self._fd = -1
         self._segment = 1
         self._size = 0
@@ -157,7 +59,7 @@ class Writer:
             try:
                 self._fd = files.open_file(self._folder, files.LOG, files.CREATE)
                 files.sync_folder(self._folder)
-                self._append([created(self.session_id, self.ids.next(), header)])
+                self._append([created(self.session_id, self._ids.next(), header)])
             except OSError as problem:
                 raise self._failed(problem) from problem
 
@@ -193,6 +95,7 @@ class Writer:
             except OSError as problem:
                 raise self._failed(problem) from problem
             finally:
+                self._closed = True
                 self._drop_file()
                 self._lock.release()
 
@@ -202,6 +105,8 @@ class Writer:
     # ---- opening
 
     def _be_ready(self) -> None:
+        if self._closed:
+            raise StoreError(f"session {self.session_id!r} was released while it was being written", self._folder)
         if self._fd >= 0 and not self._is_as_we_left_it():
             self._drop_file()
         if self._fd < 0:
@@ -224,11 +129,11 @@ class Writer:
         self._fd = files.open_file(self._folder, files.segment_name(self._segment), files.APPEND)
         files.tighten(self._fd)
         self._size = os.fstat(self._fd).st_size
-        self.seq, self.chain = state.seq, state.chain
-        self.ids.start_above(state.last_id)
+        self._seq, self._chain = state.seq, state.chain
+        self._ids.start_above(state.last_id)
         repair: list[Event] = []
         if state.seq == 0:  # the power went while the log was being created
-            repair.append(created(self.session_id, self.ids.next(), {}))
+            repair.append(created(self.session_id, self._ids.next(), {}))
         if state.torn is not None:
             repair.append(recovered(state.torn))
         self._append(repair, b"" if state.terminated else b"\n")
@@ -244,15 +149,15 @@ class Writer:
     # ---- writing
 
     def _append(self, events: Iterable[Event], line_end: bytes = b"") -> list[Event]:
-        batch = _Batch(self)
+        batch = Batch(self.session_id, self._folder, self._options, self._ids, self._seq, self._chain)
         stamped = [batch.add(event) for event in events]
         unhashed = b"".join(batch.unhashed)
         data = line_end + b"".join(batch.hashed) + unhashed
         if data:
             segment = self._segment
-            self._write(data, batch.durable or self.options.strict)
-            self.seq, self.chain = batch.seq, batch.chain
-            self.chain.add(unhashed, len(batch.unhashed))
+            self._write(data, batch.durable or self._options.strict)
+            self._seq, self._chain = batch.seq, batch.chain
+            self._chain.add(unhashed, len(batch.unhashed))
             if self._segment == segment:  # last: until then the log is not as we left it, and would be looked at again
                 self._size += len(data)
         return stamped
@@ -268,26 +173,19 @@ class Writer:
             else:
                 self._dirty()
         except BaseException:
-            if self._total > total:
-                self._unsynced.pop()
-                self._total = total
-            self._cut_back(segment)
+            if self._segment == segment:
+                self._take_back(total)
+            else:  # interrupted just after the change of files: look at the log again
+                self._drop_file()
             raise
 
-    def _cut_back(self, segment: int) -> None:
-        """Take away our own unacknowledged tail. Where that cannot be done, the next append finds the log changed and recovers it."""
-        if self._segment != segment:
-            self._drop_file()
-            return
+    def _take_back(self, total: int) -> None:
+        """Cut off our own unacknowledged tail. Where that fails, the next append finds the log changed and recovers it."""
+        if self._total > total:
+            self._unsynced.pop()
+            self._total = total
         with suppress(OSError):
             os.ftruncate(self._fd, self._size)
-
-    def outsourced(self, original: Raw) -> Raw:
-        """A large original as a reference to a blob; any other as it is."""
-        if memoryview(original).nbytes <= self.options.inline_limit:
-            return original
-        data = unwrap(original)
-        return refer(blobs.put(self._folder, data), data)
 
     # ---- syncing
 
@@ -304,7 +202,7 @@ class Writer:
             except OSError as problem:
                 self._sync_failed = problem.strerror
                 return
-            self._synced = mark
+            self._synced = max(mark, self._synced)
             while self._unsynced and self._unsynced[0][0] <= mark:
                 self._unsynced.popleft()
 
@@ -334,11 +232,16 @@ class Writer:
             files.sync_folder(self._folder)
         except BaseException:
             os.close(fd)
+            for path in (unfinished, self._folder / name):  # readers must not take it for the log
+                path.unlink(missing_ok=True)
             raise
         return fd
 
     def _say_degraded(self) -> None:
+        """Say that a sync failed. Where that cannot be said now, the next append says it: the batch before it was acknowledged."""
         if self._degraded:
-            reason, self._degraded = self._degraded, None
             detail = {"file": files.segment_name(self._segment)}
-            self._append([session_lifecycle(subtype="store_degraded", reason=f"a sync failed: {reason}", detail=detail)])
+            notice = session_lifecycle(subtype="store_degraded", reason=f"a sync failed: {self._degraded}", detail=detail)
+            with suppress(OSError, StoreError):
+                self._append([notice])
+                self._degraded = None

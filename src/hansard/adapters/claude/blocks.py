@@ -127,6 +127,10 @@ class ToolSearchResult(_Result, tag_field="type", tag="tool_search_tool_result")
     """A server tool's result, in the assistant's own message."""
 
 
+class AdvisorResult(_Result, tag_field="type", tag="advisor_tool_result"):
+    """A server tool's result. Read by claude-agent-sdk 0.2.182 (message_parser.py), in no recording."""
+
+
 AnyToolResult = (
     ToolResult
     | McpToolResult
@@ -136,6 +140,7 @@ AnyToolResult = (
     | BashExecutionResult
     | EditorExecutionResult
     | ToolSearchResult
+    | AdvisorResult
 )
 Block = Content | AnyToolResult
 

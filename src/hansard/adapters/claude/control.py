@@ -6,23 +6,28 @@ Wire notes: README.md.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from hansard.adapter import Context
 from hansard.adapters.claude import blocks, wire
 from hansard.adapters.claude.stream import ClaudeOutput
-from hansard.adapters.claude.words import input_hash, line, setting
+from hansard.adapters.claude.words import input_hash, line, setting, to_json
+from hansard.content import AnyBlock, SlashCommandBlock, TextBlock
 from hansard.errors import CannotEncode
 from hansard.events import (
     Answer,
     AssistantDone,
     AssistantDonePayload,
     ConfigurationChange,
+    ControlRequest,
+    ControlResponse,
+    ControlResponsePayload,
     Event,
     Interrupt,
     PermissionOption,
     PermissionResponse,
     UserMessage,
+    UserMessagePayload,
     answer,
     configuration_change,
     control_request,
@@ -191,27 +196,59 @@ class ClaudeStream(ClaudeOutput):
     def encode(self, command: Event) -> bytes:
         match command:
             case UserMessage(payload=said):
-                content = said.text if said.content is None else [blocks.from_block(block) for block in said.content]
-                message: dict[str, Any] = {"role": "user", "content": content}
-                return line(type="user", message=message, parent_tool_use_id=None, session_id="", uuid=said.message_id or command.id)
+                message: dict[str, Any] = {"role": "user", "content": self.content_to_send(said)}
+                name = {"uuid": uuid} if (uuid := said.message_id or command.id) else {}
+                return line(type="user", session_id="", message=message, parent_tool_use_id=None, **name)
             case PermissionResponse(payload=reply):
                 return self.reply(reply.request_id, self.permission_result(command))
+            case Answer(payload=reply) if self.is_tool(reply.request_id):
+                return self.reply(reply.request_id, self.answered_tool(command))
             case Answer(payload=reply):
-                return self.reply(reply.request_id, {"action": reply.action or "accept", "content": reply.values})
+                content = {} if reply.values is None else {"content": reply.values}
+                return self.reply(reply.request_id, {"action": reply.action or "accept", **content})
             case Interrupt():
                 return self.request(command, {"subtype": "interrupt"})
-            case ConfigurationChange(payload=change):
+            case ConfigurationChange(payload=change) if change.subtype in _SETTINGS:
                 return self.request(command, {"subtype": change.subtype, **setting(change)})
+            case ControlRequest(payload=asks) if asks.method == "control_cancel_request":
+                return line(type="control_cancel_request", request_id=asks.request_id)
+            case ControlRequest(payload=asks):
+                return self.request(command, {"subtype": asks.method, **as_object(asks.params)}, asks.request_id)
+            case ControlResponse(payload=reply):
+                return self.reply(reply.request_id, {} if reply.result is None else reply.result, reply)
             case _:
                 raise CannotEncode(f"Claude Code has no words for {command.type}")
+
+    def content_to_send(self, said: UserMessagePayload) -> Any:
+        """What a user message says: its text alone, or blocks. A slash command's block only repeats the text."""
+        if said.content is None:
+            return said.text
+        spoken: list[AnyBlock] = [block for block in said.content if not isinstance(block, SlashCommandBlock)]
+        if said.text and blocks.text_of(spoken) != said.text:
+            spoken.insert(0, TextBlock(text=said.text))
+        return [blocks.from_block(block) for block in spoken]
+
+    def is_tool(self, request_id: str) -> bool:
+        """Whether a question was put by AskUserQuestion: its answer is a permission with the answers in the tool's input."""
+        return self.asked.get(request_id) == "AskUserQuestion"
+
+    def answered_tool(self, command: Answer) -> dict[str, Any]:
+        payload = command.payload
+        asked = self.open.permissions.get(payload.request_id)
+        if payload.action not in (None, "accept"):
+            return {"behavior": "deny", "message": "The user did not answer."}
+        answers = {key: _one_text(value) for key, value in as_object(payload.values).items()}
+        return {"behavior": "allow", "updatedInput": {**as_object(asked and asked.payload.input), "answers": answers}}
 
     def permission_result(self, command: PermissionResponse) -> dict[str, Any]:
         asked = self.open.permissions.get(command.payload.request_id)
         payload = command.payload
         if not command.allowed:
             return {"behavior": "deny", "message": payload.message or "denied", **({"interrupt": True} if payload.interrupt else {})}
-        allowed: dict[str, Any] = {"behavior": "allow", "updatedInput": payload.updated_input}
-        if payload.updated_input is None and asked is not None:
+        allowed: dict[str, Any] = {"behavior": "allow"}
+        if payload.updated_input is not None:
+            allowed["updatedInput"] = payload.updated_input
+        elif asked is not None:
             allowed["updatedInput"] = asked.payload.input
         if payload.updated_permissions is not None:
             allowed["updatedPermissions"] = payload.updated_permissions
@@ -219,9 +256,18 @@ class ClaudeStream(ClaudeOutput):
             allowed["updatedPermissions"] = asked.payload.suggestions
         return allowed
 
-    def request(self, command: Event, request: dict[str, Any]) -> bytes:
-        request_id = command.command_id or command.id or f"req_{len(self.requests) + self.frames}"
+    def request(self, command: Event, request: dict[str, Any], request_id: str | None = None) -> bytes:
+        request_id = request_id or command.command_id or command.id or f"req_{len(self.requests) + self.frames}"
         return line(type="control_request", request_id=request_id, request=request)
 
-    def reply(self, request_id: str, response: dict[str, Any]) -> bytes:
-        return line(type="control_response", response={"subtype": "success", "request_id": request_id, "response": response})
+    def reply(self, request_id: str | None, response: Any, failed: ControlResponsePayload | None = None) -> bytes:
+        answer: dict[str, Any] = {"subtype": "success", "request_id": request_id, "response": response}
+        if failed is not None and not failed.ok:
+            error = failed.error if isinstance(failed.error, str) else to_json(failed.error).decode()
+            answer = {"subtype": "error", "request_id": request_id, "error": error}
+        return line(type="control_response", response=answer)
+
+
+def _one_text(value: Any) -> Any:
+    """AskUserQuestion takes a text per question; several choices are put in one, with commas (AskUserQuestionOutput, sdk-tools.d.ts)."""
+    return ", ".join(map(str, cast("list[Any]", value))) if isinstance(value, list) else value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from hansard.events import ErrorCode, ErrorInfo, TurnStatus
 
@@ -81,3 +81,57 @@ def end_of(
         return ("max_tokens" if failure.code == "output_length" else "error"), failure
     code = _SUBTYPES.get(subtype or "") or _code(None, status, text or "")
     return "error", ErrorInfo(code=code, message=text or subtype or "", provider_code=terminal_reason or subtype, status=status)
+
+
+class Thrown(Protocol):
+    """What an exception of the Agent SDK says: ResultError all of it, others the message alone."""
+
+    message: str
+    subtype: str | None
+    terminal_reason: str | None
+    api_error_status: int | None
+    result: str | None
+
+
+# Exceptions of claude-agent-sdk 0.2.182 (_errors.py), and Python's own for giving up.
+_RAISED: dict[str, ErrorCode] = {
+    "CancelledError": "aborted",
+    "TimeoutError": "aborted",
+    "KeyboardInterrupt": "aborted",
+    "ClaudeSDKError": "execution_error",
+    "CLINotFoundError": "execution_error",
+    "CLIConnectionError": "execution_error",
+    "CLIJSONDecodeError": "execution_error",
+    "MessageParseError": "execution_error",
+    "ProcessError": "execution_error",
+    "ResultError": "execution_error",
+}
+
+
+def raised(names: list[str], problem: Thrown, last: ErrorInfo | None) -> ErrorInfo:
+    """The error that an exception speaks of. ``names``: its class and the classes it extends; ``last``: how the last turn failed."""
+    error = ErrorInfo(code="unknown", message=problem.message, provider_code=names[0], status=problem.api_error_status, error_source="sdk")
+    if "ResultError" in names and (repeated := last or _told(problem)) is not None:  # it repeats the last result, which says more
+        error.code = repeated.code
+        return error
+    for name in names:
+        if name in _RAISED:
+            error.code = _RAISED[name]
+            break
+    return error
+
+
+def _told(problem: Thrown) -> ErrorInfo | None:
+    if problem.subtype is None and problem.terminal_reason is None:
+        return None
+    _, error = end_of(
+        subtype=problem.subtype,
+        is_error=True,
+        terminal_reason=problem.terminal_reason,
+        stop_reason=None,
+        status=problem.api_error_status,
+        text=problem.result or problem.message,
+        denied=False,
+        failure=None,
+    )
+    return error

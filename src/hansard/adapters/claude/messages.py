@@ -13,6 +13,7 @@ class Piece:
 
     def __init__(self, kind: str = "") -> None:
         self.kind = kind
+        self.item: Any = None
         self.tool_id: str | None = None
         self.tool_name: str | None = None
         self.input: list[str] = []
@@ -30,8 +31,9 @@ class Message:
         self.tokens: Tokens | None = None
         self.counted = False
 
-    def start(self, index: int, block: Any) -> Piece:
+    def start(self, index: int, block: Any, item: Any) -> Piece:
         started = self.blocks[index] = Piece(kind_of(block))
+        started.item = item
         if isinstance(block, blocks.ToolUse | blocks.ServerToolUse | blocks.McpToolUse):
             started.tool_id, started.tool_name = block.id, block.name
         return started

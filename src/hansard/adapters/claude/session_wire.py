@@ -61,7 +61,6 @@ class User(_Spoken, tag_field="type", tag="user", kw_only=True):
     message: Said
     prompt_id: str | None = None
     prompt_source: str | None = None
-    turn_origin: str | None = None
     turn_position: Any = None
     origin: Any = None
     permission_mode: str | None = None
@@ -103,12 +102,15 @@ class StructuredOutput(Wire, tag_field="type", tag="structured_output"):
 
 
 class MaxTurnsReached(Wire, tag_field="type", tag="max_turns_reached", rename="camel"):
+    said_whole = True
     max_turns: int | None = None
     turn_count: int | None = None
 
 
 class Note(Wire, tag_field="type", rename="camel"):
     """An attachment whose declared fields go into the detail of a status_change. The text that the model saw stays in the original."""
+
+    said_whole = True
 
 
 class BudgetUsd(Note, tag="budget_usd"):
@@ -500,6 +502,7 @@ class Failure(Wire):
 class ApiError(_System, tag="api_error"):
     """A call that failed and is tried again."""
 
+    said_whole = True
     error: Annotated[Any, read_as(Failure)] = None
     retry_in_ms: float | None = None
     retry_attempt: int | None = None
@@ -513,6 +516,7 @@ class LocalCommand(_System, tag="local_command", kw_only=True):
 
 
 class ModelFallback(_System, tag="model_fallback"):
+    said_whole = True
     fallback_model: str | None = None
     original_model: str | None = None
     trigger: str | None = None
@@ -526,6 +530,7 @@ class ModelRefusalNoFallback(_System, tag="model_refusal_no_fallback"):
 
 
 class StopHookSummary(_System, tag="stop_hook_summary"):
+    said_whole = True
     hook_count: int | None = None
     hook_infos: list[Any] | None = None
     hook_errors: list[Any] | None = None
@@ -538,12 +543,14 @@ class StopHookSummary(_System, tag="stop_hook_summary"):
 class TurnDuration(_System, tag="turn_duration"):
     """In no recording: the interactive program's last word on a turn."""
 
+    said_whole = True
     duration_ms: float | None = None
 
 
 class Notice(_System):
     """A system line for people: its text and level go into the detail of a status_change."""
 
+    said_whole = True
     content: Any = None
     level: str | None = None
 
@@ -598,6 +605,7 @@ class System(Wire, tag_field="type", tag="system"):
 
 
 class QueueOperation(_Line, tag="queue-operation", kw_only=True):
+    said_whole = True
     operation: str
     content: Any = None
     reason: str | None = None
@@ -640,6 +648,7 @@ class PermissionMode(_Line, tag="permission-mode", kw_only=True):
 class CostState(_Line, tag="cost-state"):
     """Written when the program exits; the totals go on from those of the program before."""
 
+    said_whole = True
     total_cost_usd: float | None = field(default=None, name="totalCostUSD")
     total_api_duration: float | None = field(default=None, name="totalAPIDuration")
     total_tool_duration: float | None = None
@@ -650,6 +659,7 @@ class CostState(_Line, tag="cost-state"):
 
 
 class FileHistorySnapshot(_Line, tag="file-history-snapshot"):
+    said_whole = True
     message_id: str | None = None
     snapshot: Any = None
     is_snapshot_update: bool | None = None
@@ -671,6 +681,8 @@ class Progress(_Line, tag="progress"):
 
 class Book(_Line):
     """Bookkeeping whose declared fields go into the detail of a status_change."""
+
+    said_whole = True
 
 
 class LastPrompt(Book, tag="last-prompt"):

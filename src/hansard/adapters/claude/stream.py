@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any, Literal, cast
+
+import msgspec
 
 from hansard.adapter import Adapter, Context
 from hansard.adapters.claude import blocks, wire
@@ -56,6 +58,7 @@ from hansard.loose import as_object
 SYNTHETIC = "<synthetic>"
 """The model's name on messages that Claude Code itself wrote."""
 
+_NOBODY = wire.Assistant(message=wire.Message(content=None))
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d+)")
 _QUEUE = {"queued": "queued", "started": "sent", "cancelled": "cancelled"}
 
@@ -88,6 +91,10 @@ class ClaudeOutput(Adapter):
     def time_of(self, message: Any) -> int | None:
         """Only some frames have a time of their own."""
         return milliseconds(message.timestamp) if isinstance(message, wire.Assistant | wire.User | wire.ConversationReset) else None
+
+    def trigger(self) -> Literal["user", "system"]:
+        """Who set off a turn that nobody announced: the user the first, a background task or a timer the later ones."""
+        return "user" if self.turns == 0 else "system"
 
     # ---- from the agent
 
@@ -124,7 +131,8 @@ class ClaudeOutput(Adapter):
             case wire.CommandLifecycle():
                 yield self.command_lifecycle(message)
             case wire.ConversationReset():
-                yield session_lifecycle(subtype="cleared", provider_session_id=message.new_conversation_id, reason=message.trigger)
+                detail = {"newConversationId": message.new_conversation_id}  # not the session id that later frames have
+                yield session_lifecycle(subtype="cleared", reason=message.trigger, detail=detail)
             case wire.TranscriptMirror():
                 yield status_change(status="transcript_mirror", detail={"path": message.file_path, "entries": len(message.entries or [])})
             case wire.ActiveGoal():
@@ -139,7 +147,7 @@ class ClaudeOutput(Adapter):
     def system(self, message: Any) -> Iterator[Event]:
         match message:
             case wire.Init():
-                yield from self.need_turn("user" if self.turns == 0 else "system")
+                yield from self.need_turn(self.trigger())
                 yield self.init(message)
             case wire.Status():
                 yield self.status(message)
@@ -285,8 +293,8 @@ class ClaudeOutput(Adapter):
                 yield Error(payload=error_of(str(error.get("type")), None, str(error.get("message", event.error))))
 
     def block_start(self, message_id: str | None, event: wire.ContentBlockStart) -> Event:
-        block = event.content_block
-        started = self.message(message_id).start(event.index, block)
+        block = self.read(event.content_block, blocks.Block)
+        started = self.message(message_id).start(event.index, block, event.content_block)
         match block:
             case blocks.Text():
                 return at(AssistantChunk(payload=TextPayload(block.text)), message_id, event.index)
@@ -296,7 +304,8 @@ class ClaudeOutput(Adapter):
                 progress = tool_progress(tool_call_id=block.id, tool_name=block.name, status="pending")
                 return at(progress, message_id, event.index)
             case _:
-                return at(status_change(status="content_block_start", detail={"block": started.kind}), message_id, event.index)
+                kind = started.kind or as_object(event.content_block).get("type")
+                return at(status_change(status="content_block_start", detail={"block": kind}), message_id, event.index)
 
     def delta(self, message_id: str | None, event: wire.ContentBlockDelta) -> Event:
         index, delta = event.index, event.delta
@@ -337,12 +346,14 @@ class ClaudeOutput(Adapter):
                 yield ThinkingDone(payload=ThinkingDonePayload(text=pieces, signature=block.signature))
             case _ if block.tool_id is not None:
                 yield self.tool_call(block.tool_id, block.tool_name or "", arguments("".join(block.input)))
-            case _:  # a block nobody knows: its frames are there, as raw
+            case _ if block.item is not None:  # it came whole at its start, or nobody knows how its pieces add up
+                yield from self.block(self.read(block.item, blocks.Block), block.item, None, _NOBODY)
+            case _:
                 pass
 
     def assistant(self, frame: wire.Assistant) -> Iterator[Event]:
         if self.parent is None:
-            yield from self.need_turn("user" if self.turns == 0 else "system")
+            yield from self.need_turn(self.trigger())
         message_id = frame.message.id
         message = self.message(message_id)
         phase = "error" if frame.is_api_error_message else "local_command" if frame.local_command_run is not None else None
@@ -439,7 +450,10 @@ class ClaudeOutput(Adapter):
         yield self.user_message(said, text, self.author(frame, text), frame.uuid, queued=False)
 
     def author(self, frame: wire.User, text: str) -> str:
-        if self.parent is not None and not frame.is_synthetic:
+        origin = as_object(frame.origin).get("kind")
+        if origin == "human":
+            return "human"
+        if origin == "peer" or (self.parent is not None and not frame.is_synthetic):
             return "agent"
         harness = frame.is_synthetic or not frame.is_replay or text.startswith("<local-command-stdout>")
         return "harness" if harness else "human"
@@ -476,7 +490,7 @@ class ClaudeOutput(Adapter):
     # ---- the end of a turn
 
     def result(self, frame: wire.Result) -> Iterator[Event]:
-        yield from self.need_turn("user" if self.turns == 0 else "system")
+        yield from self.need_turn(self.trigger())
         errors = [text for text in frame.errors or [] if isinstance(text, str)]
         text = frame.result if isinstance(frame.result, str) else "; ".join(errors) or None
         status, error = end_of(
@@ -489,6 +503,9 @@ class ClaudeOutput(Adapter):
             denied=bool(frame.permission_denials),
             failure=self.failure,
         )
+        known = error is self.failure
+        if known and error is not None and error.status is None:  # of the SDK's objects only the result has the status
+            error = msgspec.structs.replace(error, status=frame.api_error_status)
         if status == "interrupted" and not self.interrupted:
             yield interrupt(reason="user_cancel")
         used = None if frame.usage is None or (status == "interrupted" and not frame.usage.input_tokens) else usage_of(frame.usage, True)
@@ -507,10 +524,12 @@ class ClaudeOutput(Adapter):
             permission_denials=frame.permission_denials,
             error=error,
         )
-        if error is not None and error is not self.failure and status != "interrupted":
+        if error is not None and not known and status != "interrupted":
             yield Error(payload=error)
         if used is not None:
             yield usage(scope="turn", usage=used)
+        if frame.deferred_tool_use is not None:
+            yield status_change(status="deferred_tool_use", detail=frame.deferred_tool_use)
         yield from self.end_turn(status, stop_reason=frame.stop_reason or frame.terminal_reason, error=error)
         self.turns += 1
         self.failure, self.interrupted = None, False

@@ -70,6 +70,7 @@ class User(_Frame, tag="user", kw_only=True):
     tool_result_meta: list[Any] | None = None
     is_synthetic: bool = field(default=False, name="isSynthetic")
     is_replay: bool = field(default=False, name="isReplay")
+    origin: Any = None
 
 
 # ---- stream_event: the API's own stream, passed on
@@ -87,7 +88,7 @@ class MessageStart(Wire, tag_field="type", tag="message_start"):
 
 class ContentBlockStart(Wire, tag_field="type", tag="content_block_start"):
     index: int
-    content_block: Block
+    content_block: Annotated[Any, read_as(Block)]
 
 
 class TextDelta(Wire, tag_field="type", tag="text_delta"):
@@ -143,8 +144,11 @@ class StreamError(Wire, tag_field="type", tag="error"):
     error: Any = None
 
 
+AnyStreamEvent = MessageStart | ContentBlockStart | ContentBlockDelta | ContentBlockStop | MessageDelta | MessageStop | Ping | StreamError
+
+
 class StreamEvent(_Frame, tag="stream_event", kw_only=True):
-    event: MessageStart | ContentBlockStart | ContentBlockDelta | ContentBlockStop | MessageDelta | MessageStop | Ping | StreamError
+    event: AnyStreamEvent
     parent_tool_use_id: str | None = None
     api_message_id: str | None = None
     abandoned_blocks: Any = None
@@ -462,6 +466,7 @@ class Result(_Frame, tag="result", kw_only=True):
     num_turns: int | None = None
     permission_denials: list[Any] | None = None
     structured_output: Any = None
+    deferred_tool_use: Any = None
 
 
 class ToolProgress(_Frame, tag="tool_progress", kw_only=True):

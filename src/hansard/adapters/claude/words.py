@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
@@ -21,7 +22,7 @@ def at(event: Event, response_id: str | None, block_index: int | None = None) ->
 
 def told(message: Any, *without: str) -> dict[str, Any]:
     """The declared fields of a message that have a value, except those said elsewhere."""
-    skip = set(without)
+    skip = {"session_id", *without}
     pairs = ((name, getattr(message, name)) for name in message.__struct_fields__ if name not in skip)
     return {camel(name): value for name, value in pairs if value is not None}
 
@@ -84,7 +85,15 @@ def setting(change: Any) -> dict[str, Any]:
 
 def line(**fields: Any) -> bytes:
     """A frame of the control protocol."""
-    return msgspec.json.encode(fields) + b"\n"
+    return to_json(fields) + b"\n"
+
+
+def to_json(value: Any) -> bytes:
+    """JSON for anything, half an emoji included: JSON can say it as an escape, UTF-8 cannot."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":")).encode()
 
 
 def milliseconds(text: str | None) -> int | None:

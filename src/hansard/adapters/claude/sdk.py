@@ -1,0 +1,313 @@
+"""The Claude Agent SDK for Python: its objects, live or recorded, and what our side calls.
+
+Each object is turned back into the frame that the SDK made it of, so that there is one translation for both. Wire notes: README.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
+
+from msgspec import UNSET
+
+from hansard.adapter import RELATIVE, Context
+from hansard.adapters.claude import blocks, objects, record, wire
+from hansard.adapters.claude.control import ClaudeStream
+from hansard.adapters.claude.ends import raised
+from hansard.adapters.claude.words import at, setting
+from hansard.errors import CannotEncode
+from hansard.events import (
+    Answer,
+    ConfigurationChange,
+    ControlRequest,
+    ControlResponse,
+    Error,
+    ErrorInfo,
+    Event,
+    Interrupt,
+    PermissionResponse,
+    TurnEnd,
+    UserMessage,
+    control_response,
+    interrupt,
+    status_change,
+)
+from hansard.framing import Frame
+from hansard.loose import as_list, as_object
+
+MAX_TIME = 253_402_300_800_000
+"""The end of the year 9999: a larger number is no time."""
+
+
+class AgentSdk(ClaudeStream):
+    """A program that uses the Agent SDK: what the SDK yields, asks and raises, and what we call."""
+
+    source = "agent_sdk"
+    formats = ("agent-sdk",)
+    wire = objects.AnyObject
+
+    def __init__(self, context: Context | None = None) -> None:
+        super().__init__(context)
+        self.user_turn = 0
+        self.ended_turn = 0
+        self.prompts: set[str] = set()
+        self.hooks: list[str] = []
+        self.last_error: ErrorInfo | None = None
+
+    @classmethod
+    def recognises(cls, message: dict[str, Any]) -> bool:
+        """The name of a class or of something that happened, and its fields."""
+        return isinstance(message.get("type"), str) and "fields" in message
+
+    def feed_object(self, value: object, time: int | None = None) -> list[Event]:
+        """The events of an object that the SDK yielded or an exception that it raised: those its recording would give."""
+        return self.feed(Frame(record.record_object(value), time=time))
+
+    def feed_note(self, kind: str, fields: Any, time: int | None = None) -> list[Event]:
+        """The events of what is no object: ``can_use_tool``, ``can_use_tool_answer``, ``hook``, ``server_info``, ``call:set_model``, …"""
+        return self.feed(Frame(record.note(kind, fields), time=time))
+
+    def time_of(self, message: Any) -> int | None:
+        """The time at which the recorder wrote the object down."""
+        if message.t is None or not 0 <= message.t < MAX_TIME:
+            return None
+        time = int(message.t)
+        return time if time >= RELATIVE else self.context.epoch + time
+
+    def _loose(self, document: Any, frame: Frame) -> Iterator[Event]:
+        word = as_object(document).get("type")
+        family = objects.OPEN.get(word.partition(":")[0]) if isinstance(word, str) and ":" in word else None
+        message = None if family is None else self.read(document, family)
+        if message is None:
+            yield from super()._loose(document, frame)
+        else:
+            yield from self._read(message, frame)
+
+    # ---- what the SDK yields
+
+    def translate_sent(self, message: Any) -> Iterator[Event]:
+        return self.translate(message)
+
+    def translate(self, message: Any) -> Iterator[Event]:
+        self.parent = self.context.parent_tool_call_id
+        self.user_turn = max(self.user_turn, message.turn or 0)
+        match message:
+            case objects.AssistantMessage(fields=said):
+                yield from super().translate(assistant_frame(said))
+                if said.content == []:  # one frame per block on the wire: the SDK did not know this one and left it out
+                    yield at(status_change(status="block_dropped", detail={"by": "claude-agent-sdk"}), said.message_id)
+            case objects.UserMessage(fields=said):
+                yield from self.user_object(said)
+            case objects.ResultMessage(fields=said):
+                yield from self.result_object(said)
+            case objects.StreamEvent(fields=said):
+                yield from super().translate(wire.StreamEvent(**_same(said)))
+            case objects.RateLimitEvent(fields=said):
+                yield from super().translate(wire.RateLimitEvent(rate_limit_info=rate_limit_frame(said.rate_limit_info)))
+            case objects.ConversationResetMessage(fields=said):
+                yield from super().translate(wire.ConversationReset(**_same(said)))
+            case objects.ServerInfo():
+                self.requests["initialize"] = "initialize"
+                yield from self.agent_answers(wire.ControlAnswer("initialize", "success", message.fields))
+            case objects.CanUseTool(fields=asked):
+                yield from self.may_tool_run(asked)
+            case objects.CanUseToolAnswer(fields=reply):
+                yield from _ours(self.we_decide(reply))
+            case objects.Hook(fields=called):
+                yield from self.hook(called)
+            case objects.HookAnswer(fields=reply):
+                request_id = reply.request_id or (self.hooks.pop(0) if self.hooks else None)
+                yield from _ours([control_response(request_id=request_id, ok=True, method="hook_callback", result=reply.output)])
+            case objects.Call():
+                yield from self.call(message.type.partition(":")[2], message.fields)
+            case objects.Raised():
+                yield from self.raised(message.type.partition(":")[2], message.fields)
+            case _:
+                yield from self.system_object(message)
+
+    def trigger(self) -> Literal["user", "system"]:
+        """Recordings number the user's turns: one that has not ended yet is the user's."""
+        return "user" if self.user_turn > self.ended_turn else super().trigger()
+
+    def result_object(self, said: objects.ResultFields) -> Iterator[Event]:
+        for event in super().translate(wire.Result(**_same(said))):
+            if isinstance(event, TurnEnd):
+                self.last_error = event.payload.error
+            yield event
+        self.ended_turn = self.user_turn
+
+    def system_object(self, message: Any) -> Iterator[Event]:
+        frame = objects.system_frame(message)
+        try:
+            system = self._convert(frame, wire.AnySystem)
+        except (ValueError, RecursionError) as problem:
+            yield self._unknown({**frame, "type": message.__struct_config__.tag}, str(problem))
+        else:
+            yield from super().translate(system)
+
+    def user_object(self, said: objects.UserFields) -> Iterator[Event]:
+        if isinstance(said.content, str) and said.content in self.prompts:  # with --replay-user-messages; it has no id we could know
+            yield status_change(status="user_message_echo", detail={"messageId": said.uuid})
+            return
+        yield from super().translate(
+            wire.User(
+                message=wire.UserContent(objects.api_content(said.content)),
+                uuid=said.uuid,
+                parent_tool_use_id=said.parent_tool_use_id,
+                tool_use_result=said.tool_use_result,
+                origin=said.origin,
+            )
+        )
+
+    # ---- what the SDK asks, and what we answer
+
+    def may_tool_run(self, asked: objects.CanUseToolFields) -> Iterator[Event]:
+        context = asked.context or objects.ToolPermissionContext()
+        request_id = context.tool_use_id or f"can_use_tool_{self.frames}"
+        request = {
+            "subtype": "can_use_tool",
+            "tool_name": asked.tool_name,
+            "input": asked.input,
+            "tool_use_id": context.tool_use_id,
+            "description": context.description or context.title,
+            "permission_suggestions": objects.updates(context.suggestions),
+            "agent_id": context.agent_id,
+        }
+        yield from self.agent_asks(wire.ControlRequest(request_id, request))
+
+    def we_decide(self, reply: objects.PermissionResultFields) -> Iterator[Event]:
+        request_id = reply.request_id or next(iter(self.open.permissions), f"answer_{self.frames}")
+        self.asked.setdefault(request_id, "can_use_tool")
+        response = {
+            "behavior": reply.behavior,
+            "updatedInput": reply.updated_input,
+            "updatedPermissions": objects.updates(reply.updated_permissions),
+            "message": reply.message,
+            "interrupt": reply.interrupt,
+        }
+        yield from self.we_answer(wire.ControlAnswer(request_id, "success", response))
+
+    def hook(self, called: objects.HookFields) -> Iterator[Event]:
+        request_id = f"hook_{self.frames}"
+        self.hooks.append(request_id)
+        request = {"subtype": "hook_callback", "input": called.input, "tool_use_id": called.tool_use_id}
+        yield from self.agent_asks(wire.ControlRequest(request_id, request))
+        heard = as_object(called.input)
+        prompt = heard.get("prompt") if heard.get("hook_event_name") == "UserPromptSubmit" else None
+        if isinstance(prompt, str) and prompt not in self.prompts:
+            yield from self.need_turn("user")  # nothing else shows what the user said, unless the call of `query` was recorded
+            author = "harness" if prompt.startswith("<task-notification>") else "human"
+            yield self.user_message(blocks.to_blocks(prompt), prompt, author, None, queued=False)
+
+    # ---- what we call, and what is raised
+
+    def call(self, method: str, call: objects.CallFields) -> Iterator[Event]:
+        request_id = f"call_{self.frames}"
+        prompts = self.prompts_of(call) if method in ("query", "connect") else []
+        if prompts:
+            for prompt in prompts:
+                self.prompts |= {prompt.message.content} if isinstance(prompt.message.content, str) else set()
+                yield from _ours(self.we_say(prompt))
+        else:
+            yield from _ours(self.we_ask(wire.ControlRequest(request_id, objects.request_of(method, call))))
+        if call.raises is not None:
+            error = f"{call.raises}: {call.message}" if call.message else call.raises
+            yield from self.agent_answers(wire.ControlAnswer(request_id, "error", error=error))
+        elif call.returns is not UNSET and not prompts:
+            yield from self.agent_answers(wire.ControlAnswer(request_id, "success", call.returns))
+
+    def prompts_of(self, call: objects.CallFields) -> list[wire.User]:
+        """The messages that a call of ``query`` sends: a text, a message, or several."""
+        given = (call.args or [None])[0]
+        prompt = as_object(call.kwargs).get("prompt", given)
+        if isinstance(prompt, str):
+            return [wire.User(message=wire.UserContent(prompt))]
+        messages = as_list(prompt) or [prompt]
+        return [user for user in (self.read(message, wire.User) for message in messages) if user is not None]
+
+    def raised(self, name: str, problem: objects.RaisedFields) -> Iterator[Event]:
+        """An exception ends the stream of messages, and with it the turn that is open."""
+        error = raised([name, *(problem.bases or [])], problem, self.last_error)
+        if problem.exit_code is not None:
+            error.details = {"exitCode": problem.exit_code}
+        stopped = error.code == "aborted" and self.turn is not None and not self.interrupted
+        if stopped:
+            yield interrupt(reason="timeout" if error.provider_code == "TimeoutError" else "user_cancel")
+        yield Error(payload=error)
+        if self.turn is not None:
+            yield from self.end_turn("interrupted" if error.code == "aborted" else "error", stop_reason=name, error=error)
+            self.failure, self.interrupted = None, False
+            self.ended_turn = self.user_turn
+
+    # ---- the way back: the call of ClaudeSDKClient, or the answer of a callback, that says a command
+
+    def encode(self, command: Event) -> bytes:
+        match command:
+            case UserMessage(payload=said):
+                content = self.content_to_send(said)
+                prompt = content if isinstance(content, str) else {"type": "user", "message": {"role": "user", "content": content}}
+                return _call("query", prompt)
+            case PermissionResponse(payload=reply):
+                return _decision(reply.request_id, self.permission_result(command))
+            case Answer(payload=reply) if self.is_tool(reply.request_id):
+                return _decision(reply.request_id, self.answered_tool(command))
+            case Interrupt():
+                return _call("interrupt")
+            case ConfigurationChange(payload=change):
+                return self.encode_call(change.subtype, setting(change))
+            case ControlRequest(payload=request):
+                return self.encode_call(request.method, as_object(request.params))
+            case ControlResponse(payload=reply):
+                return record.note("hook_answer", {"output": reply.result, "request_id": reply.request_id}) + b"\n"
+            case _:
+                raise CannotEncode(f"the Agent SDK has no call for {command.type}")
+
+    def encode_call(self, subtype: str, params: dict[str, Any]) -> bytes:
+        for method, (sends, names) in objects.METHODS.items():
+            if sends == subtype:
+                return _call(method, *[params.get(name) for name in names])
+        raise CannotEncode(f"the Agent SDK has no call for {subtype}")
+
+
+def assistant_frame(said: objects.AssistantFields) -> wire.Assistant:
+    """The frame of an AssistantMessage. On the wire ``error`` and ``is_api_error_message`` always come together."""
+    message = wire.Message(
+        content=objects.api_content(said.content), id=said.message_id, model=said.model, stop_reason=said.stop_reason, usage=said.usage
+    )
+    return wire.Assistant(
+        message=message,
+        parent_tool_use_id=said.parent_tool_use_id,
+        error=said.error,
+        is_api_error_message=said.error is not None,
+    )
+
+
+def rate_limit_frame(info: objects.RateLimitInfo) -> wire.RateLimitInfo:
+    """The frame's own information; ``raw`` knows what the class does not."""
+    fields = {name: getattr(info, name) for name in info.__struct_fields__ if name != "raw"}
+    return wire.RateLimitInfo(**fields, is_using_overage=None if info.raw is None else info.raw.is_using_overage)
+
+
+def _same(fields: Any) -> dict[str, Any]:
+    return {name: getattr(fields, name) for name in fields.__struct_fields__}
+
+
+def _ours(events: Iterable[Event]) -> Iterator[Event]:
+    for event in events:
+        event.direction = "out"
+        yield event
+
+
+def _call(method: str, *args: Any) -> bytes:
+    return record.note(f"call:{method}", {"args": list(args)}) + b"\n"
+
+
+def _decision(request_id: str, decision: dict[str, Any]) -> bytes:
+    spelled = {
+        "behavior": decision["behavior"],
+        "updated_input": decision.get("updatedInput"),
+        "updated_permissions": decision.get("updatedPermissions"),
+        "message": decision.get("message"),
+        "interrupt": decision.get("interrupt", False),
+    }
+    return record.note("can_use_tool_answer", {**spelled, "request_id": request_id}) + b"\n"

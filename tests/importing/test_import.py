@@ -1,0 +1,262 @@
+"""Importing: twice adds nothing, growth adds what is new, and nothing is ever mixed up."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hansard.codec import encode
+from hansard.events import Event
+from hansard.importing.find import Found, find, homes
+from hansard.importing.many import import_all, watch
+from hansard.importing.position import NOTE
+from hansard.importing.session import Outcome
+from hansard.store import JsonlStore
+from tests.sessions import SESSION, assistant, call, project, result, text, turn, user, with_subagent
+
+ID = f"claude-{SESSION}"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "store"
+
+
+def run(root: Path, *paths: Path, closed: bool = False, quiet: float = 600, processes: int = 1) -> list[Outcome]:
+    return [outcome for outcome, _ in import_all(root, find(paths, None).jobs, closed, quiet, processes)]
+
+
+def log(root: Path, session: str = ID) -> list[Event]:
+    """The events of a log without the store's own checkpoints."""
+    return [event for event in JsonlStore(root).read(session) if event.type != "session_lifecycle" or event.payload.subtype != "checkpoint"]
+
+
+def ids(root: Path) -> list[str]:
+    return [event.id for event in log(root)[1:]]
+
+
+def original(root: Path, stream: str | None = None) -> bytes:
+    """The file, put together from the originals."""
+    store = JsonlStore(root)
+    events = [event for event in log(root) if event.stream == stream and event.original is not None]
+    return b"".join(store.original(ID, event) + ("\n" if event.eol is None else event.eol).encode() for event in events)
+
+
+def test_a_session_is_named_after_the_agents_own_id(root, tmp_path):
+    (outcome,) = run(root, project(tmp_path, turn(1)))
+    assert (outcome.session_id, outcome.state) == (ID, "added")
+    header = log(root)[0].payload
+    assert (header.format, header.title, header.provider_session_id) == ("claude-session", "why?", SESSION)
+
+
+def test_importing_twice_adds_nothing(root, tmp_path):
+    path = project(tmp_path, turn(1), turn(2))
+    run(root, path)
+    before = (root / ID / "events.jsonl").read_bytes()
+    assert [outcome.state for outcome in run(root, path)] == ["unchanged"]
+    os.utime(path)
+    assert [outcome.state for outcome in run(root, path)] == ["unchanged"]
+    assert (root / ID / "events.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("forgotten", [False, True], ids=["with the note", "without the note"])
+def test_a_grown_file_adds_what_a_single_import_would_have_said(root, tmp_path, forgotten):
+    whole = turn(1) + user("u2", "go") + assistant("a2", call("t1"), stop="tool_use") + user("u3", [result("t1", "ok")]) + turn(4)
+    path = project(tmp_path / "once", whole)
+    run(tmp_path / "other", path, closed=True)
+    for cut in range(0, len(whole), 157):
+        path = project(tmp_path, whole[:cut])
+        run(root, path)
+        if forgotten:
+            (root / ID / NOTE).unlink(missing_ok=True)
+    path = project(tmp_path, whole)
+    run(root, path, closed=True)
+    assert original(root) == whole
+    assert [encode(event).split(b'"seq"')[0] for event in log(root)[1:]] == [
+        encode(event).split(b'"seq"')[0] for event in log(tmp_path / "other")[1:]
+    ]
+    assert JsonlStore(root).verify(ID) == []
+
+
+def test_half_a_line_waits_for_the_rest(root, tmp_path):
+    whole = turn(1)
+    run(root, project(tmp_path, whole[:-20]))
+    assert b"because" not in original(root)
+    run(root, project(tmp_path, whole))
+    assert original(root) == whole
+
+
+def test_a_quiet_file_is_closed_and_can_go_on(root, tmp_path):
+    start, rest = user("u1", "go") + assistant("a1", call("t1"), stop="tool_use"), user("u2", [result("t1", "ok")]) + turn(3)
+    path = project(tmp_path, start)
+    run(root, path)
+    assert [event for event in log(root) if event.type == "turn_end"] == []
+    assert [outcome.state for outcome in run(root, path, quiet=0)] == ["updated"]
+    assert [event.payload.status for event in log(root) if event.type == "turn_end"] == ["lost"]
+    closed = ids(root)
+    path.write_bytes(start + rest)
+    run(root, path, closed=True)
+    assert original(root) == start + rest
+    assert ids(root)[: len(closed)] == closed
+    assert len(set(ids(root))) == len(ids(root))
+
+
+@pytest.mark.parametrize("forgotten", [False, True], ids=["with the note", "without the note"])
+def test_closing_is_repeated_at_the_same_place(root, tmp_path, forgotten):
+    start = user("u1", "go") + assistant("a1", call("t1"), stop="tool_use") + b'{"type":"user","mess'
+    path = project(tmp_path, start)
+    run(root, path, closed=True)
+    for more in (b'age":{}}\n', turn(2), turn(3)):
+        if forgotten:
+            (root / ID / NOTE).unlink()
+        start += more
+        path.write_bytes(start)
+        assert [outcome.state for outcome in run(root, path, closed=True)] == ["updated"]
+    assert original(root) == start
+    assert len(set(ids(root))) == len(ids(root))
+
+
+@pytest.mark.parametrize("forgotten", [False, True], ids=["with the note", "without the note"])
+@pytest.mark.parametrize(
+    ("now", "words"),
+    [
+        pytest.param(turn(1), "shorter", id="shrank"),
+        pytest.param(turn(7) + turn(8) + turn(9), "not the file", id="replaced"),
+        pytest.param(b"", "shorter", id="emptied"),
+    ],
+)
+def test_a_file_that_is_another_one_is_reported_and_never_mixed_in(root, tmp_path, now, words, forgotten):
+    path = project(tmp_path, turn(1), turn(2))
+    run(root, path)
+    before = (root / ID / "events.jsonl").read_bytes()
+    if forgotten:
+        (root / ID / NOTE).unlink()
+    path.write_bytes(now)
+    (outcome,) = run(root, path)
+    assert outcome.state == "replaced"
+    assert words in (outcome.problem or "")
+    assert (root / ID / "events.jsonl").read_bytes() == before
+
+
+def test_sub_agents_are_streams_of_the_same_log_and_not_sessions(root, tmp_path):
+    path = project(tmp_path, user("u1", "go"), assistant("a1", call("toolu_1", "Agent"), stop="tool_use"))
+    own = with_subagent(path)
+    (outcome,) = run(root, path.parent)
+    assert outcome.session_id == ID
+    below = [event for event in log(root) if event.stream == "agent-abc"]
+    assert {event.parent_tool_call_id for event in below} == {"toolu_1"}
+    assert original(root, "agent-abc") == own.read_bytes()
+
+
+def test_what_lies_beside_a_session_is_attached_once(root, tmp_path):
+    path = project(tmp_path, turn(1))
+    with_subagent(path)
+    run(root, path.parent)
+    attached = {
+        event.payload.path: event.payload
+        for event in log(root)
+        if event.type == "session_lifecycle" and event.payload.subtype == "attached"
+    }
+    assert set(attached) == {"subagents/agent-abc.meta.json", "tool-results/large.txt"}
+    large = attached["tool-results/large.txt"]
+    assert JsonlStore(root).get_blob(ID, large.blob or "") == b"large"
+    assert large.size == 5
+    count = len(log(root))
+    (root / ID / NOTE).unlink()
+    assert [outcome.state for outcome in run(root, path.parent)] == ["unchanged"]
+    assert len(log(root)) == count
+
+
+def test_a_sub_agents_file_of_an_older_version_finds_its_session(tmp_path):
+    path = project(tmp_path, turn(1))
+    path.with_name("agent-1a2b.jsonl").write_bytes(user("s1", "go", isSidechain=True))
+    (job,) = find([path.parent], None).jobs
+    assert [stream.name for stream in job.streams] == [None, "agent-1a2b"]
+
+
+def test_a_recorded_wire_is_named_by_format_and_place(root, tmp_path):
+    path = tmp_path / "stdout.jsonl"
+    path.write_bytes(b'{"type":"system","subtype":"init","session_id":"s","model":"m"}\n')
+    (outcome,) = run(root, path)
+    assert outcome.session_id.startswith("claude-stream-json-")
+    assert [outcome.state for outcome in run(root, tmp_path)] == ["unchanged"]
+
+
+def test_a_copy_of_a_session_elsewhere_adds_nothing(root, tmp_path):
+    first, second = project(tmp_path / "a", turn(1)), project(tmp_path / "b", turn(1))
+    assert [outcome.state for outcome in run(root, first, second)] == ["added", "unchanged"]
+
+
+def test_files_nobody_knows_are_passed_over_in_a_folder_and_refused_by_name(tmp_path):
+    (tmp_path / "other.jsonl").write_text('{"hello":1}\n')
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG")
+    assert (len(find([tmp_path], None).unknown), find([tmp_path], None).problems) == (1, [])
+    assert "no known format" in find([tmp_path / "picture.png"], None).problems[0]
+    assert "No such file" in find([tmp_path / "missing"], None).problems[0]
+
+
+def test_a_log_of_our_own_is_not_imported_again(root, tmp_path):
+    run(root, project(tmp_path, turn(1)))
+    assert find([root], None).jobs == []
+
+
+def test_the_agents_folder_is_where_its_variable_says(tmp_path):
+    assert homes(tmp_path, {}) == [tmp_path / ".claude" / "projects"]
+    assert homes(tmp_path, {"CLAUDE_CONFIG_DIR": "/elsewhere"}) == [Path("/elsewhere/projects")]
+
+
+def test_many_sessions_are_imported_by_several_processes(root, tmp_path, monkeypatch):
+    monkeypatch.setattr("hansard.importing.many.ENOUGH", 0)
+    paths = [project(tmp_path, turn(number), session=SESSION[:-2] + f"{number:02}") for number in range(6)]
+    assert [outcome.state for outcome in run(root, paths[0].parent, processes=2)] == ["added"] * 6
+    assert len(JsonlStore(root).sessions()) == 6
+
+
+def test_watching_follows_files_that_grow_and_files_that_come(root, tmp_path, monkeypatch):
+    monkeypatch.setattr("hansard.importing.many.POLL", 0)
+    path = project(tmp_path, turn(1))
+    looks = 0
+
+    def look() -> Found:
+        nonlocal looks
+        looks += 1
+        if looks == 2:
+            path.write_bytes(turn(1) + turn(2))
+        if looks == 3:
+            project(tmp_path, turn(9), session="99999999-2222-4333-8444-555555555555")
+        return find([path.parent], None)
+
+    outcomes = list(watch(root, look, quiet=600, rounds=4))
+    assert [outcome.state for outcome in outcomes] == ["added", "updated", "added"]
+    assert original(root) == turn(1) + turn(2)
+
+
+def test_a_large_line_goes_beside_the_log_and_comes_back(root, tmp_path):
+    path = project(tmp_path, turn(1, answer="x" * 2_000_000))
+    run(root, path)
+    (root / ID / NOTE).unlink()
+    assert [outcome.state for outcome in run(root, path)] == ["unchanged"]
+    assert list((root / ID / "blobs").rglob("*"))
+
+
+def test_one_session_that_cannot_be_imported_does_not_stop_the_others(root, tmp_path):
+    good, bad = project(tmp_path, turn(1)), project(tmp_path, turn(1), session="99999999-2222-4333-8444-555555555555")
+    jobs = find([good, bad], None).jobs
+    bad.unlink()
+    outcomes = {outcome.session_id: outcome for outcome, _ in import_all(root, jobs, False, 600, 1)}
+    assert sorted(outcome.state for outcome in outcomes.values()) == ["added", "failed"]
+
+
+def test_the_list_is_in_the_order_in_which_things_happened(root, tmp_path):
+    old, new = project(tmp_path, turn(1)), project(tmp_path, turn(1), session="99999999-2222-4333-8444-555555555555")
+    os.utime(old, (1000, 1000))
+    os.utime(new, (2000, 2000))
+    run(root, new, old)
+    assert [info.updated for info in JsonlStore(root).sessions()] == [2_000_000, 1_000_000]
+
+
+def test_text_of_a_message_is_where_it_was_said(root, tmp_path):
+    run(root, project(tmp_path, user("u1", "why?"), assistant("a1", text("because"))))
+    assert [event.payload.text for event in log(root) if event.type == "assistant_done"] == ["because"]

@@ -1,0 +1,124 @@
+"""The audit: forgetting is visible."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hansard.adapter import Adapter, Wire
+from hansard.adapters import adapter_for, formats
+from hansard.audit import Auditor, LogAuditor, audit, package_of, reviewed, unread_fields
+from hansard.events import Event
+from hansard.framing import Frame, frames
+from hansard.normalizing import normalize
+from tests.sessions import SHARED
+
+RECORDED = {
+    "claude-stream-json": ["claude-stream-json/*/stdout*.jsonl", "claude-stream-json-partial/*/stdout*.jsonl"],
+    "claude-control": ["claude-control/*/wire*.jsonl", "claude-agent-sdk/*/wire*.jsonl"],
+    "agent-sdk": ["claude-agent-sdk/*/objects*.jsonl"],
+    "claude-session": ["claude-*/*/disk/projects/**/*.jsonl"],
+}
+
+
+def recordings() -> list[Any]:
+    found = [(name, path) for name, globs in RECORDED.items() for glob in globs for path in sorted((SHARED / "captures").glob(glob))]
+    return [pytest.param(name, path, id=f"{name}-{path.parent.name}-{path.stem[:20]}-{index}") for index, (name, path) in enumerate(found)]
+
+
+def audited(data: bytes, name: str = "claude-stream-json"):
+    adapter = adapter_for(name)()
+    return audit(frames([data], adapter.framer()), adapter, name)
+
+
+def frame(**fields: Any) -> bytes:
+    return json.dumps({"session_id": "s", "uuid": "u", **fields}).encode() + b"\n"
+
+
+def test_an_invented_type_block_and_field_are_all_shown():
+    message = {"id": "m", "content": [{"type": "text", "text": "hi"}, {"type": "sculpture", "clay": 1}], "mood": "good"}
+    found = audited(frame(type="telepathy", thought=1) + frame(type="assistant", message=message, aura={"colour": "blue"}))
+    assert found.unknown_types == {"telepathy": 1}
+    assert found.unknown_blocks == {"sculpture": 1}
+    assert found.new_paths == ["assistant.message.mood", "assistant.aura"]
+    assert found.only_in_original["assistant.aura"].sample == '{"colour":"blue"}'
+    assert found.parts["assistant.message.content[]"] == {"text": 1, "sculpture": 1}
+    assert found.is_complete
+
+
+def test_a_type_named_by_two_words_is_counted_under_both():
+    found = audited(frame(type="system", subtype="init", model="m", surprise=1) + frame(type="system", subtype="telepathy"))
+    assert found.types["system/init"].events == {"turn_start": 1, "session_init": 1}
+    assert found.new_paths == ["system/init.surprise"]
+    assert found.unknown_types == {"system/telepathy": 1}
+
+
+def test_a_permission_question_is_followed_into_its_input_and_no_further():
+    request = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {"any": {"thing": 1}}, "novelty": 1}
+    found = audited(frame(type="control_request", request_id="r", request=request))
+    assert found.new_paths == ["control_request.request.novelty"]
+    assert found.parts == {"control_request.request": {"can_use_tool": 1}}
+
+
+def test_noise_is_accounted_for():
+    found = audited(b"not json\n\n" + frame(type="keep_alive") + b"\xff\xfe\n{broken\n")
+    assert found.frames == 5
+    assert found.is_complete
+    assert set(found.raw) == {"noise", "invalid_utf8", "invalid_json"}
+
+
+class Forgetful(Adapter):
+    """Says nothing about every second frame."""
+
+    source = "forgetful"
+    wire = Wire
+
+    def feed(self, frame: Frame) -> list[Event]:
+        events = super().feed(frame)
+        return events if self.frames % 2 else []
+
+
+def test_a_frame_that_no_event_points_to_is_unaccounted_for():
+    adapter = Forgetful()
+    found = audit(frames([b'{"a":1}\n' * 5], adapter.framer()), adapter, "x")
+    assert found.unaccounted == [2, 4]
+    assert not found.is_complete
+
+
+def test_an_original_that_does_not_give_the_bytes_back_is_noticed():
+    auditor = Auditor(adapter_for("claude-stream-json"), "claude-stream-json")
+    event = next(normalize(frame(type="keep_alive"), "claude-stream-json"))
+    auditor.add(Frame(b'{"type":"something else"}'), [event])
+    assert auditor.audit.altered == [1]
+
+
+def test_a_log_that_lost_a_frame_is_not_complete():
+    data = b"".join(frame(type="keep_alive", n=number) for number in range(3))
+    events = list(normalize(data, "claude-stream-json"))
+    for kept, complete in [(events, True), (events[:1] + events[2:], False)]:
+        auditor = LogAuditor(adapter_for("claude-stream-json"), "claude-stream-json")
+        for event in kept:
+            auditor.saw(event, None if event.original is None else bytes(event.original))
+        assert auditor.done().is_complete is complete
+
+
+@pytest.mark.parametrize("package", sorted({package_of(adapter) for adapter in formats().values()}))
+def test_every_field_that_an_adapter_declares_is_read(package):
+    assert unread_fields(package) == []
+
+
+def test_the_reviewed_list_may_speak_of_one_format_alone():
+    adapter = adapter_for("claude-session")
+    assert "user.mcpMeta" in reviewed(adapter, "claude-session")
+    assert "user.mcpMeta" not in reviewed(adapter, "claude-stream-json")
+
+
+@pytest.mark.skipif(not recordings(), reason="no recordings: set HANSARD_SHARED")
+@pytest.mark.parametrize(("name", "path"), recordings())
+def test_every_frame_is_accounted_for_and_every_path_reviewed(name: str, path: Path):
+    found = audited(path.read_bytes(), name)
+    assert found.is_complete
+    assert found.new_paths == []

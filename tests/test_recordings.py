@@ -13,7 +13,14 @@ from tests.recorded import FOLDER, Recording, Stream, read, recordings, streams,
 SILENT_ABOUT_ENDS = {"claude-session"}
 """Transcripts that do not say how a turn ended or what it used."""
 
-every_stream = pytest.mark.parametrize("stream", [pytest.param(stream, id=stream.id) for stream in streams() if stream.format in formats()])
+LONG = 64 * 1024
+
+
+def case(stream: Stream) -> object:
+    return pytest.param(stream, id=stream.id, marks=[pytest.mark.slow] if len(stream.data) > LONG else [])
+
+
+every_stream = pytest.mark.parametrize("stream", [case(stream) for stream in streams() if stream.format in formats()])
 every_truth = pytest.mark.parametrize(
     ("recording", "format"),
     [

@@ -118,14 +118,12 @@ def check_originals(format: str, data: bytes, events: list[Event]) -> None:
     recorded = recorded_lines(data)
     if recorded is None:
         _same_bytes(b"".join(line for _, line in kept), data)
-        if issubclass(adapter_for(format).framer, ServerSentEvents):
-            return
-        recorded = [(False, line) for line in data.split(b"\n")]
-        if not recorded[-1][1]:
-            recorded.pop()
+        if not issubclass(adapter_for(format).framer, ServerSentEvents):
+            lines = data.split(b"\n")
+            _same_lines([line for _, line in kept], lines if lines[-1] else lines[:-1])
+        return
     for out in (False, True):
-        said = [line for sent, line in recorded if sent == out]
-        _same_lines([line.removesuffix(b"\n").removesuffix(b"\r") for sent, line in kept if sent == out], said)
+        _same_lines([line for sent, line in kept if sent == out], [line for sent, line in recorded if sent == out])
 
 
 def recorded_lines(data: bytes) -> list[tuple[bool, bytes]] | None:
@@ -168,7 +166,7 @@ def _same_bytes(kept: bytes, data: bytes) -> None:
 
 def _same_lines(kept: list[bytes], said: list[bytes]) -> None:
     for number, (one, other) in enumerate(zip(kept, said, strict=False), 1):
-        assert one == other.removesuffix(b"\r"), f"original {number} is {_short(one)}, the line was {_short(other)}"
+        assert one.removesuffix(b"\n") == other, f"original {number} is {_short(one)}, the line was {_short(other)}"
     assert len(kept) == len(said), f"{len(kept)} originals for {len(said)} lines"
 
 

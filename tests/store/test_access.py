@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -128,21 +128,33 @@ def as_nobody() -> Callable[[Callable[[], None]], None]:
     return run
 
 
-def open_up(*paths: Path) -> None:
-    for path in paths:
-        if os.geteuid() == 0:
+@pytest.fixture
+def give_away(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., None]]:
+    """Makes paths nobody's, and lets nobody through to them: only below pytest's own folder, and only for the test."""
+    top = tmp_path_factory.getbasetemp().parent
+    modes: dict[Path, int] = {}
+
+    def give(*paths: Path) -> None:
+        if os.geteuid() != 0:
+            return
+        for path in paths:
             os.chown(path, 65534, 65534)
-    for parent in paths[0].parents:
-        if parent != Path("/") and parent.stat().st_uid == os.geteuid():
-            parent.chmod(parent.stat().st_mode | 0o011)
+        for parent in paths[0].parents:
+            if parent.is_relative_to(top):
+                modes[parent] = parent.stat().st_mode
+                parent.chmod(modes[parent] | 0o011)
+
+    yield give
+    for path, mode in modes.items():
+        path.chmod(mode)
 
 
 def test_a_read_only_log_can_be_read_and_appending_is_a_clear_error(
-    store: JsonlStore, say: Say, log: Path, as_nobody: Callable[..., None]
+    store: JsonlStore, say: Say, log: Path, as_nobody: Callable[..., None], give_away: Callable[..., None]
 ) -> None:
     store.append("s", say(3))
     store.close()
-    open_up(store.root, log.parent, log, log.parent / "lock")
+    give_away(store.root, log.parent, log, log.parent / "lock")
     log.chmod(0o400)
     before = log.read_bytes()
 
@@ -156,11 +168,11 @@ def test_a_read_only_log_can_be_read_and_appending_is_a_clear_error(
 
 
 def test_in_a_read_only_folder_logs_can_be_read_and_creating_is_a_clear_error(
-    store: JsonlStore, say: Say, log: Path, as_nobody: Callable[..., None]
+    store: JsonlStore, say: Say, log: Path, as_nobody: Callable[..., None], give_away: Callable[..., None]
 ) -> None:
     store.append("s", say(3))
     store.close()
-    open_up(store.root, log.parent, log, log.parent / "lock")
+    give_away(store.root, log.parent, log, log.parent / "lock")
     store.root.chmod(0o500)
 
     def act() -> None:

@@ -23,7 +23,7 @@ from hansard.events import (
     turn_end,
     user_message,
 )
-from hansard.store import JsonlStore, writer
+from hansard.store import JsonlStore, behind, writer
 
 Say = Callable[..., list[Event]]
 
@@ -77,7 +77,8 @@ def test_the_rest_is_synced_within_a_second(store: JsonlStore, say: Say, disk: D
     disk.calls.clear()
     store.append("s", [*say(3), process(event="stderr", text="x")])
     assert disk.calls == ["write"]
-    deadline = time.monotonic() + 1
+    assert behind.INTERVAL < 1
+    deadline = time.monotonic() + 10  # a machine that is busy with other things may be late
     while "fdatasync" not in disk.calls and time.monotonic() < deadline:
         time.sleep(0.01)
     assert disk.calls == ["write", "fdatasync"]

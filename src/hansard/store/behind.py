@@ -38,5 +38,7 @@ class SyncBehind:
     def _run(self) -> None:
         while self._wanted.wait() and not self._stopped.wait(INTERVAL):
             self._wanted.clear()
+            if self._stopped.is_set():  # the call to stop came just before, and its wish was cleared with the others
+                return
             for writer in self._writers():
                 writer.sync_behind()

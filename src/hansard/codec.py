@@ -127,7 +127,8 @@ def _encode_slowly(event: Event) -> bytes:
     if event.original is None:
         return _dumps(fields)
     fields.pop("original", None)  # put in as it is: a round trip through dicts would change its spelling
-    return _dumps(fields)[:-1] + b',"original":' + bytes(event.original) + b"}"
+    rest = _dumps(fields)[:-1]
+    return rest + (b"" if rest == b"{" else b",") + b'"original":' + bytes(event.original) + b"}"
 
 
 def _unknown(fields: dict[str, Any]) -> Unknown:

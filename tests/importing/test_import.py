@@ -251,10 +251,18 @@ def test_one_session_that_cannot_be_imported_does_not_stop_the_others(root, tmp_
 
 def test_the_list_is_in_the_order_in_which_things_happened(root, tmp_path):
     old, new = project(tmp_path, turn(1)), project(tmp_path, turn(1), session="99999999-2222-4333-8444-555555555555")
-    os.utime(old, (1000, 1000))
-    os.utime(new, (2000, 2000))
+    old.write_bytes(old.read_bytes().replace(b"2026-", b"2025-"))
     run(root, new, old)
-    assert [info.updated for info in JsonlStore(root).sessions()] == [2_000_000, 1_000_000]
+    first, second = JsonlStore(root).sessions()
+    assert first.updated - second.updated == 365 * 86_400_000
+
+
+def test_a_recording_without_times_is_as_old_as_its_file(root, tmp_path):
+    wire = tmp_path / "stdout.jsonl"
+    wire.write_text('{"type":"system","subtype":"init","session_id":"s"}\n')
+    os.utime(wire, (2000, 2000))
+    run(root, wire)
+    assert [info.updated for info in JsonlStore(root).sessions()] == [2_000_000]
 
 
 def test_text_of_a_message_is_where_it_was_said(root, tmp_path):

@@ -29,7 +29,7 @@ class ClearsLate(threading.Event):
 
 def test_a_wish_to_stop_is_not_cleared_with_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(behind, "INTERVAL", 0)
-    syncing = SyncBehind(lambda: [])
+    syncing = SyncBehind(list)
     syncing._wanted = ClearsLate(syncing._stopped)
     syncing.want()
     stopping = threading.Thread(target=syncing.stop, daemon=True)
@@ -40,4 +40,4 @@ def test_a_wish_to_stop_is_not_cleared_with_the_others(monkeypatch: pytest.Monke
 
 
 def test_it_need_not_have_begun_to_be_stopped() -> None:
-    SyncBehind(lambda: []).stop()
+    SyncBehind(list).stop()

@@ -217,9 +217,9 @@ if case["class"] == "stderr":
 else:
     for frame in frames(chunks(), adapter.framer()):
         made = adapter.feed(frame)
+        if len(frame.data) > 65536:  # measured before the bytes are compared, which costs memory too
+            peak = max(peak, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
         del frame
-        # before the bytes are compared, which costs memory too
-        peak = max(peak, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
         events += len(made)
         reasons.update(event.payload.reason for event in made if event.type == "raw")
         kept.update(unwrap(made[0].original))

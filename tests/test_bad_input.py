@@ -223,9 +223,9 @@ if case["class"] == "stderr":
 else:
     for frame in frames(chunks(), adapter.framer()):
         made = adapter.feed(frame)
+        if len(frame.data) > 65536:  # measured before the bytes are compared, which costs memory too
+            peak = max(peak, resident())
         del frame
-        # before the bytes are compared, which costs memory too
-        peak = max(peak, resident())
         events += len(made)
         reasons.update(event.payload.reason for event in made if event.type == "raw")
         kept.update(unwrap(made[0].original))

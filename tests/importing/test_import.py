@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
 from hansard.codec import encode
+from hansard.errors import AppendFailed
 from hansard.events import Event
 from hansard.importing.find import Found, find, homes
 from hansard.importing.many import import_all, watch
 from hansard.importing.position import NOTE
 from hansard.importing.session import Outcome
-from hansard.store import JsonlStore
+from hansard.store import JsonlStore, files
 from tests.sessions import SESSION, assistant, call, project, result, text, turn, user, with_subagent
 
 ID = f"claude-{SESSION}"
@@ -247,6 +249,24 @@ def test_one_session_that_cannot_be_imported_does_not_stop_the_others(root, tmp_
     bad.unlink()
     outcomes = {outcome.session_id: outcome for outcome, _ in import_all(root, jobs, False, 600, 1)}
     assert sorted(outcome.state for outcome in outcomes.values()) == ["added", "failed"]
+
+
+def test_a_full_disk_ends_the_import_and_the_next_one_goes_on(root, tmp_path, monkeypatch):
+    paths = [project(tmp_path, turn(number), session=SESSION[:-2] + f"{number:02}") for number in range(4)]
+    write, written = files.write_all, 0
+
+    def full(fd: int, data: bytes) -> None:
+        nonlocal written
+        written += 1
+        if written == 4:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(fd, data)
+
+    monkeypatch.setattr(files, "write_all", full)
+    with pytest.raises(AppendFailed, match="No space left"):
+        run(root, *paths)
+    assert [outcome.state for outcome in run(root, *paths)] == ["unchanged", "updated", "added", "added"]
+    assert [info.format for info in JsonlStore(root).sessions()] == ["claude-session"] * 4
 
 
 def test_the_list_is_in_the_order_in_which_things_happened(root, tmp_path):

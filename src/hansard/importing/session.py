@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Iterator
@@ -61,7 +62,7 @@ class SessionImport:
         self._exists = False
 
     def run(self, closed: bool = False, quiet: float = QUIET) -> Outcome:
-        """Bring the log up to the files. Never raises for what is wrong with one session."""
+        """Bring the log up to the files. What is wrong with one session is in the outcome; what is wrong with the disk is raised."""
         outcome = Outcome(self.job.session_id, "unchanged")
         try:
             self._recall()
@@ -77,6 +78,8 @@ class SessionImport:
             outcome.state, outcome.problem = "replaced", str(problem)
         except (HansardError, OSError) as problem:
             self._forget()
+            if _is_about_the_disk(problem):
+                raise
             outcome.state, outcome.problem = "failed", _words(problem)
         return outcome
 
@@ -88,6 +91,10 @@ class SessionImport:
         try:
             head = self.store.head(self.job.session_id)
         except UnknownSession:
+            self._memory = Memory(files={}, attached={})
+            return
+        if head.bytes == 0:  # the disk was full before the first event was written
+            self.store.delete(self.job.session_id)
             self._memory = Memory(files={}, attached={})
             return
         self._exists = True
@@ -227,6 +234,12 @@ def title_of(events: list[Event]) -> str | None:
         if said is None and isinstance(event, UserMessage) and event.payload.author == "human" and event.payload.text.strip():
             said = event.payload.text.strip()[:_TITLE]
     return said
+
+
+def _is_about_the_disk(problem: BaseException) -> bool:
+    """Whether every other session would fail as well."""
+    cause = problem if isinstance(problem, OSError) else problem.__cause__
+    return isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 def _words(problem: Exception) -> str:

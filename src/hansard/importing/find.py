@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from hansard.adapter import Context
 from hansard.adapters import adapter_for, layouts
 from hansard.errors import UsageError
 from hansard.layout import Layout, Place
@@ -196,6 +197,16 @@ def _size(path: str) -> int:
         return os.stat(path).st_size
     except OSError:
         return 0
+
+
+def context(session_id: str, format: str, stream: Stream) -> Context:
+    """What the adapter of a file is told: the stream's name for its ids, and the call that a file beside it speaks of."""
+    name = session_id if stream.name is None else f"{session_id}/{stream.name}"
+    parent = None
+    if stream.sidecar is not None and os.path.exists(stream.sidecar):
+        says = Path(stream.sidecar).read_bytes()
+        parent = next((layout.parent_of(says) for layout in layouts() if layout.format == format), None)
+    return Context(source=name, parent_tool_call_id=parent, stream=stream.name)
 
 
 def nothing_found(homes: list[Path]) -> UsageError:

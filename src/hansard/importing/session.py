@@ -13,12 +13,10 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from hansard.adapter import Context
-from hansard.adapters import layouts
 from hansard.errors import HansardError, UnknownSession
 from hansard.events import Event, SessionLifecycle, UserMessage, session_lifecycle
 from hansard.importing import position
-from hansard.importing.find import Attachment, Job, Stream
+from hansard.importing.find import Attachment, Job, Stream, context
 from hansard.importing.position import Attached, Memory, Position, Replaced
 from hansard.importing.reading import Reading
 from hansard.store import Store
@@ -163,11 +161,9 @@ class SessionImport:
         found = self._readings.get(name)
         if found is None:
             known = self.memory.files.get(name, Position(closed=[]))
-            found = self._readings[name] = Reading(stream.path, self.job.format, self._context(stream), known)
+            told = context(self.job.session_id, self.job.format, stream)
+            found = self._readings[name] = Reading(stream.path, self.job.format, told, known)
         return found
-
-    def _context(self, stream: Stream) -> Context:
-        return context(self.job.session_id, self.job.format, stream)
 
     def _add(self, events: list[Event], outcome: Outcome) -> None:
         self._batch += events
@@ -206,16 +202,6 @@ class SessionImport:
             self._add([attached(attachment.name, blob, len(data), now.st_mtime_ns)], outcome)
         self.memory.attached[attachment.name] = Attached(blob, now.st_size, now.st_mtime_ns)
         return True
-
-
-def context(session_id: str, format: str, stream: Stream) -> Context:
-    """What the adapter of a file is told: the stream's name for its ids, and the call that a file beside it speaks of."""
-    name = session_id if stream.name is None else f"{session_id}/{stream.name}"
-    parent = None
-    if stream.sidecar is not None and os.path.exists(stream.sidecar):
-        says = Path(stream.sidecar).read_bytes()
-        parent = next((layout.parent_of(says) for layout in layouts() if layout.format == format), None)
-    return Context(source=name, parent_tool_call_id=parent, stream=stream.name)
 
 
 def attached(name: str, blob: str, size: int, modified: int) -> Event:

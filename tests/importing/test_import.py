@@ -197,6 +197,8 @@ def test_files_nobody_knows_are_passed_over_in_a_folder_and_refused_by_name(tmp_
     assert (len(find([tmp_path], None).unknown), find([tmp_path], None).problems) == (1, [])
     assert "no known format" in find([tmp_path / "picture.png"], None).problems[0]
     assert "No such file" in find([tmp_path / "missing"], None).problems[0]
+    os.mkfifo(tmp_path / "pipe")
+    assert "not a regular file" in find([tmp_path / "pipe"], None).problems[0]
 
 
 def test_a_log_of_our_own_is_not_imported_again(root, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -120,9 +121,12 @@ def _files(paths: Iterable[Path], found: Found) -> Iterator[tuple[Path, bool]]:
             files = [(file, False) for file in inside]
         else:
             try:
-                path.stat()
+                mode = path.stat().st_mode
             except OSError as problem:
                 found.problems.append(f"{given}: {problem.strerror}")
+                continue
+            if not stat.S_ISREG(mode):  # opening a FIFO would wait for its other end
+                found.problems.append(f"{given}: not a regular file")
                 continue
             files = [(path, True)]
         for file, named in files:

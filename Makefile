@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 UV_VERSION := 0.13.7
 LOCK := requirements-dev.lock
+AGENTS_LOCK := requirements-agents.lock
 JOBS ?= auto
 ARGS ?=
 
@@ -33,6 +34,11 @@ $(READY): $(VENV)/.locked pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation -e .
 	@touch $@
 
+# The real programs: large, so only the tests that run them fetch them.
+$(VENV)/.agents: $(READY) $(AGENTS_LOCK)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(AGENTS_LOCK)
+	@touch $@
+
 # Debian splits venv off its Python.
 .PHONY: debian-venv
 debian-venv:
@@ -49,10 +55,10 @@ lint: $(READY)  ## style, types, layers
 check: lint  ## lint and the fast tests, under 3 minutes
 	$(PYTEST) -m 'not slow'
 
-test: lint  ## lint and every test, the long ones in their short form, under 20 minutes; what CI runs
+test: lint $(VENV)/.agents  ## lint and every test, the long ones in their short form, under 20 minutes; what CI runs
 	$(PYTEST)
 
-soak: lint  ## every test, the long ones in their long form: hours
+soak: lint $(VENV)/.agents  ## every test, the long ones in their long form: hours
 	HANSARD_KILLS=$${HANSARD_KILLS:-5000} HANSARD_EXAMPLES=$${HANSARD_EXAMPLES:-20000} $(PYTEST) --timeout 0
 
 coverage: $(READY)  ## every test, with the lines and branches that none of them reaches
@@ -74,11 +80,13 @@ format: $(READY)  ## put the code in order
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-lock:  ## renew requirements-dev.lock from pyproject.toml; UPGRADE=1 takes the newest of everything
+lock:  ## renew the lock files from pyproject.toml; UPGRADE=1 takes the newest of everything
 	$(PYTHON) -m venv --clear build/lock
 	build/lock/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	build/lock/bin/uv --quiet --no-config pip compile pyproject.toml --group dev --universal --python-version 3.11 \
 		--generate-hashes --no-header --no-emit-index-url --no-emit-find-links $(if $(UPGRADE),--upgrade) --output-file $(LOCK)
+	build/lock/bin/uv --quiet --no-config pip compile pyproject.toml --group agents --constraint $(LOCK) --universal --python-version 3.11 \
+		--generate-hashes --no-header --no-emit-index-url --no-emit-find-links $(if $(UPGRADE),--upgrade) --output-file $(AGENTS_LOCK)
 
 clean:  ## remove what was made, .venv included
 	rm -rf $(VENV) build dist .coverage .coverage.* .hypothesis .import_linter_cache .pytest_cache .ruff_cache

@@ -102,6 +102,17 @@ def test_every_frame_comes_back_through_a_log(data: bytes) -> None:
     assert unwrap(through_a_log(wrap(data))) == data
 
 
+@pytest.mark.parametrize("char", ["\x85", "\u2028", "\u2029", "\x7f"])
+def test_an_original_is_the_same_before_and_after_the_log(char: str) -> None:
+    original = wrap(f'{{"a":"{char}"}}'.encode())
+    assert bytes(through_a_log(original)) == bytes(original)
+
+
+@pytest.mark.parametrize("broken", [b'"a":"', b'"a":"\\', b"[", b"]"])
+def test_many_brackets_and_a_broken_end_are_text(broken: bytes) -> None:
+    assert bytes(wrap(b'{"a":[' + b"[]," * 500 + broken)).startswith(TEXT)
+
+
 class Skipping(msgspec.Struct):
     """A typed reader that looks at nothing."""
 

@@ -261,6 +261,8 @@ class Adapter:
             else:
                 for document in documents:
                     yield from self._loose(document, frame)
+                if len(documents) != 1:  # one line, one message; here lines ran together
+                    yield raw(reason="invalid_json", detail=f"{len(documents)} JSON documents in one line")
 
     def _noise(self, frame: Frame) -> Iterator[Event]:
         if frame.noise == "comment":

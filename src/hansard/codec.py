@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from contextlib import suppress
 from functools import cache
+from math import isfinite
 from typing import Any, Union, cast
 
 import msgspec
 from msgspec import Raw
 
 from hansard.events import TYPES, Event, Unknown
+from hansard.originals import MAX_DIGITS
 
 _encoder = msgspec.json.Encoder()
 
@@ -51,7 +52,7 @@ def to_builtins(event: Event) -> dict[str, Any]:
     """The event as plain dicts and lists, with everything a newer writer added back in its place."""
     if isinstance(event, Unknown):
         head = {"id": event.id, "seq": event.seq, "timestamp": event.timestamp, "sessionId": event.session_id}
-        return event.fields | {key: value for key, value in head.items() if key in event.fields or value not in ("", 0, -1)}
+        return event.fields | {key: value for key, value in head.items() if value not in ("", 0, -1)}
     fields = cast("dict[str, Any]", msgspec.to_builtins(event, enc_hook=_plain))
     extra = cast("dict[str, Any]", fields.pop("$extra", None) or {})
     for pointer, value in extra.items():
@@ -90,15 +91,35 @@ def from_builtins(fields: dict[str, Any]) -> Event:
 
 def _decode_newer(line: bytes | bytearray | memoryview | str) -> Event:
     text = line if isinstance(line, str) else bytes(line).decode()
-    fields = json.loads(text)
+    fields = _loads(text)
     if not isinstance(fields, dict):
         raise ValueError("a log line must be a JSON object")
     event = from_builtins(cast("dict[str, Any]", fields))
     if "original" in fields:
-        # keep the spelling of the original: numbers, key order, duplicate keys
-        with suppress(msgspec.DecodeError):
-            event.original = msgspec.json.decode(text, type=dict[str, Raw])["original"]
+        event.original = Raw(_spelling(text, "original").encode())  # numbers, key order and duplicate keys as they were written
     return event
+
+
+def _spelling(text: str, field: str) -> str:
+    """The value of a field of a JSON object, as it is written there. Half characters elsewhere in the line do not matter."""
+    position, found = text.index("{") + 1, ""
+    while True:
+        name, position = _scan(text, _skip(text, position))
+        start = _skip(text, _skip(text, position) + 1)
+        _, position = _scan(text, start)
+        if name == field:
+            found = text[start:position]
+        position = _skip(text, position) + 1
+        if text[position - 1] == "}":
+            return found
+
+
+def _skip(text: str, position: int) -> int:
+    return cast("re.Match[str]", _SPACE.match(text, position)).end()
+
+
+_scan = json.JSONDecoder().raw_decode
+_SPACE = re.compile(r"[ \t\n\r]*")
 
 
 def _encode_slowly(event: Event) -> bytes:
@@ -166,8 +187,23 @@ def _copy(value: Any) -> Any:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Raw):
-        return json.loads(bytes(value))
+        return _loads(bytes(value).decode())
     raise NotImplementedError(type(value).__name__)
+
+
+def fraction(digits: str) -> float | str:
+    """The number, or its digits if no number of ours is that large: infinity is not what was said, and JSON cannot say it."""
+    number = float(digits)
+    return number if isfinite(number) else digits
+
+
+def integer(digits: str) -> int | str:
+    """The number, or its digits beyond Python's own limit (CVE-2020-10735)."""
+    return int(digits) if len(digits) <= MAX_DIGITS else digits
+
+
+def _loads(text: str) -> Any:
+    return json.loads(text, parse_float=fraction, parse_int=integer)
 
 
 def _dumps(value: Any) -> bytes:

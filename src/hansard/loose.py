@@ -9,6 +9,8 @@ from typing import Any, cast, get_args
 
 import msgspec
 
+from hansard.codec import fraction, integer
+
 MAX_REPAIRS = 32
 """How many fields of a wrong type are set aside before a message counts as another shape altogether."""
 
@@ -77,7 +79,7 @@ def _no_constant(word: str) -> None:
     raise ValueError(f"{word} is not JSON")
 
 
-_json = json.JSONDecoder(parse_constant=_no_constant)
+_json = json.JSONDecoder(parse_constant=_no_constant, parse_float=fraction, parse_int=integer)
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 

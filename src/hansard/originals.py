@@ -9,7 +9,8 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
@@ -30,11 +31,16 @@ MAX_DIGITS = 4300
 SNIPPET = 200
 """How many bytes of a large frame its reference shows, at either end."""
 
+MAX_DECODED = 16 * 1024 * 1024
+"""Larger JSON is checked without building it: a hundred megabytes of small objects would take gigabytes."""
+
 _NEVER_VERBATIM = (*WRAPPERS, b"null", b" ")  # an original of null reads as none, and readers drop white space around a value
 _ENDS_WRONG = (b"", b" ")
 _LINE_ENDS = ("\x85", "\u2028", "\u2029")  # they end a line for many readers, so `codec.encode` escapes them
 _LONG_NUMBER = re.compile(rb"[0-9]{%d}" % (MAX_DIGITS + 1))
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_SOME_STRINGS = re.compile(rb'[^"]*+(?:"(?:[^"\\]++|\\.)*+"[^"]*+){0,10000}+', re.DOTALL)
+_SQUARE = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _encode = msgspec.json.Encoder().encode
 
@@ -76,7 +82,14 @@ def wrap(data: bytes, known_json: bool = False) -> Raw:
         text = data.decode()
     except UnicodeDecodeError:
         return Raw(_encode(Base64(base64.b64encode(data).decode())))
-    return Raw(_encode(Text(text)))
+    return Raw(_escaped(_encode(Text(text))))
+
+
+def _escaped(line: bytes) -> bytes:
+    """As it will stand in the log: what `codec.encode` would escape is escaped already, so that an original reads back as it was."""
+    for char in (*_LINE_ENDS, "\x7f"):
+        line = line.replace(char.encode(), b"\\u%04x" % ord(char))
+    return line
 
 
 def unwrap(original: Raw, blob: Callable[[str], bytes] | None = None) -> bytes:
@@ -134,19 +147,33 @@ def _is_harmless_utf8(data: bytes) -> bool:
 def _is_json(data: bytes) -> bool:
     """Whether it is one JSON document, with finite numbers and whole surrogate pairs."""
     try:
-        msgspec.json.decode(data)
+        msgspec.json.decode(data, type=Any if len(data) <= MAX_DECODED else Raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return False
     return True
 
 
 def _is_deep(data: bytes) -> bool:
-    """Whether the brackets outside strings nest too deep."""
+    """Whether the brackets outside strings nest too deep. Each round takes the innermost pairs away."""
     if data.count(b"[") + data.count(b"{") < MAX_DEPTH:
         return False
-    depth = 0
-    for bracket in _STRING.sub(b"", data).translate(None, _NO_BRACKETS):
-        depth += 1 if bracket in b"[{" else -1
-        if depth >= MAX_DEPTH:
-            return True
-    return False
+    brackets = b"".join(_brackets(data))
+    if b"[" * MAX_DEPTH in brackets:
+        return True
+    for _ in range(MAX_DEPTH - 1):
+        if not brackets:
+            break
+        brackets = brackets.replace(b"[]", b"")
+    return bool(brackets)
+
+
+def _brackets(data: bytes) -> Iterator[bytes]:
+    """The brackets outside strings, all of them square; some at a time, so that a long frame needs little memory."""
+    position = 0
+    while position < len(data):
+        some = _SOME_STRINGS.match(data, position)
+        if some is None or some.end() == position:  # a string that never ends
+            yield b"["
+            return
+        position = some.end()
+        yield _STRING.sub(b"", some.group()).translate(_SQUARE, _NO_BRACKETS)

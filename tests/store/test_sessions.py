@@ -40,10 +40,19 @@ def test_a_turn_that_has_not_ended_is_running(store: JsonlStore) -> None:
     assert store.sessions()[0].status == "running"
 
 
-def test_the_session_that_changed_last_comes_first(store: JsonlStore, say: Say) -> None:
-    for name in ("a", "b", "c"):
-        store.append(name, say(1))
+def test_the_session_in_which_something_was_said_last_comes_first(store: JsonlStore) -> None:
+    for name, day in (("a", 2), ("b", 1), ("c", 3)):  # imported in another order than it happened
+        said = assistant_chunk(text="x")
+        said.timestamp = 1_700_000_000_000 + day * 86_400_000
+        store.append(name, [said])
+    assert [info.id for info in store.sessions()] == ["c", "a", "b"]
+
+
+def test_a_log_without_times_is_as_old_as_its_file(store: JsonlStore) -> None:
     for age, name in enumerate(("c", "a", "b")):
+        said = assistant_chunk(text="x")
+        said.timestamp = 7  # ms since the start of a recording
+        store.append(name, [said])
         os.utime(store.root / name / "events.jsonl", (1000 - age, 1000 - age))
     assert [info.id for info in store.sessions()] == ["c", "a", "b"]
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from hansard._version import __version__
 
 VERBS: dict[str, str] = {
+    "demo": "Replay recorded sessions through the whole road, in the terminal; needs no agent and no account.",
     "normalize": "Turn an agent's wire into events, one per line; nothing is stored.",
     "import": "Put agents' own session files and recorded wire on the record.",
     "sessions": "List what is on the record.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -42,7 +41,9 @@ def no_original_option(function: F) -> F:
 
 def store_path(given: str | None) -> Path:
     """The folder of the store."""
-    return Path(given or os.environ.get("HANSARD_STORE") or "~/.hansard").expanduser()
+    from hansard.store import default_place
+
+    return Path(given).expanduser() if given else default_place()
 
 
 def log_path(root: Path, session: str) -> Path:

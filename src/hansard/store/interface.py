@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator
-from typing import Any, Literal, NamedTuple, Protocol
+from types import TracebackType
+from typing import Any, Literal, NamedTuple, Protocol, Self
 
 from msgspec import Struct
 
@@ -102,6 +103,14 @@ class Finding(Struct, frozen=True):
 
 class Store(Protocol):
     """Sessions, each an append-only log with one writer at a time. ``after`` is a seq or a `Cursor`; an unknown one is an error."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None) -> None: ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None) -> None: ...
 
     def create(self, session_id: str | None = None, **header: Any) -> Head:
         """A new log. ``header`` are fields of its first event: ``format``, ``title``, ``parent_session_id``, …"""

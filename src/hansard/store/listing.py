@@ -17,6 +17,8 @@ from hansard.store.reader import Log, ending, forward
 _GLANCE = 4 * 1024
 _LOOK = 64 * 1024
 _TITLE = 200
+_EPOCH = 100_000_000_000
+"""Times below this count from the start of a recording and say nothing of the calendar."""
 _TELLING = {"session_lifecycle", "session_init", "user_message"}
 _TURNS = {"turn_start", "turn_end"}
 
@@ -48,7 +50,7 @@ def _describe(log: Log) -> SessionInfo:
         **(_told(forward(log.segments[0].fd, 0, end=_LOOK, step=_GLANCE)) | _renamed(last)),
         id=log.session_id,
         events=max((record.seq for record in last), default=0),
-        updated=os.fstat(newest).st_mtime_ns // 1_000_000,
+        updated=_last_said(last) or os.fstat(newest).st_mtime_ns // 1_000_000,
         bytes=sum(os.fstat(segment.fd).st_size for segment in log.segments),
         status=_status(last),
         live=lock.is_held(log.folder),
@@ -75,6 +77,15 @@ def _told(first: Iterable[Record]) -> dict[str, Any]:
         if "title" in told and "agent" in told:
             break
     return {"agent": source} | told
+
+
+def _last_said(last: list[Record]) -> int | None:
+    """When the last thing happened that is not about the log itself; an import writes today what was said last year."""
+    for record in reversed(last):
+        if record.type != "session_lifecycle" and record.damage is None:
+            said = lines.event(record).timestamp
+            return said if said >= _EPOCH else None
+    return None
 
 
 def _renamed(last: list[Record]) -> dict[str, Any]:

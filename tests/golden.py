@@ -1,0 +1,52 @@
+"""Rewrite the golden files: the events we make of every recording, without the originals. `make golden`; review the diff like code.
+
+``--check`` writes nothing and exits 1 if a file is missing or differs.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from hansard.adapters import formats
+from hansard.codec import encode
+from hansard.normalizing import normalize
+from tests.recorded import FOLDER, Stream, read, streams, write
+
+
+def golden(stream: Stream) -> bytes:
+    """The events of a stream as lines. The originals are left out: they are the recording itself."""
+    lines: list[bytes] = []
+    for event in normalize(stream.data, stream.format, stream.context):
+        event.original = None
+        lines.append(encode(event) + b"\n")
+    return b"".join(lines)
+
+
+def main() -> int:
+    """Write or check every golden file, and remove those that no recording has any more."""
+    check = "--check" in sys.argv[1:]
+    known = {stream.recording.path / stream.golden: stream for stream in streams() if stream.format in formats()}
+    stale = [path for path, stream in known.items() if not is_current(path, golden(stream), check)]
+    for path in FOLDER.glob("*/*/**/*events*.jsonl*"):
+        if path.with_name(path.name.removesuffix(".gz")) not in known:
+            stale.append(path)
+            if not check:
+                path.unlink()
+    for path in stale:
+        print(("stale: " if check else "wrote: ") + str(path.relative_to(FOLDER)))
+    return 1 if check and stale else 0
+
+
+def is_current(path, wanted: bytes, check: bool) -> bool:
+    """Whether the file has these bytes; if not, and this is no check, now it has."""
+    try:
+        current = read(path) == wanted
+    except FileNotFoundError:
+        current = False
+    if not current and not check:
+        write(path, wanted)
+    return current
+
+
+if __name__ == "__main__":
+    sys.exit(main())

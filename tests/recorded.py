@@ -1,0 +1,138 @@
+"""The recordings in tests/recordings: which there are, in which format, and their files, packed or not."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hansard.adapter import Context
+from hansard.events import Event
+from hansard.normalizing import normalize
+
+FOLDER = Path(__file__).parent / "recordings"
+PACKED = 64 * 1024
+"""Files above this size are kept as .gz."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One file of a recording that some format reads, and what we make of it."""
+
+    recording: Recording
+    name: str
+    format: str
+    main: bool
+    """Whether this is the stream (or the next part of the stream) that the folder is about."""
+
+    @property
+    def id(self) -> str:
+        """A name for test reports: folder, scenario, and the file where that is not obvious."""
+        return self.recording.id if self.golden == "events.jsonl" else f"{self.recording.id}/{Path(self.name).name}"
+
+    @property
+    def data(self) -> bytes:
+        """The bytes as they were recorded."""
+        return read(self.recording.path / self.name)
+
+    @property
+    def golden(self) -> str:
+        """The file with the events we make of it: events.jsonl for the stream itself, events.2.jsonl for its next part."""
+        name = Path(self.name)
+        if not self.main:
+            return str(name.with_suffix(".events.jsonl"))
+        _, *part = name.stem.split(".")
+        return ".".join(["events", *part, "jsonl"])
+
+    @property
+    def context(self) -> Context:
+        """What the surroundings of the file say: a sub-agent's own file belongs to the call that started it."""
+        return Context(source=self.id, parent_tool_call_id=self._started_by())
+
+    def _started_by(self) -> str | None:
+        beside = self.recording.path / Path(self.name).with_suffix(".meta.json")
+        return json.loads(beside.read_bytes()).get("toolUseId") if beside.exists() else None
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One run of a real program."""
+
+    path: Path
+
+    @property
+    def id(self) -> str:
+        """Folder and scenario."""
+        return f"{self.path.parent.name}/{self.path.name}"
+
+    @property
+    def truth(self) -> dict[str, Any]:
+        """What was really said."""
+        return json.loads(read(self.path / "truth.json"))
+
+    @property
+    def streams(self) -> list[Stream]:
+        """Its files that a format reads, by the folder's formats.json: patterns, the first of them for the stream itself."""
+        patterns: dict[str, str] = json.loads((self.path.parent / "formats.json").read_bytes())
+        return [
+            Stream(self, name, format, pattern == next(iter(patterns)))
+            for pattern, format in patterns.items()
+            for name in sorted(files(self.path, pattern), key=_parts)
+        ]
+
+
+def told(recording: Recording, format: str) -> tuple[list[Event], bytes]:
+    """Everything a recording says in one format: the events of all its streams in the order they happened, and the bytes."""
+    mine = [stream for stream in recording.streams if stream.format == format]
+    parts = [list(normalize(stream.data, format, stream.context)) for stream in mine]
+    if mine[0].name.startswith("disk/"):  # files named by chance: their own times tell which came first
+        parts.sort(key=lambda events: min((event.timestamp for event in events if event.timestamp > 0), default=0))
+    return [event for events in parts for event in events], b"\n".join(stream.data for stream in mine)
+
+
+def files(folder: Path, pattern: str) -> Iterator[str]:
+    """The files a pattern names, by the names they had when they were recorded. Golden files are not recordings."""
+    found = [*folder.glob(pattern), *folder.glob(pattern + ".gz")]
+    return (name for path in found if not (name := str(path.relative_to(folder)).removesuffix(".gz")).endswith("events.jsonl"))
+
+
+def _parts(name: str) -> list[str]:
+    """Sorts stdout.jsonl before stdout.2.jsonl."""
+    return name.removesuffix(".jsonl").split(".")
+
+
+@cache
+def recordings() -> list[Recording]:
+    """Every recording."""
+    return [Recording(meta.parent) for meta in sorted(FOLDER.glob("*/*/meta.json"))]
+
+
+@cache
+def streams() -> list[Stream]:
+    """Every stream of every recording."""
+    return [stream for recording in recordings() for stream in recording.streams]
+
+
+def read(path: Path) -> bytes:
+    """A file's bytes, unpacked if it is kept packed."""
+    packed = path.with_name(path.name + ".gz")
+    return gzip.decompress(packed.read_bytes()) if packed.exists() else path.read_bytes()
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write a file, packed if it is large; the same bytes always give the same file."""
+    packed = path.with_name(path.name + ".gz")
+    path.unlink(missing_ok=True)
+    packed.unlink(missing_ok=True)
+    if len(data) <= PACKED:
+        path.write_bytes(data)
+        return
+    buffer = io.BytesIO()
+    with gzip.GzipFile(filename="", mode="wb", fileobj=buffer, mtime=0, compresslevel=9) as file:
+        file.write(data)
+    packed.write_bytes(buffer.getvalue())

@@ -1,0 +1,249 @@
+"""The checks themselves: each one passes a good stream and fails a bad one. A check that cannot fail is worth nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from msgspec import Raw
+
+from hansard import testing
+from hansard.codec import decode, encode
+from hansard.events import (
+    AssistantDone,
+    Event,
+    PermissionResponse,
+    ThinkingDone,
+    ToolCall,
+    ToolResult,
+    TurnEnd,
+    TurnStart,
+    UsageEvent,
+    UserMessage,
+)
+from hansard.normalizing import normalize
+from hansard.testing import check_adapter, check_events, check_originals, check_truth, facts
+from tests.recorded import Recording, recordings, told
+
+FORMAT = "claude-control"
+
+
+def recording(name: str) -> Recording:
+    return next(one for one in recordings() if one.id == name)
+
+
+def events_of(name: str) -> list[Event]:
+    return told(recording(name), FORMAT)[0]
+
+
+def first(events: list[Event], kind: type[Event]) -> Any:
+    return next(event for event in events if isinstance(event, kind))
+
+
+def lose(kind: type[Event], which: int = 0) -> Callable[[list[Event]], None]:
+    def change(events: list[Event]) -> None:
+        events.remove([event for event in events if isinstance(event, kind)][which])
+
+    change.__name__ = f"lose_{kind.__name__}"
+    return change
+
+
+def same_id(events: list[Event]) -> None:
+    events[1].id = events[0].id
+
+
+def gap(events: list[Event]) -> None:
+    events[3].seq += 1
+
+
+def no_frame(events: list[Event]) -> None:
+    events[0].frame = None
+
+
+def frame_without_bytes(events: list[Event]) -> None:
+    events[0].original = None
+
+
+def frame_left_out(events: list[Event]) -> None:
+    for event in events[3:]:
+        event.frame = (event.frame or 0) + 1
+
+
+def no_turn(events: list[Event]) -> None:
+    first(events, AssistantDone).turn_id = None
+
+
+def other_text(events: list[Event]) -> None:
+    done = next(event for event in events if isinstance(event, AssistantDone) and len(event.payload.text) > 3)
+    done.payload.text += " "
+
+
+def other_arguments(events: list[Event]) -> None:
+    first(events, ToolCall).payload.args = {"command": "something else"}
+
+
+def result_for_nobody(events: list[Event]) -> None:
+    first(events, ToolResult).payload.tool_call_id = "somebody else"
+
+
+def answer_for_nobody(events: list[Event]) -> None:
+    first(events, PermissionResponse).payload.request_id = "somebody else"
+
+
+def usage_twice(events: list[Event]) -> None:
+    for event in events:
+        if isinstance(event, UsageEvent):
+            event.payload.scope, event.response_id = "message", "m"
+
+
+def text_that_is_a_number(events: list[Event]) -> None:
+    first(events, AssistantDone).payload.text = 5
+
+
+BROKEN = [
+    (testing.check_order, same_id, "ids given twice"),
+    (testing.check_order, gap, "seq has a gap"),
+    (testing.check_frames, no_frame, "names no frame"),
+    (testing.check_frames, frame_without_bytes, "has no original"),
+    (testing.check_frames, frame_left_out, "after frame"),
+    (testing.check_turns, no_turn, "says turn None"),
+    (testing.check_turns, lose(TurnEnd), "says turn None|never ends"),
+    (testing.check_turns, lose(TurnStart), "in turn None"),
+    (testing.check_closed, lose(ToolResult), "still open"),
+    (testing.check_closed, lose(PermissionResponse), "still open"),
+    (testing.check_chunks, other_text, "chunks say"),
+    (testing.check_chunks, lose(AssistantDone), "never done"),
+    (testing.check_chunks, other_arguments, "chunks say"),
+    (testing.check_tools, result_for_nobody, "a result too many"),
+    (testing.check_tools, lose(ToolResult), "without a result"),
+    (testing.check_questions, answer_for_nobody, "nobody asked"),
+    (testing.check_questions, lose(PermissionResponse), "never answered"),
+    (testing.check_usage, usage_twice, "counted more than once"),
+    (testing.check_json, text_that_is_a_number, "reads back"),
+]
+
+
+def test_a_good_stream_passes() -> None:
+    check_events(events_of("claude-control/permission_ok"))
+
+
+@pytest.mark.parametrize(("check", "change", "message"), BROKEN)
+def test_a_broken_promise_is_found(check: Callable[..., None], change: Callable[..., None], message: str) -> None:
+    events = events_of("claude-control/permission_ok")
+    change(events)
+    with pytest.raises(AssertionError, match=message):
+        check(events)
+    with pytest.raises(AssertionError):
+        check_events(events)
+
+
+def test_a_byte_that_is_lost_is_found() -> None:
+    data = b'{"type":"x"}\r\nnoise \n'
+    events = list(normalize(data, FORMAT))
+    check_originals(FORMAT, data, events)
+    events[1].original = Raw(b'{"text":"noise"}')
+    with pytest.raises(AssertionError, match="originals differ from the stream at byte 19"):
+        check_originals(FORMAT, data, events)
+
+
+def test_a_line_that_is_lost_is_found() -> None:
+    one = recording("claude-control/text").streams[0]
+    events = list(normalize(one.data, FORMAT))
+    with pytest.raises(AssertionError, match=r"originals for|the line was"):
+        check_originals(FORMAT, one.data, events[2:])
+
+
+def test_events_that_depend_on_the_reads_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Any] = []
+
+    def forgetful(source: Any, format: str, context: Any = None) -> list[Event]:
+        calls.append(source)
+        return list(normalize(source, format, context))[len(calls) - 1 :]
+
+    monkeypatch.setattr(testing, "normalize", forgetful)
+    with pytest.raises(AssertionError, match="all at once"):
+        check_adapter(FORMAT, b'{"type":"x"}\n{"type":"y"}\n')
+
+
+def test_a_field_nobody_read_or_reviewed_is_found() -> None:
+    with pytest.raises(AssertionError, match="from_the_future"):
+        check_adapter(FORMAT, b'{"type":"keep_alive","from_the_future":1}\n')
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The truth
+
+
+def truth_of(name: str) -> tuple[list[Event], dict[str, Any], bytes]:
+    events, wire = told(recording(name), FORMAT)
+    return [decode(encode(event)) for event in events], recording(name).truth, wire
+
+
+def swap_said(events: list[Event]) -> None:
+    one, two, *_ = [event for event in events if isinstance(event, AssistantDone)]
+    one.payload.text, two.payload.text = two.payload.text, one.payload.text
+
+
+def other_status(events: list[Event]) -> None:
+    first(events, TurnEnd).payload.status = "error"
+
+
+def other_usage(events: list[Event]) -> None:
+    first(events, UsageEvent).payload.usage.input_tokens += 1
+
+
+def under_a_parent(events: list[Event]) -> None:
+    first(events, AssistantDone).parent_tool_call_id = "t"
+
+
+def not_an_error(events: list[Event]) -> None:
+    first(events, ToolResult).payload.is_error = False
+
+
+def allowed(events: list[Event]) -> None:
+    first(events, PermissionResponse).payload.decision = "allow"
+
+
+def other_code(events: list[Event]) -> None:
+    first(events, TurnEnd).payload.error.code = "unknown"
+
+
+LIES = [
+    ("multi_turn", lose(UserMessage), "user"),
+    ("multi_turn", lose(AssistantDone), "text"),
+    ("multi_turn", lose(ThinkingDone), "thinking"),
+    ("multi_turn", lose(ToolCall), "tool_call"),
+    ("multi_turn", lose(ToolResult), "tool_result"),
+    ("multi_turn", lose(TurnEnd, -1), "end"),
+    ("multi_turn", swap_said, "out of order"),
+    ("multi_turn", other_usage, "usage"),
+    ("multi_turn", under_a_parent, "another parent"),
+    ("text", other_status, "end: completed"),
+    ("tool_fail", not_an_error, "tool_result"),
+    ("permission_deny", allowed, "permission"),
+    ("err_rate_limit", other_code, "error_code: rate_limit"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "message"), LIES)
+def test_what_is_not_as_it_really_was_is_found(name: str, change: Callable[[list[Event]], None], message: str) -> None:
+    events, truth, wire = truth_of(f"claude-control/{name}")
+    check_truth(events, truth, wire)
+    change(events)
+    with pytest.raises(AssertionError, match=message):
+        check_truth(events, truth, wire)
+
+
+def test_what_the_wire_does_not_show_is_no_fact() -> None:
+    truth = {"turns": [{"user": "never said on the wire", "model": [{"text": "nor this"}], "usage": {}, "end": "completed"}]}
+    assert [fact.kind for fact in facts([], truth, b'{"type":"x"}\n')] == ["end"]
+
+
+def test_a_fact_in_pieces_counts_as_shown() -> None:
+    truth = {"turns": [{"user": None, "model": [{"text": "two pieces"}], "usage": {}, "end": "completed"}]}
+    wire = b"\n".join(json.dumps({"delta": piece}).encode() for piece in ("two pie", "ces"))
+    assert "two pieces" not in testing.Shown(wire).text
+    wire = b'["two pie"]\n["ces"]\n'
+    assert [fact.kind for fact in facts([], truth, wire)] == ["text"]

@@ -272,11 +272,11 @@ def test_a_full_disk_ends_the_import_and_the_next_one_goes_on(root, tmp_path, mo
 
 
 def test_the_list_is_in_the_order_in_which_things_happened(root, tmp_path):
-    old, new = project(tmp_path, turn(1)), project(tmp_path, turn(1), session="99999999-2222-4333-8444-555555555555")
-    os.utime(old, (1000, 1000))
-    os.utime(new, (2000, 2000))
-    run(root, new, old)
-    assert [info.updated for info in JsonlStore(root).sessions()] == [2_000_000, 1_000_000]
+    other = "99999999-2222-4333-8444-555555555555"
+    new = project(tmp_path, turn(1).replace(b"2026-01-01", b"2026-01-02"), session=other)
+    run(root, new)
+    run(root, project(tmp_path, turn(1)))
+    assert [info.id for info in JsonlStore(root).sessions()] == [f"claude-{other}", ID]
 
 
 def test_text_of_a_message_is_where_it_was_said(root, tmp_path):

@@ -6,7 +6,6 @@ import errno
 import os
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
@@ -20,7 +19,6 @@ from hansard.importing.find import Attachment, Job, Stream, context
 from hansard.importing.position import Attached, Memory, Position, Replaced
 from hansard.importing.reading import Reading
 from hansard.store import Store
-from hansard.store.files import LOG
 
 BATCH = 1000
 """So many events are appended at once."""
@@ -148,13 +146,6 @@ class SessionImport:
         self.memory.seq = self.store.head(self.job.session_id).seq
         self.store.release(self.job.session_id)
         position.save(self._folder, self.memory)
-        self._date()
-
-    def _date(self) -> None:
-        """Give the log the time of the newest file it came from: the list of sessions is in the order in which things happened."""
-        newest = max(known.modified for known in self.memory.files.values())
-        with suppress(OSError):
-            os.utime(self._folder / LOG, ns=(newest, newest), follow_symlinks=False)
 
     def _reading(self, stream: Stream) -> Reading:
         name = stream.name or ""

@@ -98,3 +98,10 @@ def test_a_full_disk_is_one_sentence(process, wire):
     with open("/dev/full", "wb") as full:
         ran = process("normalize", "--from", "claude-stream-json", wire, stdout=full)
     assert (ran.returncode, ran.stderr) == (2, b"hansard: no space left on the device\n")
+
+
+def test_a_filter_does_not_pay_for_the_store_or_for_tables(wire):
+    command = [sys.executable, "-X", "importtime", "-m", "hansard", "normalize", "--from", "claude-stream-json", str(wire)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    imported = {line.rpartition("|")[2].strip() for line in said.splitlines()}
+    assert not imported & {"asyncio", "rich", "hansard.store", "hansard.cli.tables", "hansard.transcript", "hansard.audit"}

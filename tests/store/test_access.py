@@ -3,8 +3,9 @@
 import os
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -129,10 +130,9 @@ def as_nobody() -> Callable[[Callable[[], None]], None]:
 
 
 @pytest.fixture
-def give_away(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., None]]:
-    """Makes paths nobody's, and lets nobody through to them: only below pytest's own folder, and only for the test."""
-    top = tmp_path_factory.getbasetemp().parent
-    modes: dict[Path, int] = {}
+def give_away() -> Callable[..., None]:
+    """Makes paths nobody's, and lets nobody through to them, as far up as temporary files go."""
+    top = Path(tempfile.gettempdir())
 
     def give(*paths: Path) -> None:
         if os.geteuid() != 0:
@@ -140,13 +140,10 @@ def give_away(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[...
         for path in paths:
             os.chown(path, 65534, 65534)
         for parent in paths[0].parents:
-            if parent.is_relative_to(top):
-                modes[parent] = parent.stat().st_mode
-                parent.chmod(modes[parent] | 0o011)
+            if parent != top and parent.is_relative_to(top):
+                parent.chmod(parent.stat().st_mode | 0o011)
 
-    yield give
-    for path, mode in modes.items():
-        path.chmod(mode)
+    return give
 
 
 def test_a_read_only_log_can_be_read_and_appending_is_a_clear_error(

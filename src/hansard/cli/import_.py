@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hansard.cli.options import AUTO, json_option, note, store_option, store_path
+from hansard.errors import StoreError
 
 if TYPE_CHECKING:
     from hansard.importing.find import Found
@@ -58,10 +59,13 @@ def command(
         return follow(root, paths, format, home, session, as_json)
     started = time.perf_counter()
     outcomes: list[Outcome] = []
-    with progress(sum(job.size for job in found.jobs)) as advance:
-        for outcome, size in import_all(root, found.jobs, closed, QUIET, jobs):
-            outcomes.append(outcome)
-            advance(size)
+    try:
+        with progress(sum(job.size for job in found.jobs)) as advance:
+            for outcome, size in import_all(root, found.jobs, closed, QUIET, jobs):
+                outcomes.append(outcome)
+                advance(size)
+    except StoreError as problem:  # the disk is full: what was imported stays, the next import goes on from there
+        found.problems.append(str(problem))
     return report(root, found, outcomes, time.perf_counter() - started, as_json)
 
 

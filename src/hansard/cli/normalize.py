@@ -30,6 +30,10 @@ def command(file: str, format: str, session: str | None, no_original: bool) -> N
     """
     from hansard.codec import encode_lines
 
+    if session is not None:
+        from hansard.store.ids import check_session_id
+
+        check_session_id(session)
     out = sys.stdout.buffer
     source = Source(file)
     for batch in batches(events_of(source, source.format(format), session), BATCH):
@@ -43,10 +47,8 @@ def command(file: str, format: str, session: str | None, no_original: bool) -> N
 def events_of(source: Source, format: str, session: str | None = None) -> Iterator[Event]:
     """The log that importing this stream would make: the header first, then every event, numbered from 1."""
     from hansard.normalizing import normalize
-    from hansard.store.ids import check_session_id
 
     context, name = context_of(source, format, session)
-    check_session_id(name)
     made = normalize(source.chunks(), format, context)
     first = next(made, None)
     yield header(context, format, name, 0 if first is None else first.timestamp)
@@ -62,8 +64,7 @@ def context_of(source: Source, format: str, session: str | None = None) -> tuple
     A sub-agent's file knows by its name and by the file beside it where it belongs.
     """
     from hansard.adapters import layouts
-    from hansard.importing.find import Stream
-    from hansard.importing.session import context
+    from hansard.importing.find import Stream, context
 
     path = None if source.path is None else source.path.absolute()
     layout = next((layout for layout in layouts() if layout.format == format), None)

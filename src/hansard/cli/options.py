@@ -65,6 +65,8 @@ class Source:
         from hansard.recognising import HEAD
 
         self.name = name
+        if name == "-" and sys.stdin.isatty():
+            raise UsageError("nothing to read: name a file, or pipe something in")
         self.file = cast("BinaryIO", sys.stdin.buffer) if name == "-" else cast("BinaryIO", click.open_file(name, "rb"))
         command = click.get_current_context(silent=True)
         if command is not None and name != "-":

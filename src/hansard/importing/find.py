@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
 
 from msgspec import Struct
 
+from hansard.adapter import Context
 from hansard.adapters import adapter_for, layouts
 from hansard.errors import UsageError
 from hansard.layout import Layout, Place
@@ -119,9 +121,12 @@ def _files(paths: Iterable[Path], found: Found) -> Iterator[tuple[Path, bool]]:
             files = [(file, False) for file in inside]
         else:
             try:
-                path.stat()
+                mode = path.stat().st_mode
             except OSError as problem:
                 found.problems.append(f"{given}: {problem.strerror}")
+                continue
+            if not stat.S_ISREG(mode):  # opening a FIFO would wait for its other end
+                found.problems.append(f"{given}: not a regular file")
                 continue
             files = [(path, True)]
         for file, named in files:
@@ -196,6 +201,16 @@ def _size(path: str) -> int:
         return os.stat(path).st_size
     except OSError:
         return 0
+
+
+def context(session_id: str, format: str, stream: Stream) -> Context:
+    """What the adapter of a file is told: the stream's name for its ids, and the call that a file beside it speaks of."""
+    name = session_id if stream.name is None else f"{session_id}/{stream.name}"
+    parent = None
+    if stream.sidecar is not None and os.path.exists(stream.sidecar):
+        says = Path(stream.sidecar).read_bytes()
+        parent = next((layout.parent_of(says) for layout in layouts() if layout.format == format), None)
+    return Context(source=name, parent_tool_call_id=parent, stream=stream.name)
 
 
 def nothing_found(homes: list[Path]) -> UsageError:

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct
 
-from hansard.adapter import Context
-from hansard.adapters import layouts
 from hansard.errors import HansardError, UnknownSession
 from hansard.events import Event, SessionLifecycle, UserMessage, session_lifecycle
 from hansard.importing import position
-from hansard.importing.find import Attachment, Job, Stream
+from hansard.importing.find import Attachment, Job, Stream, context
 from hansard.importing.position import Attached, Memory, Position, Replaced
 from hansard.importing.reading import Reading
 from hansard.store import Store
-from hansard.store.files import LOG
 
 BATCH = 1000
 """So many events are appended at once."""
@@ -61,7 +58,7 @@ class SessionImport:
         self._exists = False
 
     def run(self, closed: bool = False, quiet: float = QUIET) -> Outcome:
-        """Bring the log up to the files. Never raises for what is wrong with one session."""
+        """Bring the log up to the files. What is wrong with one session is in the outcome; what is wrong with the disk is raised."""
         outcome = Outcome(self.job.session_id, "unchanged")
         try:
             self._recall()
@@ -77,6 +74,8 @@ class SessionImport:
             outcome.state, outcome.problem = "replaced", str(problem)
         except (HansardError, OSError) as problem:
             self._forget()
+            if _is_about_the_disk(problem):
+                raise
             outcome.state, outcome.problem = "failed", _words(problem)
         return outcome
 
@@ -88,6 +87,10 @@ class SessionImport:
         try:
             head = self.store.head(self.job.session_id)
         except UnknownSession:
+            self._memory = Memory(files={}, attached={})
+            return
+        if head.bytes == 0:  # the disk was full before the first event was written
+            self.store.delete(self.job.session_id)
             self._memory = Memory(files={}, attached={})
             return
         self._exists = True
@@ -143,24 +146,15 @@ class SessionImport:
         self.memory.seq = self.store.head(self.job.session_id).seq
         self.store.release(self.job.session_id)
         position.save(self._folder, self.memory)
-        self._date()
-
-    def _date(self) -> None:
-        """Give the log the time of the newest file it came from: the list of sessions is in the order in which things happened."""
-        newest = max(known.modified for known in self.memory.files.values())
-        with suppress(OSError):
-            os.utime(self._folder / LOG, ns=(newest, newest), follow_symlinks=False)
 
     def _reading(self, stream: Stream) -> Reading:
         name = stream.name or ""
         found = self._readings.get(name)
         if found is None:
             known = self.memory.files.get(name, Position(closed=[]))
-            found = self._readings[name] = Reading(stream.path, self.job.format, self._context(stream), known)
+            told = context(self.job.session_id, self.job.format, stream)
+            found = self._readings[name] = Reading(stream.path, self.job.format, told, known)
         return found
-
-    def _context(self, stream: Stream) -> Context:
-        return context(self.job.session_id, self.job.format, stream)
 
     def _add(self, events: list[Event], outcome: Outcome) -> None:
         self._batch += events
@@ -201,16 +195,6 @@ class SessionImport:
         return True
 
 
-def context(session_id: str, format: str, stream: Stream) -> Context:
-    """What the adapter of a file is told: the stream's name for its ids, and the call that a file beside it speaks of."""
-    name = session_id if stream.name is None else f"{session_id}/{stream.name}"
-    parent = None
-    if stream.sidecar is not None and os.path.exists(stream.sidecar):
-        says = Path(stream.sidecar).read_bytes()
-        parent = next((layout.parent_of(says) for layout in layouts() if layout.format == format), None)
-    return Context(source=name, parent_tool_call_id=parent, stream=stream.name)
-
-
 def attached(name: str, blob: str, size: int, modified: int) -> Event:
     """The event that names an attachment."""
     event = session_lifecycle(subtype="attached", path=name, blob=blob, size=size)
@@ -227,6 +211,12 @@ def title_of(events: list[Event]) -> str | None:
         if said is None and isinstance(event, UserMessage) and event.payload.author == "human" and event.payload.text.strip():
             said = event.payload.text.strip()[:_TITLE]
     return said
+
+
+def _is_about_the_disk(problem: BaseException) -> bool:
+    """Whether every other session would fail as well."""
+    cause = problem if isinstance(problem, OSError) else problem.__cause__
+    return isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 def _words(problem: Exception) -> str:

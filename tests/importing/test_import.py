@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
 from hansard.codec import encode
+from hansard.errors import AppendFailed
 from hansard.events import Event
 from hansard.importing.find import Found, find, homes
 from hansard.importing.many import import_all, watch
 from hansard.importing.position import NOTE
 from hansard.importing.session import Outcome
-from hansard.store import JsonlStore
+from hansard.store import JsonlStore, files
 from tests.sessions import SESSION, assistant, call, project, result, text, turn, user, with_subagent
 
 ID = f"claude-{SESSION}"
@@ -195,6 +197,8 @@ def test_files_nobody_knows_are_passed_over_in_a_folder_and_refused_by_name(tmp_
     assert (len(find([tmp_path], None).unknown), find([tmp_path], None).problems) == (1, [])
     assert "no known format" in find([tmp_path / "picture.png"], None).problems[0]
     assert "No such file" in find([tmp_path / "missing"], None).problems[0]
+    os.mkfifo(tmp_path / "pipe")
+    assert "not a regular file" in find([tmp_path / "pipe"], None).problems[0]
 
 
 def test_a_log_of_our_own_is_not_imported_again(root, tmp_path):
@@ -249,20 +253,30 @@ def test_one_session_that_cannot_be_imported_does_not_stop_the_others(root, tmp_
     assert sorted(outcome.state for outcome in outcomes.values()) == ["added", "failed"]
 
 
+def test_a_full_disk_ends_the_import_and_the_next_one_goes_on(root, tmp_path, monkeypatch):
+    paths = [project(tmp_path, turn(number), session=SESSION[:-2] + f"{number:02}") for number in range(4)]
+    write, written = files.write_all, 0
+
+    def full(fd: int, data: bytes) -> None:
+        nonlocal written
+        written += 1
+        if written == 4:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(fd, data)
+
+    monkeypatch.setattr(files, "write_all", full)
+    with pytest.raises(AppendFailed, match="No space left"):
+        run(root, *paths)
+    assert [outcome.state for outcome in run(root, *paths)] == ["unchanged", "updated", "added", "added"]
+    assert [info.format for info in JsonlStore(root).sessions()] == ["claude-session"] * 4
+
+
 def test_the_list_is_in_the_order_in_which_things_happened(root, tmp_path):
-    old, new = project(tmp_path, turn(1)), project(tmp_path, turn(1), session="99999999-2222-4333-8444-555555555555")
-    old.write_bytes(old.read_bytes().replace(b"2026-", b"2025-"))
-    run(root, new, old)
-    first, second = (info.updated or 0 for info in JsonlStore(root).sessions())
-    assert first - second == 365 * 86_400_000
-
-
-def test_a_recording_without_times_is_as_old_as_its_file(root, tmp_path):
-    wire = tmp_path / "stdout.jsonl"
-    wire.write_text('{"type":"system","subtype":"init","session_id":"s"}\n')
-    os.utime(wire, (2000, 2000))
-    run(root, wire)
-    assert [info.updated for info in JsonlStore(root).sessions()] == [2_000_000]
+    other = "99999999-2222-4333-8444-555555555555"
+    new = project(tmp_path, turn(1).replace(b"2026-01-01", b"2026-01-02"), session=other)
+    run(root, new)
+    run(root, project(tmp_path, turn(1)))
+    assert [info.id for info in JsonlStore(root).sessions()] == [f"claude-{other}", ID]
 
 
 def test_text_of_a_message_is_where_it_was_said(root, tmp_path):

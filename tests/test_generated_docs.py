@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tomllib
+
 import pytest
 
 from hansard.content import BLOCKS
@@ -17,3 +19,14 @@ def test_a_generated_page_is_current(name: str) -> None:
 def test_every_type_and_block_has_its_section() -> None:
     page = (DOCS / "events.md").read_text()
     assert [name for name in [*TYPES, *BLOCKS] if f"### `{name}`\n" not in page] == []
+
+
+CHECKLIST = tomllib.loads((DOCS / "checklist.toml").read_text())
+
+
+@pytest.mark.parametrize("name", [name for name, row in CHECKLIST.items() if "where" in row])
+def test_a_row_of_the_checklist_names_a_place_and_a_test_that_exist(name: str) -> None:
+    row = CHECKLIST[name]
+    path, _, test = row["test"].partition("::")
+    assert (DOCS.parent / row["where"]).exists()
+    assert f"def {test}" in (DOCS.parent / path).read_text()

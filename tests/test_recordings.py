@@ -10,7 +10,7 @@ from hansard.testing import check_adapter, check_truth
 from tests.golden import golden
 from tests.recorded import FOLDER, Recording, Stream, read, recordings, streams, told
 
-SILENT_ABOUT_ENDS = {"claude-session"}
+SILENT_ABOUT_ENDS: set[str] = set()
 """Transcripts that do not say how a turn ended or what it used."""
 
 LONG = 64 * 1024

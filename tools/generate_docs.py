@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tomllib
 from collections import Counter, defaultdict
 from functools import cache
 from pathlib import Path
@@ -186,7 +187,37 @@ def examples() -> dict[str, str]:
 # --------------------------------------------------------------------------------------------------------------------
 # Pages
 
-PAGES = {"truth.md": truth, "events.md": vocabulary}
+# --------------------------------------------------------------------------------------------------------------------
+# docs/checklist.md
+
+
+def checklist() -> str:
+    """What the product has to be able to do, where it does it, and what shows it; the rest is said to be missing."""
+    rows = tomllib.loads((DOCS / "checklist.toml").read_text())
+    met = sum("test" in row for row in rows.values())
+    parts = ["# The checklist", f"{met} of {len(rows)} rows are met and shown by a test. The others are named as not met yet."]
+    for section in dict.fromkeys(row["section"] for row in rows.values()):
+        cells = [
+            [
+                name,
+                row["what"],
+                row["must"],
+                f"`{row['where']}`" if "where" in row else "not yet",
+                f"`{row['test']}`" if "test" in row else "",
+            ]
+            for name, row in rows.items()
+            if row["section"] == section
+        ]
+        parts += [f"## {section}", table(["id", "what", "must", "where", "shown by"], cells)]
+    return NOTICE + "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+PAGES = {"truth.md": truth, "events.md": vocabulary, "checklist.md": checklist}
+
+
+def code(text: str | None, absent: str) -> str:
+    """Text as code."""
+    return absent if text is None else f"`{text}`"
 
 
 def one_line(text: str | None) -> str:

@@ -505,7 +505,8 @@ class _Reader:
         begin = self.start_of(number)
         later = [self.start_of(n) for n in self.starts if n > number]
         end = min(later, default=len(self.events))
-        mine = [event.payload for event in self.events[begin:end] if isinstance(event, UsageEvent) and event.parent_tool_call_id is None]
+        told_in_turn = [event for event in self.events[begin:end] if isinstance(event, UsageEvent) and event.parent_tool_call_id is None]
+        mine = list({event.response_id or event.id: event.payload for event in told_in_turn}.values())  # a fork repeats its history
         scopes = ("message",) if turn["end"] in ("error", "interrupted") else ("message", "turn")
         for name, wanted in cast("dict[str, int]", turn["usage"]).items():
             for scope in scopes:

@@ -9,11 +9,12 @@ A name is imported when it is first used: ``import hansard`` alone costs nothing
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from hansard._version import __version__
 
+TYPE_CHECKING = False  # pyright: ignore[reportConstantRedefinition]  # that of `typing`, without the import: it would double the cost of `import hansard`
 if TYPE_CHECKING:
+    from typing import Any
+
     from hansard.adapter import Adapter, Context, Wire, read_as
     from hansard.adapters import adapter_for, formats
     from hansard.audit import Audit, Auditor

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Sequence
 
 from hansard._version import __version__
 
@@ -22,12 +22,38 @@ VERBS: dict[str, str] = {
 """Every verb with its line in ``hansard --help``. The verb lives in the module of its name and is called ``command`` there."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+HELP = """\
+Usage: hansard COMMAND [OPTIONS] [ARGS]...
+
+  The verbatim record of what agents say and do.
+
+  hansard demo                  see what it does
+  hansard import                take in the sessions that agents have left on this machine
+  hansard sessions              list them; then: hansard show SESSION
+
+Options:
+  --version   Show the version and exit.
+  -h, --help  Show this and exit; after a command, what that command takes.
+
+Commands:
+{verbs}
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 1 the answer is no (damage found, …), 2 it could not be done."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["--version"]:
-        sys.stdout.write(f"hansard {__version__}\n")
-        return 0
+        return say(f"hansard {__version__}\n")
+    if (not given or given[0] in ("-h", "--help")) and "_HANSARD_COMPLETE" not in os.environ:
+        return say(HELP.format(verbs="\n".join(f"  {verb:10} {line}" for verb, line in VERBS.items())))
     from hansard.cli.group import run
 
-    return run(given or ["--help"])
+    return run(given)
+
+
+def say(text: str) -> int:
+    """Print what needs nothing imported."""
+    if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]  # it is None when it was closed
+        sys.stdout.write(text)
+    return 0

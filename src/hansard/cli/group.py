@@ -26,11 +26,6 @@ class Verbs(click.Group):
             return None
         return importlib.import_module(f"hansard.cli.{module_name(cmd_name)}").command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of verbs in the help text, written without importing any of them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(VERBS.items()))
-
 
 def module_name(verb: str) -> str:
     """The module of a verb: its name, with an underscore where the name alone is a word of Python."""

@@ -54,6 +54,6 @@ def main(arguments: list[str] | None = None) -> int:
 
 def say(text: str) -> int:
     """Print what needs nothing imported."""
-    if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]  # it is None when it was closed
+    if sys.stdout is not None:  # it is None when it was closed
         sys.stdout.write(text)
     return 0

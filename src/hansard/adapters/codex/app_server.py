@@ -1,0 +1,625 @@
+"""Codex, live: ``codex app-server``. What the agent says by itself; questions and answers are in requests.py.
+
+Wire notes: README.md.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Iterator
+from typing import Any, cast
+
+import msgspec
+
+from hansard.adapter import Context, decoder
+from hansard.adapters.codex import app_wire as wire
+from hansard.adapters.codex import blocks, outcomes
+from hansard.adapters.codex.conversation import Conversation
+from hansard.adapters.codex.ends import aborted, end_of, error_of
+from hansard.adapters.codex.words import RAW_REASONING, at, command_arguments, plus, spoken, told, tool_kind, usage_of
+from hansard.content import ImageBlock
+from hansard.events import (
+    AssistantChunk,
+    Error,
+    ErrorInfo,
+    Event,
+    PlanEntry,
+    TextPayload,
+    ThinkingChunk,
+    TurnStatus,
+    Usage,
+    assistant_done,
+    audio_chunk,
+    audio_done,
+    auth_status,
+    configuration_change,
+    error,
+    interrupt,
+    mcp_status,
+    permission_response,
+    plan_update,
+    queue_update,
+    rate_limit,
+    result,
+    session_init,
+    session_lifecycle,
+    status_change,
+    tool_output_chunk,
+    tool_progress,
+    usage,
+    user_audio,
+)
+from hansard.framing import Frame
+from hansard.loose import as_object
+
+_LIFE = {
+    wire.ThreadArchived: "archived",
+    wire.ThreadUnarchived: "unarchived",
+    wire.ThreadDeleted: "deleted",
+    wire.ThreadClosed: "closed",
+    wire.ThreadReverted: "reverted",
+}
+_VERDICTS = {"approved": "allow", "denied": "deny"}
+_SPAWNS = ("spawnAgent", "resumeAgent")
+
+
+class AppServerOutput(Conversation):
+    """What a running app-server says. One connection can carry several threads: a sub-agent's hang below the call that started it."""
+
+    tag = "method"
+    wire = wire.Note
+
+    def __init__(self, context: Context | None = None) -> None:
+        super().__init__(context)
+        self.main: str | None = None
+        self.wire_turn: str | None = None
+        self.asked_for_turn = False
+        self.parents: dict[str, str] = {}
+        self.last_spawn: str | None = None
+        self.model: str | None = None
+        self.failure: ErrorInfo | None = None
+        self.interrupted = False
+        self.allowed = self.denied = 0
+        self.totals: dict[str | None, wire.Tokens] = {}
+        self.turn_usage: Usage | None = None
+        self.introduced: set[str] = set()
+        self.sent_messages: dict[str, Any] = {}
+        self.queued: set[str] = set()
+        self.written: dict[str, int] = {}
+        self.compacted: set[str | None] = set()
+        self.sounds = 0
+        self.two_way = False
+
+    # ---- reading
+
+    def _wire(self, frame: Frame) -> Any:
+        envelope = _envelope(frame.data)
+        if envelope.method is None:
+            return wire.Reply
+        if frame.out or envelope.id is not None:
+            return wire.Request
+        return wire.NOTES.get(envelope.method, wire.Note)
+
+    def time_of(self, message: Any) -> int | None:
+        """Every notification says when it was sent."""
+        if isinstance(message, wire.Request | wire.Reply):
+            started = as_object(getattr(message, "params", None)).get("startedAtMs")
+            return started if isinstance(started, int) else None
+        return cast("int | None", message.emitted_at_ms)
+
+    # ---- threads
+
+    def belongs(self, thread_id: str | None) -> None:
+        """Whose frame this is: ours, or that of another thread, whose events hang below the call that started it."""
+        self.parent = self.context.parent_tool_call_id
+        if thread_id is None:
+            return
+        if self.main is None:
+            self.main = thread_id
+        if thread_id != self.main and (thread_id not in self.introduced or self.turn is not None):
+            self.parent = self.parents.get(thread_id) or self.last_spawn or thread_id
+
+    @property
+    def ours(self) -> bool:
+        """Whether the frame is about the main thread."""
+        return self.parent == self.context.parent_tool_call_id
+
+    # ---- notifications
+
+    def translate(self, message: Any) -> Iterator[Event]:
+        params = message.params
+        self.belongs(getattr(params, "thread_id", None) or as_object(params).get("threadId"))
+        match message:
+            case wire.AgentMessageDelta() | wire.PlanDelta():
+                yield AssistantChunk(payload=TextPayload(params.delta), response_id=params.item_id, block_index=0)
+            case wire.SummaryTextDelta():
+                yield ThinkingChunk(payload=TextPayload(params.delta), response_id=params.item_id, block_index=params.summary_index)
+            case wire.ReasoningTextDelta():
+                index = RAW_REASONING + params.content_index
+                yield ThinkingChunk(payload=TextPayload(params.delta), response_id=params.item_id, block_index=index)
+            case wire.ItemStarted():
+                yield from self.item_started(params.item)
+            case wire.ItemCompleted():
+                yield from self.item_completed(params.item)
+            case wire.TurnStarted():
+                yield from self.turn_started(params.thread_id, params.turn)
+            case wire.TurnCompleted():
+                yield from self.turn_completed(params.turn)
+            case wire.TokenUsageUpdated():
+                yield from self.tokens(params)
+            case wire.RateLimitsUpdated():
+                yield from self.rate_limits(params.rate_limits)
+            case wire.ErrorNote():
+                yield self.failed(params)
+            case wire.CommandOutputDelta() | wire.FileChangeOutputDelta():
+                yield self.output(params)
+            case wire.RawItemCompleted():
+                yield from self.response_item(params.item)
+            case wire.Notice():
+                yield status_change(status=message.method, detail=told(params) or None)
+            case _:
+                yield from self.about_the_turn(message)
+
+    def about_the_turn(self, message: Any) -> Iterator[Event]:
+        params = message.params
+        match message:
+            case wire.TurnDiffUpdated():
+                yield session_lifecycle(subtype="diff", text=params.diff)
+            case wire.TurnPlanUpdated():
+                yield plan_update(entries=[PlanEntry(content=step.step, status=step.status) for step in params.plan])
+                if params.explanation is not None:
+                    yield status_change(status="plan_explanation", detail={"explanation": params.explanation})
+            case wire.ReviewStarted():
+                yield from self.review(params, "auto_review_started")
+            case wire.ReviewCompleted():
+                yield from self.reviewed(params)
+            case wire.PatchUpdated():
+                yield tool_progress(tool_call_id=params.item_id, status="patch_updated", content=blocks.diffs(params.changes))
+            case wire.TerminalInteraction():
+                detail = spoken(params, "threadId", "turnId", "itemId")
+                yield tool_progress(tool_call_id=params.item_id, status="stdin", detail=detail)
+            case wire.McpProgress():
+                yield tool_progress(tool_call_id=params.item_id, status="running", title=params.message)
+            case wire.ExecOutputDelta() | wire.ProcessOutputDelta():
+                detail = spoken(params, "deltaBase64") | _decoded(params.delta_base64)
+                yield status_change(status=str(message.__struct_config__.tag), detail=detail)
+            case wire.RequestResolved():
+                yield from self.resolved(str(params.request_id))
+            case wire.ModelRerouted():
+                self.model = params.to_model
+                options = spoken(params, "threadId", "turnId")
+                yield configuration_change(subtype="model_rerouted", model=params.to_model, options=options)
+            case wire.ThreadCompacted():
+                yield self.compaction(params.turn_id, None)
+            case _:
+                yield from self.about_the_thread(message)
+
+    def about_the_thread(self, message: Any) -> Iterator[Event]:
+        params = message.params
+        match message:
+            case wire.ThreadStarted():
+                yield from self.thread_started(params.thread)
+            case wire.ThreadStatusChanged():
+                status = as_object(params.status)
+                detail = {"threadId": params.thread_id} | {key: value for key, value in status.items() if key != "type"}
+                yield status_change(status=str(status.get("type", params.status)), detail=detail)
+            case wire.ThreadArchived() | wire.ThreadUnarchived() | wire.ThreadDeleted() | wire.ThreadClosed() | wire.ThreadReverted():
+                yield session_lifecycle(subtype=_LIFE[type(message)], provider_session_id=params.thread_id)
+            case wire.ThreadNameUpdated():
+                yield session_lifecycle(subtype="renamed", title=params.thread_name, provider_session_id=params.thread_id)
+            case wire.ThreadSettingsUpdated():
+                yield self.settings("thread/settings/updated", params.thread_settings)
+            case wire.McpStartupUpdated():
+                detail = spoken(params, "threadId", "name", "status") or None
+                yield mcp_status(server=params.name, state=params.status, detail=detail)
+            case wire.McpLoginCompleted() | wire.AccountLoginCompleted():
+                who = [word for word in (params.name, params.login_id) if word is not None]
+                yield auth_status(is_authenticating=False, output=[*who, "ok" if params.success else "failed"], error=params.error)
+            case wire.GatewayChanged():
+                yield auth_status(
+                    is_authenticating=params.status == "started",
+                    output=[params.provider_id, params.status],
+                    error=params.error,
+                    link=params.auth_url,
+                )
+            case wire.AuthRecoveryStarted() | wire.AuthRecoveryCompleted():
+                yield auth_status(is_authenticating=isinstance(message, wire.AuthRecoveryStarted), output=[params.message])
+            case _:
+                yield from self.realtime(message)
+
+    def realtime(self, message: Any) -> Iterator[Event]:
+        """Speech. Two generations of notifications tell of the same words."""
+        params = message.params
+        match message:
+            case wire.TranscriptDelta() if params.role == "assistant":
+                yield AssistantChunk(payload=TextPayload(params.delta), response_id=self.speech(), block_index=0)
+            case wire.TranscriptDelta():
+                yield status_change(status="transcript_delta", detail=spoken(params, "threadId"))
+            case wire.TranscriptDone():
+                yield from self.spoken_words(params.role, params.text)
+            case wire.RealtimeItemCompleted():
+                item = as_object(params.item)
+                text, role = item.get("text"), item.get("role")
+                if isinstance(text, str) and isinstance(role, str):
+                    yield from self.spoken_words(role, text)
+                else:
+                    yield status_change(status="realtime_item_completed", detail=item)
+            case wire.OutputAudioDelta(params=wire.AudioParams(audio=audio)):
+                kind = f"audio/pcm;rate={audio.sample_rate};channels={audio.num_channels}"
+                yield at(audio_chunk(seq=self.sounds, data=audio.data, media_type=kind), audio.item_id)
+                self.sounds += 1
+            case wire.RealtimeError():
+                yield error(code="unknown", message=params.message, error_source="realtime")
+            case _:  # wire.RealtimeClosed
+                if self.sounds:
+                    yield audio_done()
+                    self.sounds = 0
+                yield status_change(status="realtime_closed", detail=told(params) or None)
+
+    def speech(self) -> str:
+        return f"realtime/{self.nameless}"
+
+    def spoken_words(self, role: str, text: str) -> Iterator[Event]:
+        if self.is_echo(None, text):
+            yield status_change(status="transcript_echo", detail={"role": role})
+            return
+        self.unmatched[text] = None
+        if role == "assistant":
+            yield at(assistant_done(text=text, phase="realtime"), self.speech(), 0)
+            self.nameless += 1
+        else:
+            yield user_audio(transcription=text)
+
+    # ---- threads and their settings
+
+    def thread_started(self, thread: wire.Thread) -> Iterator[Event]:
+        if thread.parent_thread_id is not None:
+            self.parents.setdefault(thread.id, self.last_spawn or thread.parent_thread_id)
+        else:
+            new = thread.id not in self.introduced
+            self.introduced.add(thread.id)
+            if self.main is None:
+                self.main = thread.id
+            if new and thread.id == self.main:  # our own question is not on this stream, so this is the introduction
+                yield self.introduction(thread, thread.model, thread.cwd, None)
+        self.belongs(thread.id)
+        yield session_lifecycle(
+            subtype="created" if thread.forked_from_id is None else "forked",
+            provider_session_id=thread.id,
+            parent_session_id=thread.forked_from_id or thread.parent_thread_id,
+            title=thread.name,
+            path=thread.path,
+        )
+
+    def introduction(self, thread: wire.Thread, model: str | None, cwd: str | None, permission_mode: str | None) -> Event:
+        self.model = model or self.model
+        return session_init(
+            agent_id="codex",
+            agent_version=thread.cli_version,
+            provider_session_id=thread.id,
+            model=model,
+            cwd=cwd,
+            permission_mode=permission_mode,
+        )
+
+    def settings(self, subtype: str, settings: Any) -> Event:
+        fields = as_object(settings)
+        model, policy = fields.get("model"), fields.get("approvalPolicy")
+        mode = as_object(fields.get("collaborationMode")).get("mode")
+        if isinstance(model, str) and self.ours:
+            self.model = model
+        return configuration_change(
+            subtype=subtype,
+            model=model if isinstance(model, str) else None,
+            permission_mode=policy if isinstance(policy, str) else None,
+            mode_id=mode if isinstance(mode, str) else None,
+            options=fields,
+        )
+
+    # ---- turns
+
+    def turn_started(self, thread_id: str | None, turn: wire.Turn) -> Iterator[Event]:
+        detail = {"turnId": turn.id}
+        if not self.ours:
+            yield status_change(status="turn_started", detail=detail)
+            return
+        self.main, self.wire_turn = thread_id or self.main, turn.id
+        if self.turn is not None and self.asked_for_turn:  # the one that our side asked for
+            yield status_change(status="turn_started", detail=detail)
+        else:
+            yield from self.start_turn("system" if self.two_way else "user")
+        self.asked_for_turn = False
+
+    def turn_completed(self, turn: wire.Turn) -> Iterator[Event]:
+        for item in turn.items or []:
+            yield from self.late(item)
+        failure = None
+        if turn.error is not None:
+            failure = error_of(turn.error.message, turn.error.codex_error_info, turn.error.additional_details)
+        status = self.status(turn.status, failure)
+        if not self.ours:
+            detail = {"turnId": turn.id, "status": turn.status, "error": None if failure is None else failure.message}
+            yield status_change(status="turn_completed", detail=told(detail))
+            return
+        yield from self.need_turn()
+        if failure is not None and (self.failure is None or self.failure.message != failure.message):
+            yield Error(payload=failure)
+        if status == "interrupted":
+            failure = failure or aborted("interrupted")
+            if not self.interrupted:
+                yield interrupt(reason="user_cancel")
+        yield result(status=status, subtype=turn.status, usage=self.turn_usage, duration_ms=turn.duration_ms, error=failure)
+        if self.turn_usage is not None:
+            yield usage(scope="turn", usage=self.turn_usage, model=self.model)
+        yield from self.end_turn(status, stop_reason=turn.status, error=failure)
+        self.forget_turn()
+
+    def status(self, word: str | None, failure: ErrorInfo | None) -> TurnStatus:
+        match word:
+            case "completed" if failure is None:
+                return "denied" if self.denied and not self.allowed else "completed"
+            case "interrupted":
+                return "interrupted"
+            case _ if failure is not None:
+                return end_of(failure)
+            case "failed":
+                return "error"
+            case _:
+                return "lost"
+
+    def forget_turn(self) -> None:
+        self.failure, self.wire_turn, self.turn_usage = None, None, None
+        self.interrupted = self.asked_for_turn = False
+        self.allowed = self.denied = 0
+        self.unmatched = {}
+
+    def late(self, value: Any) -> Iterator[Event]:
+        """The final message stands in the turn once more; it is said here only if it never came by itself."""
+        item = self.read(value, wire.Item)
+        if isinstance(item, wire.AgentMessage) and item.id not in self.said:
+            yield from self.item_completed(item)
+
+    def failed(self, params: wire.ErrorParams) -> Event:
+        said = params.error
+        failure = error_of(said.message, said.codex_error_info, said.additional_details, retryable=params.will_retry)
+        if self.ours and not params.will_retry:
+            self.failure = failure
+        return Error(payload=failure)
+
+    def tokens(self, params: wire.TokenUsageParams) -> Iterator[Event]:
+        """One model response. The total is the thread's; if it stands still, or no turn runs (a resumed thread), nothing new was used."""
+        said = params.token_usage
+        before = self.totals.get(params.thread_id)
+        self.totals[params.thread_id] = said.total
+        last = _usage(said.last)
+        window = said.model_context_window
+        if before == said.total or self.turn is None:
+            yield usage(scope="context", usage=last, context_window=window)
+            return
+        yield usage(scope="message", usage=last, model=self.model if self.ours else None, context_window=window)
+        if self.ours:
+            self.turn_usage = plus(self.turn_usage, last)
+
+    def rate_limits(self, limits: wire.RateLimits) -> Iterator[Event]:
+        detail = spoken(limits, "primary", "secondary") or None
+        windows = [(name, window) for name, window in (("primary", limits.primary), ("secondary", limits.secondary)) if window is not None]
+        for name, window in windows:
+            yield rate_limit(
+                status=limits.rate_limit_reached_type if isinstance(limits.rate_limit_reached_type, str) else None,
+                window=name,
+                used=None if window.used_percent is None else window.used_percent / 100,
+                resets_at=None if window.resets_at is None else window.resets_at * 1000,
+                detail=(detail or {}) | spoken(window, "usedPercent", "resetsAt"),
+            )
+        if not windows:
+            yield rate_limit(detail=detail)
+
+    # ---- items
+
+    def item_started(self, item: Any) -> Iterator[Event]:
+        match item:
+            case wire.UserMessage():
+                yield from self.user_said(item)
+            case wire.AgentMessage() | wire.Plan() | wire.Reasoning() | wire.HookPrompt() | wire.FunctionCallOutput():
+                yield at(status_change(status="item_started", detail={"type": str(item.__struct_config__.tag)}), item.id)
+            case wire.ContextCompaction():
+                yield at(status_change(status="compacting"), item.id)
+            case wire.EnteredReviewMode() | wire.ExitedReviewMode():
+                yield at(status_change(status=str(item.__struct_config__.tag), detail={"review": item.review}), item.id)
+            case wire.WebSearch() | wire.ImageGeneration():  # what is searched for or drawn comes when it is over
+                yield tool_progress(tool_call_id=item.id, tool_name=str(item.__struct_config__.tag), status="pending")
+            case wire.SubAgentActivity() if item.kind != "started":
+                yield self.activity(item)
+            case _:
+                yield from self.tool_call(item)
+
+    def item_completed(self, item: Any) -> Iterator[Event]:
+        match item:
+            case wire.AgentMessage():
+                citations = as_object(item.memory_citation).get("entries")
+                yield from self.assistant(item.id, item.text, item.phase, citations)
+            case wire.Plan():
+                yield from self.assistant(item.id, item.text, "plan")
+            case wire.Reasoning():
+                yield from self.thought(item.id, item.summary or [], item.content or [])
+                if not item.summary and not item.content:
+                    yield at(status_change(status="item_completed", detail={"type": "reasoning"}), item.id)
+            case wire.UserMessage():
+                yield from self.user_said(item)
+            case wire.HookPrompt():
+                texts = [str(as_object(fragment).get("text")) for fragment in item.fragments]
+                yield self.user(blocks.to_blocks("\n".join(texts)), "harness", item.id)
+            case wire.FunctionCallOutput():
+                if item.id not in self.calls:
+                    yield from self.call(item.id, item.name, None, tool_kind(item.name, item.namespace))
+                yield from self.outcome(item.id, outcomes.output(item.output))
+            case wire.ContextCompaction():
+                yield self.compaction(self.wire_turn, item.id)
+            case wire.EnteredReviewMode() | wire.ExitedReviewMode():
+                yield at(status_change(status=f"{item.__struct_config__.tag}_completed"), item.id)
+            case wire.WebSearch():
+                yield from self.searched(item.id, item.query, item.action, item.results)
+            case wire.ImageGeneration():
+                outcome = outcomes.image(item.result, item.status, item.saved_path, item.file_id)
+                yield from self.pictured(item.id, item.revised_prompt, outcome)
+            case wire.SubAgentActivity() if item.kind != "started":
+                yield self.activity(item)
+            case _:
+                if item.id not in self.calls:
+                    yield from self.tool_call(item)
+                self.spawned(item)
+                yield from self.outcome(item.id, self.tool_outcome(item))
+
+    def tool_call(self, item: Any) -> Iterator[Event]:
+        match item:
+            case wire.CommandExecution():
+                args = command_arguments(item.command, item.cwd, source=item.source)
+                yield from self.call(item.id, "commandExecution", args, "execute")
+            case wire.FileChange():
+                yield from self.call(item.id, "fileChange", {"changes": item.changes}, "edit")
+            case wire.McpToolCall():
+                yield from self.call(item.id, item.tool, item.arguments, "mcp", item.server)
+            case wire.DynamicToolCall():
+                yield from self.call(item.id, item.tool, item.arguments, "other", item.namespace)
+            case wire.CollabAgentToolCall():
+                if item.tool in _SPAWNS and self.ours:
+                    self.last_spawn = item.id
+                args = spoken(item, "id", "type", "tool", "status", "agentsStates")
+                yield from self.call(item.id, item.tool, args, "agent")
+            case wire.SubAgentActivity():
+                self.parents[item.agent_thread_id] = self.last_spawn = item.id
+                yield from self.call(item.id, "subAgentActivity", spoken(item, "id", "type"), "agent")
+            case wire.ImageView():
+                yield from self.call(item.id, "imageView", {"path": item.path}, "read")
+            case _:  # wire.Sleep
+                yield from self.call(item.id, "sleep", spoken(item, "id", "type"), "other")
+
+    def tool_outcome(self, item: Any) -> outcomes.Outcome:
+        match item:
+            case wire.CommandExecution():
+                return outcomes.command(item.aggregated_output, item.exit_code, item.status, item.duration_ms)
+            case wire.FileChange():
+                return outcomes.patch(item.changes, item.status)
+            case wire.McpToolCall():
+                return outcomes.mcp(item.result, item.error, item.status, item.duration_ms)
+            case wire.DynamicToolCall():
+                return outcomes.dynamic(item.content_items, item.success, item.status, item.duration_ms)
+            case wire.CollabAgentToolCall():
+                result = {"receiverThreadIds": item.receiver_thread_ids, "agentsStates": item.agents_states}
+                return outcomes.other(result, item.status)
+            case wire.ImageView():
+                return outcomes.other({"path": item.path}, content=[ImageBlock(path=item.path)])
+            case wire.Sleep():
+                return outcomes.other(None, duration_ms=item.duration_ms)
+            case _:
+                return outcomes.other(spoken(item, "id", "type"))
+
+    def spawned(self, item: Any) -> None:
+        """Which call started which thread."""
+        if isinstance(item, wire.CollabAgentToolCall) and item.tool in _SPAWNS:
+            for thread_id in item.receiver_thread_ids or []:
+                self.parents.setdefault(thread_id, item.id)
+
+    def activity(self, item: wire.SubAgentActivity) -> Event:
+        """What a sub-agent does later: progress of the call that started it."""
+        call = self.parents.get(item.agent_thread_id)
+        detail = spoken(item, "type")
+        if call is None:
+            return status_change(status=f"subagent_{item.kind}", detail=detail)
+        return tool_progress(tool_call_id=call, status=item.kind, detail=detail)
+
+    def compaction(self, turn_id: str | None, item_id: str | None) -> Event:
+        """An item tells of it, and an older notification may tell of it again."""
+        if item_id is None and turn_id in self.compacted:
+            return status_change(status="compacted", detail={"turnId": turn_id})
+        self.compacted.add(turn_id)
+        return at(session_lifecycle(subtype="compacted"), item_id)
+
+    def user_said(self, item: wire.UserMessage) -> Iterator[Event]:
+        """What our side sent comes back as an item, twice: known by the client's id, or by its content where there was none."""
+        key = item.client_id or item.id
+        echo = {"id": item.id, "clientId": item.client_id}
+        if item.id in self.said or self.sent(item):
+            self.said.add(item.id)
+            yield status_change(status="user_message_echo", detail=told(echo))
+            return
+        self.said.add(item.id)
+        if key in self.queued:
+            self.queued.discard(key)
+            yield queue_update(action="sent", item_id=key)
+        author = "human" if self.ours else "agent"
+        yield self.user(blocks.to_blocks(item.content), author, key)
+
+    def sent(self, item: wire.UserMessage) -> bool:
+        if item.client_id is not None:
+            return self.sent_messages.pop(item.client_id, None) is not None
+        content = plain(item.content)
+        for key, said in self.sent_messages.items():
+            if key.startswith("#") and said == content:
+                del self.sent_messages[key]
+                return True
+        return False
+
+    def output(self, params: wire.DeltaParams) -> Event:
+        offset = self.written.get(params.item_id, 0)
+        self.written[params.item_id] = offset + len(params.delta)
+        return tool_output_chunk(tool_call_id=params.item_id, chunk=params.delta, offset=offset)
+
+    # ---- permission by a reviewing agent
+
+    def review(self, params: wire.ReviewParams, status: str) -> Iterator[Event]:
+        detail = spoken(params, "threadId", "turnId", "targetItemId")
+        if params.target_item_id is None:
+            yield status_change(status=status, detail=detail)
+        else:
+            yield tool_progress(tool_call_id=params.target_item_id, status=status, detail=detail)
+
+    def reviewed(self, params: wire.ReviewParams) -> Iterator[Event]:
+        verdict = as_object(params.review)
+        decision = _VERDICTS.get(str(verdict.get("status")), "cancelled")
+        rationale = verdict.get("rationale")
+        yield permission_response(
+            request_id=params.review_id,
+            decision=cast("Any", decision),
+            message=rationale if isinstance(rationale, str) else None,
+            by="auto_review",
+        )
+        yield from self.review(params, "auto_review_completed")
+
+    def resolved(self, request_id: str) -> Iterator[Event]:
+        """A question of the agent is settled; if nobody answered it on this stream, it is void."""
+        yield status_change(status="serverRequest/resolved", detail={"requestId": request_id})
+
+
+def _envelope(data: bytes) -> wire.Envelope:
+    try:
+        return decoder(wire.Envelope).decode(data)
+    except ValueError:
+        fields = as_object(json.loads(data))
+        method = fields.get("method")
+        return wire.Envelope(method if isinstance(method, str) else None, fields.get("id"))
+
+
+def _usage(tokens: wire.Tokens) -> Usage:
+    return usage_of(
+        tokens.input_tokens,
+        tokens.output_tokens,
+        tokens.cached_input_tokens,
+        tokens.cache_write_input_tokens,
+        tokens.reasoning_output_tokens,
+    )
+
+
+def _decoded(data: str) -> dict[str, str]:
+    try:
+        return {"text": base64.b64decode(data, validate=True).decode()}
+    except (binascii.Error, UnicodeDecodeError):
+        return {"base64": data}
+
+
+def plain(content: list[Any]) -> list[Any]:
+    """Input without the fields that one side leaves out."""
+    dropped = {"text_elements", "detail"}
+    return [{key: value for key, value in as_object(part).items() if key not in dropped} for part in msgspec.to_builtins(content)]

@@ -18,7 +18,7 @@ from hansard.adapters.codex import app_wire as wire
 from hansard.adapters.codex import blocks, outcomes
 from hansard.adapters.codex.conversation import Conversation
 from hansard.adapters.codex.ends import aborted, end_of, error_of
-from hansard.adapters.codex.words import RAW_REASONING, at, command_arguments, plus, spoken, told, tool_kind, usage_of
+from hansard.adapters.codex.words import RAW_REASONING, at, command_arguments, context_of, plus, share, spoken, told, tool_kind
 from hansard.content import ImageBlock
 from hansard.events import (
     AssistantChunk,
@@ -206,6 +206,8 @@ class AppServerOutput(Conversation):
                 detail = {"threadId": params.thread_id} | {key: value for key, value in status.items() if key != "type"}
                 yield status_change(status=str(status.get("type", params.status)), detail=detail)
             case wire.ThreadArchived() | wire.ThreadUnarchived() | wire.ThreadDeleted() | wire.ThreadClosed() | wire.ThreadReverted():
+                if isinstance(message, wire.ThreadReverted):  # the thread's total goes back with it
+                    self.totals.pop(params.thread_id, None)
                 yield session_lifecycle(subtype=_LIFE[type(message)], provider_session_id=params.thread_id)
             case wire.ThreadNameUpdated():
                 yield session_lifecycle(subtype="renamed", title=params.thread_name, provider_session_id=params.thread_id)
@@ -393,14 +395,14 @@ class AppServerOutput(Conversation):
         said = params.token_usage
         before = self.totals.get(params.thread_id)
         self.totals[params.thread_id] = said.total
-        last = _usage(said.last)
         window = said.model_context_window
-        if before == said.total or self.turn is None:
-            yield usage(scope="context", usage=last, context_window=window)
+        own = share(said.total, before, said.last) if self.turn is not None else None
+        if own is None:
+            yield usage(scope="context", usage=context_of(said.last), context_window=window)
             return
-        yield usage(scope="message", usage=last, model=self.model if self.ours else None, context_window=window)
+        yield usage(scope="message", usage=own, model=self.model if self.ours else None, context_window=window)
         if self.ours:
-            self.turn_usage = plus(self.turn_usage, last)
+            self.turn_usage = plus(self.turn_usage, own)
 
     def rate_limits(self, limits: wire.RateLimits) -> Iterator[Event]:
         detail = spoken(limits, "primary", "secondary") or None
@@ -600,16 +602,6 @@ def _envelope(data: bytes) -> wire.Envelope:
         fields = as_object(json.loads(data))
         method = fields.get("method")
         return wire.Envelope(method if isinstance(method, str) else None, fields.get("id"))
-
-
-def _usage(tokens: wire.Tokens) -> Usage:
-    return usage_of(
-        tokens.input_tokens,
-        tokens.output_tokens,
-        tokens.cached_input_tokens,
-        tokens.cache_write_input_tokens,
-        tokens.reasoning_output_tokens,
-    )
 
 
 def _decoded(data: str) -> dict[str, str]:

@@ -33,6 +33,7 @@ class TurnError(Wire, rename="camel"):
 
 
 class Tokens(Wire, rename="camel"):
+    total_tokens: int | None = None
     input_tokens: int | None = None
     cached_input_tokens: int | None = None
     cache_write_input_tokens: int | None = None

@@ -62,7 +62,8 @@ class CodexExec(Conversation):
             case wire.ItemUpdated(item=item):
                 yield from self.updated(item)
             case wire.ItemCompleted(item=item):
-                yield from self.need_turn()
+                if not isinstance(item, wire.ErrorItem):  # warnings come before the turn too
+                    yield from self.need_turn()
                 yield from self.completed(item)
             case wire.ThreadError():
                 retried = _RETRY.match(message.message) is not None
@@ -161,7 +162,7 @@ class CodexExec(Conversation):
     def turn_completed(self, tokens: wire.Tokens | None) -> Iterator[Event]:
         own = None
         if tokens is not None:
-            total = _usage(tokens)
+            total = usage_of(tokens)
             before = self.totals.get(self.thread)
             if before is not None or not self.context.resumed:
                 own = minus(total, before)
@@ -180,13 +181,3 @@ class CodexExec(Conversation):
             yield Error(payload=failure)
         yield from self.end_turn(status, stop_reason=failure.provider_code or "turn.failed", error=failure)
         self.failure = None
-
-
-def _usage(tokens: wire.Tokens) -> Usage:
-    return usage_of(
-        tokens.input_tokens,
-        tokens.output_tokens,
-        tokens.cached_input_tokens,
-        tokens.cache_write_input_tokens,
-        tokens.reasoning_output_tokens,
-    )

@@ -21,10 +21,12 @@ from hansard.adapters.codex.words import (
     arguments,
     at,
     command_arguments,
+    context_of,
     duration_of,
     milliseconds,
     path_of,
     plus,
+    share,
     spoken,
     told,
     usage_of,
@@ -79,7 +81,7 @@ class CodexRollout(Conversation):
         self.total: wire.Tokens | None = None
         self.recorded = False
         self.turn_usage: Usage | None = None
-        self.compacted = False
+        self.compacted = self.overflowed = False
         self.asked = self.spoke = False
         self.spawns: dict[str, str] = {}
 
@@ -116,7 +118,7 @@ class CodexRollout(Conversation):
                 yield self.turn_context(settings)
             case wire.TokenUsageRecord(payload=record):
                 self.recorded = True
-                yield from self.used(_usage(record.usage), record.response_id, None)
+                yield from self.used(usage_of(record.usage), record.response_id, None)
             case wire.Compacted(payload=compaction):
                 self.compacted = True
                 kept = len(compaction.replacement_history or [])
@@ -236,7 +238,10 @@ class CodexRollout(Conversation):
             failure = error_of(event.error.message, event.error.codex_error_info)
             yield Error(payload=failure)
         elif self.went_wrong(event.last_agent_message):
-            failure = ErrorInfo(code="unknown", message="the turn ended without a final answer; the file does not say why")
+            failure = ErrorInfo(
+                code="context_overflow" if self.overflowed else "unknown",
+                message="the turn ended without a final answer; the file does not say why",
+            )
         status: TurnStatus = "completed" if failure is None else end_of(failure)
         yield from self.over(status, failure, "task_complete", event.duration_ms)
 
@@ -273,11 +278,12 @@ class CodexRollout(Conversation):
         """The thread's total. Files of 0.166 have a record of each response beside it; in older ones a total that grew is one."""
         info = event.info
         if info is not None:
-            grown = info.total_token_usage != self.total
+            own = None if self.recorded else share(info.total_token_usage, self.total, info.last_token_usage)
             self.total = info.total_token_usage
-            if grown and not self.recorded:
-                yield from self.used(_usage(info.last_token_usage), None, info.model_context_window)
-            yield usage(scope="session", usage=_usage(info.total_token_usage), context_window=info.model_context_window)
+            self.overflowed = not usage_of(self.total).total_tokens and bool(self.total.total_tokens)
+            if own is not None:
+                yield from self.used(own, None, info.model_context_window)
+            yield usage(scope="session", usage=context_of(info.total_token_usage), context_window=info.model_context_window)
         limits = event.rate_limits
         if limits is None:
             if info is None:
@@ -465,16 +471,6 @@ class CodexRollout(Conversation):
             self.compacted = False
             return at(status_change(status="context_compacted"), item_id)
         return at(session_lifecycle(subtype="compacted"), item_id)
-
-
-def _usage(tokens: wire.Tokens) -> Usage:
-    return usage_of(
-        tokens.input_tokens,
-        tokens.output_tokens,
-        tokens.cached_input_tokens,
-        tokens.cache_write_input_tokens,
-        tokens.reasoning_output_tokens,
-    )
 
 
 def _words(content: list[AnyBlock]) -> list[str]:

@@ -211,6 +211,7 @@ class ItemCompleted(_Event, tag="item_completed", kw_only=True):
 
 
 class Tokens(Wire):
+    total_tokens: int | None = None
     input_tokens: int | None = None
     cached_input_tokens: int | None = None
     cache_write_input_tokens: int | None = None

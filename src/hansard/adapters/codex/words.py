@@ -75,17 +75,33 @@ def spoken(message: Any, *without: str) -> dict[str, Any]:
     return {key: item for key, item in msgspec.to_builtins(message).items() if item is not None and key not in without}
 
 
-def usage_of(input_tokens: int | None, output_tokens: int | None, cached: int | None, written: int | None, reasoning: int | None) -> Usage:
+def usage_of(tokens: Any) -> Usage:
     """Usage in our words. OpenAI counts cached tokens among the input tokens; that stays as it is."""
-    total = None if input_tokens is None or output_tokens is None else input_tokens + output_tokens
+    said, written = cast("int | None", tokens.input_tokens), cast("int | None", tokens.output_tokens)
     return Usage(
-        input_tokens=input_tokens,
-        output_tokens=output_tokens,
-        total_tokens=total,
-        cache_creation_input_tokens=written,
-        cache_read_input_tokens=cached,
-        reasoning_tokens=reasoning,
+        input_tokens=said,
+        output_tokens=written,
+        total_tokens=None if said is None or written is None else said + written,
+        cache_creation_input_tokens=tokens.cache_write_input_tokens,
+        cache_read_input_tokens=tokens.cached_input_tokens,
+        reasoning_tokens=tokens.reasoning_output_tokens,
     )
+
+
+def context_of(tokens: Any) -> Usage:
+    """How full the context is. When it overflowed, Codex says so with a total that no tokens make up."""
+    usage = usage_of(tokens)
+    return usage if usage.total_tokens or not tokens.total_tokens else Usage(total_tokens=tokens.total_tokens)
+
+
+def share(total: Any, before: Any, last: Any) -> Usage | None:
+    """What one response used: by how much the thread's total grew, since ``last`` is 0 after a failure. None if it stood still."""
+    grown, own = usage_of(total), usage_of(last)
+    if before is not None and (usage_of(before).total_tokens or 0) <= (grown.total_tokens or 0):
+        own = minus(grown, usage_of(before))
+    elif not own.total_tokens:
+        own = grown
+    return own if own.total_tokens else None
 
 
 def plus(first: Usage | None, second: Usage) -> Usage:

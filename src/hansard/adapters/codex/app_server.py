@@ -52,7 +52,7 @@ from hansard.events import (
     user_audio,
 )
 from hansard.framing import Frame
-from hansard.loose import as_object
+from hansard.loose import as_list, as_object
 
 _LIFE = {
     wire.ThreadArchived: "archived",
@@ -130,7 +130,8 @@ class AppServerOutput(Conversation):
 
     def translate(self, message: Any) -> Iterator[Event]:
         params = message.params
-        self.belongs(getattr(params, "thread_id", None) or as_object(params).get("threadId"))
+        thread_id = getattr(params, "thread_id", None) or as_object(params).get("threadId")
+        self.belongs(thread_id if isinstance(thread_id, str) else None)
         match message:
             case wire.AgentMessageDelta() | wire.PlanDelta():
                 yield AssistantChunk(payload=TextPayload(params.delta), response_id=params.item_id, block_index=0)
@@ -440,7 +441,7 @@ class AppServerOutput(Conversation):
     def item_completed(self, item: Any) -> Iterator[Event]:
         match item:
             case wire.AgentMessage():
-                citations = as_object(item.memory_citation).get("entries")
+                citations = as_list(as_object(item.memory_citation).get("entries"))
                 yield from self.assistant(item.id, item.text, item.phase, citations)
             case wire.Plan():
                 yield from self.assistant(item.id, item.text, "plan")
@@ -543,14 +544,14 @@ class AppServerOutput(Conversation):
         """What our side sent comes back as an item, twice: known by the client's id, or by its content where there was none."""
         key = item.client_id or item.id
         echo = {"id": item.id, "clientId": item.client_id}
+        if key in self.queued:
+            self.queued.discard(key)
+            yield queue_update(action="sent", item_id=key)
         if item.id in self.said or self.sent(item):
             self.said.add(item.id)
             yield status_change(status="user_message_echo", detail=told(echo))
             return
         self.said.add(item.id)
-        if key in self.queued:
-            self.queued.discard(key)
-            yield queue_update(action="sent", item_id=key)
         author = "human" if self.ours else "agent"
         yield self.user(blocks.to_blocks(item.content), author, key)
 

@@ -43,6 +43,7 @@ class CodexExec(Conversation):
         self.thread: str | None = None
         self.totals: dict[str | None, Usage] = {}
         self.failure: ErrorInfo | None = None
+        self.todos: list[wire.Todo] = []
 
     @classmethod
     def recognises(cls, message: dict[str, Any]) -> bool:
@@ -114,9 +115,10 @@ class CodexExec(Conversation):
                 yield from self.assistant(key, item.text)
             case wire.Reasoning():
                 yield at(thinking_done(text=item.text, summary=True), key, 0)
-            case wire.TodoList():
-                yield self.plan(item)
-                yield from self.outcome(key, outcomes.other(None))
+            case wire.TodoList():  # what it was at the end, usually said before
+                if self.todos != item.items:
+                    yield self.plan(item)
+                yield from self.outcome(key, outcomes.other(spoken(item, "id", "type")))
             case wire.ErrorItem():
                 yield at(status_change(status="warning", detail={"message": item.message}), key)
             case wire.WebSearch():
@@ -154,6 +156,7 @@ class CodexExec(Conversation):
                 return outcomes.other(result, item.status)
 
     def plan(self, item: wire.TodoList) -> Event:
+        self.todos = item.items
         entries = [PlanEntry(content=todo.text, status="completed" if todo.completed else "pending") for todo in item.items]
         return plan_update(entries=entries)
 

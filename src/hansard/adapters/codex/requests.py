@@ -234,15 +234,20 @@ class CodexAppServer(AppServerOutput):
                 if self.turn is None:
                     self.asked_for_turn = True
                     yield from self.need_turn("user")
-                yield self.we_say(message, params, queued=not self.asked_for_turn)
+                yield self.we_say(message, params)
+                said = ("threadId", "input", "clientUserMessageId")
+                options = {key: value for key, value in params.items() if key not in said and value is not None}
+                if options:
+                    yield self.settings("turn/start", options)
             case "turn/steer":
                 yield from self.need_turn("user")
-                yield self.we_say(message, params, queued=True)
+                yield self.we_say(message, params)
                 yield queue_update(action="steered", item_id=_text(params, "clientUserMessageId"))
             case "thread/queue/add":
                 item_id = _text(params, "clientUserMessageId")
                 self.queued.add(item_id or "")
-                yield queue_update(action="queued", item_id=item_id, text=blocks.text_of(blocks.to_blocks(params.get("input"))))
+                yield self.we_say(message, params, queued=True)
+                yield queue_update(action="queued", item_id=item_id)
             case "review/start" | "thread/compact/start" | "thread/shellCommand":
                 yield control_request(request_id=request_id, method=message.method, params=message.params)
                 if self.turn is None and message.method == "review/start":
@@ -257,7 +262,7 @@ class CodexAppServer(AppServerOutput):
             case _:
                 yield control_request(request_id=request_id, method=message.method, params=message.params)
 
-    def we_say(self, message: wire.Request, params: dict[str, Any], queued: bool) -> Event:
+    def we_say(self, message: wire.Request, params: dict[str, Any], queued: bool = False) -> Event:
         client_id = _text(params, "clientUserMessageId")
         content = as_list(params.get("input"))
         self.sent_messages[client_id or f"#{message.id}"] = plain(content)

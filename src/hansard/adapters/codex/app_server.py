@@ -15,7 +15,7 @@ import msgspec
 
 from hansard.adapter import Context, decoder
 from hansard.adapters.codex import app_wire as wire
-from hansard.adapters.codex import blocks, outcomes
+from hansard.adapters.codex import blocks, outcomes, responses
 from hansard.adapters.codex.conversation import Conversation
 from hansard.adapters.codex.ends import aborted, end_of, error_of
 from hansard.adapters.codex.words import RAW_REASONING, at, command_arguments, context_of, plus, share, spoken, told, tool_kind
@@ -90,7 +90,7 @@ class AppServerOutput(Conversation):
         self.written: dict[str, int] = {}
         self.compacted: set[str | None] = set()
         self.sounds = 0
-        self.two_way = False
+        self.two_way = self.user_caused = False
 
     # ---- reading
 
@@ -332,8 +332,9 @@ class AppServerOutput(Conversation):
         if self.turn is not None and self.asked_for_turn:  # the one that our side asked for
             yield status_change(status="turn_started", detail=detail)
         else:
-            yield from self.start_turn("system" if self.two_way else "user")
-        self.asked_for_turn = False
+            by_user = self.user_caused or self.queued or not self.two_way
+            yield from self.start_turn("user" if by_user else "system")
+        self.asked_for_turn = self.user_caused = False
 
     def turn_completed(self, turn: wire.Turn) -> Iterator[Event]:
         for item in turn.items or []:
@@ -539,6 +540,14 @@ class AppServerOutput(Conversation):
             return status_change(status="compacted", detail={"turnId": turn_id})
         self.compacted.add(turn_id)
         return at(session_lifecycle(subtype="compacted"), item_id)
+
+    def user_item(self, item: responses.Message) -> Iterator[Event]:
+        """What the user said is said by its own item."""
+        kinds = item.passthrough.content_item_kinds if item.passthrough is not None else None
+        if any(str(kind).startswith("user.") for kind in kinds or []):
+            yield self.echo(item)
+        else:
+            yield from super().user_item(item)
 
     def user_said(self, item: wire.UserMessage) -> Iterator[Event]:
         """What our side sent comes back as an item, twice: known by the client's id, or by its content where there was none."""

@@ -143,10 +143,7 @@ class CodexAppServer(AppServerOutput):
                 asked.decisions = list(_OLD_DECISIONS)
                 yield self.may_i(request_id, asked, tool, message.method, told(params))
             case "mcpServer/elicitation/request" if as_object(params.get("_meta")).get("codex_approval_kind") == "mcp_tool_call":
-                meta = as_object(params["_meta"])
-                asked.decisions = ["accept", *(word for word in as_list(meta.get("persist")) if isinstance(word, str)), "decline", "cancel"]
-                tool_input = meta.get("tool_params")
-                yield self.may_i(request_id, asked, None, _text(params, "serverName"), tool_input, _text(params, "message"))
+                yield self.may_i_call(request_id, asked)
             case "mcpServer/elicitation/request":
                 yield question(
                     request_id=request_id,
@@ -173,6 +170,16 @@ class CodexAppServer(AppServerOutput):
             suggestions=[decision for decision in asked.decisions if isinstance(decision, dict)] or None,
         )
 
+    def may_i_call(self, request_id: str, asked: Asked) -> Event:
+        """A tool of an MCP server wants permission; it asks in the form of an elicitation, without the call's id."""
+        meta, server = as_object(asked.params["_meta"]), _text(asked.params, "serverName")
+        asked.decisions = ["accept", *(word for word in as_list(meta.get("persist")) if isinstance(word, str)), "decline", "cancel"]
+        shown = meta.get("tool_params")
+        waiting = (call.payload for call in self.open.tools.values() if call.payload.server == server and call.payload.args == shown)
+        call = next(waiting, None)
+        tool_id, name = (None, None) if call is None else (call.tool_call_id, call.tool_name)
+        return self.may_i(request_id, asked, tool_id, name, shown, _text(asked.params, "message"))
+
     def resolved(self, request_id: str) -> Iterator[Event]:
         yield from super().resolved(request_id)
         if request_id in self.open.permissions:
@@ -194,9 +201,10 @@ class CodexAppServer(AppServerOutput):
             return
         answered = as_object(reply.result)
         thread = self.read(answered.get("thread"), wire.Thread)
-        if method in ("thread/start", "thread/resume", "thread/fork") and thread is not None:
-            self.main = thread.id
+        if thread is not None:
             self.introduced.add(thread.id)
+        if method in ("thread/start", "thread/resume") and thread is not None:
+            self.main = thread.id
             yield self.introduction(thread, _text(answered, "model"), _text(answered, "cwd"), _text(answered, "approvalPolicy"))
             if method == "thread/resume":
                 yield session_lifecycle(subtype="resumed", provider_session_id=thread.id)
@@ -250,6 +258,7 @@ class CodexAppServer(AppServerOutput):
                 yield queue_update(action="queued", item_id=item_id)
             case "review/start" | "thread/compact/start" | "thread/shellCommand":
                 yield control_request(request_id=request_id, method=message.method, params=message.params)
+                self.user_caused = True
                 if self.turn is None and message.method == "review/start":
                     self.asked_for_turn = True
                     yield from self.need_turn("user")

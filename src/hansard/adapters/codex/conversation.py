@@ -100,7 +100,7 @@ class Conversation(Adapter):
         if message_id is not None:
             return message_id
         self.nameless += 1
-        return f"{self.turn}/{self.nameless}"
+        return f"{self.turn or 'no turn'}/{self.nameless}"
 
     def assistant(self, message_id: str | None, text: str, phase: str | None = None, citations: list[Any] | None = None) -> Iterator[Event]:
         """A message of the model."""

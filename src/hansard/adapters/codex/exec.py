@@ -120,7 +120,7 @@ class CodexExec(Conversation):
                     yield self.plan(item)
                 yield from self.outcome(key, outcomes.other(spoken(item, "id", "type")))
             case wire.ErrorItem():
-                yield at(status_change(status="warning", detail={"message": item.message}), key)
+                yield status_change(status="warning", detail={"message": item.message})
             case wire.WebSearch():
                 yield from self.searched(key, item.query, item.action, None)
             case _:

@@ -555,6 +555,13 @@ def test_words_in_the_users_name_that_no_event_claims_are_the_harnesss() -> None
     assert [(each.text, each.author) for each in of(events, "user_message")] == [("injected context", "harness")]
 
 
+def test_the_users_words_are_known_however_the_item_cuts_them() -> None:
+    content = [{"type": "input_text", "text": "one"}, {"type": "input_text", "text": "two"}]
+    item = response_item("message", role="user", content=content)
+    events = feed(CodexRollout(), META, STARTED, item, event_msg("user_message", message="one\ntwo"))
+    assert [(each.text, each.author) for each in of(events, "user_message")] == [("one\ntwo", "human")]
+
+
 def test_the_last_words_of_a_torn_file_are_the_users() -> None:
     adapter = CodexRollout()
     feed(adapter, META, STARTED, user_item("Hello"))

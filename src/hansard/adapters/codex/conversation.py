@@ -114,11 +114,15 @@ class Conversation(Adapter):
         if message_id is not None:
             self.said.add(message_id)
         for index, part in enumerate(summary):
-            yield from self._part(name, index, _text(part), summary=True, nameless=message_id is None)
+            yield from self._part(name, index, part, summary=True, nameless=message_id is None)
         for index, part in enumerate(raw_parts):
-            yield from self._part(name, RAW_REASONING + index, _text(part), summary=False, nameless=message_id is None)
+            yield from self._part(name, RAW_REASONING + index, part, summary=False, nameless=message_id is None)
 
-    def _part(self, name: str, index: int, text: str, summary: bool, nameless: bool) -> Iterator[Event]:
+    def _part(self, name: str, index: int, part: Any, summary: bool, nameless: bool) -> Iterator[Event]:
+        text = as_object(part).get("text", part)
+        if not isinstance(text, str):
+            yield at(self.unknown_block(part), name, index)
+            return
         if nameless:
             if self.is_echo(None, text):
                 return
@@ -221,7 +225,8 @@ class Conversation(Adapter):
             yield tool_progress(tool_call_id=call_id, status="shown", tool_name=name)
             return
         if call_id not in self.calls:  # a result without its call: the file begins in the middle
-            yield from self.call(call_id, name or "function_call", None, tool_kind(name or ""))
+            tool = name or "function_call"
+            yield from self.call(call_id, tool, None, tool_kind(tool))
         yield from self.outcome(call_id, outcomes.merged(self.known.get(call_id), outcomes.output(said)))
 
     def search_item(self, item: responses.WebSearchCall) -> Iterator[Event]:
@@ -250,13 +255,7 @@ class Conversation(Adapter):
         yield from self.outcome(call_id, outcome)
 
 
-def _text(part: Any) -> str:
-    """The words of a part of a thought: a text, or an object with a text."""
-    text = as_object(part).get("text", part)
-    return text if isinstance(text, str) else repr(part)
-
-
 def plan_steps(plan: Any) -> list[tuple[str, str]]:
     """Steps and states of a plan from the arguments of ``update_plan``."""
     steps = [as_object(step) for step in as_list(as_object(plan).get("plan"))]
-    return [(step["step"], str(step.get("status"))) for step in steps if isinstance(step.get("step"), str)]
+    return [(step["step"], str(step.get("status", "unknown"))) for step in steps if isinstance(step.get("step"), str)]

@@ -10,7 +10,8 @@ from msgspec import Struct
 from hansard.adapter import Context
 from hansard.adapters.codex import app_wire as wire
 from hansard.adapters.codex import blocks, outcomes
-from hansard.adapters.codex.app_server import AppServerOutput, plain
+from hansard.adapters.codex.app_items import plain
+from hansard.adapters.codex.app_server import AppServerOutput
 from hansard.adapters.codex.ends import error_of
 from hansard.adapters.codex.words import command_arguments, input_hash, line, told
 from hansard.errors import CannotEncode
@@ -133,7 +134,7 @@ class CodexAppServer(AppServerOutput):
                 yield self.may_i(request_id, asked, tool, "commandExecution", shown)
             case "item/fileChange/requestApproval":
                 asked.decisions = list(_DECISIONS)
-                call = self.open.tools.get(tool or "")
+                call = None if tool is None else self.open.tools.get(tool)
                 shown = _rest(params) | (as_object(call.payload.args) if call is not None else {})
                 yield self.may_i(request_id, asked, tool, "fileChange", shown)
             case "item/permissions/requestApproval":
@@ -253,7 +254,8 @@ class CodexAppServer(AppServerOutput):
                 yield queue_update(action="steered", item_id=_text(params, "clientUserMessageId"))
             case "thread/queue/add":
                 item_id = _text(params, "clientUserMessageId")
-                self.queued.add(item_id or "")
+                if item_id is not None:
+                    self.queued.add(item_id)
                 yield self.we_say(message, params, queued=True)
                 yield queue_update(action="queued", item_id=item_id)
             case "review/start" | "thread/compact/start" | "thread/shellCommand":

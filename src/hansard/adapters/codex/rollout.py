@@ -23,6 +23,7 @@ from hansard.adapters.codex.words import (
     command_arguments,
     context_of,
     duration_of,
+    limits_of,
     milliseconds,
     path_of,
     plus,
@@ -45,7 +46,6 @@ from hansard.events import (
     interrupt,
     plan_update,
     question,
-    rate_limit,
     raw,
     result,
     session_init,
@@ -289,17 +289,7 @@ class CodexRollout(Conversation):
             if info is None:
                 yield status_change(status="token_count")
             return
-        windows = [(name, window) for name, window in (("primary", limits.primary), ("secondary", limits.secondary)) if window is not None]
-        for name, window in windows:
-            yield rate_limit(
-                status=limits.rate_limit_reached_type if isinstance(limits.rate_limit_reached_type, str) else None,
-                window=name,
-                used=None if window.used_percent is None else window.used_percent / 100,
-                resets_at=None if window.resets_at is None else window.resets_at * 1000,
-                detail=spoken(limits, "primary", "secondary") | spoken(window, "used_percent", "resets_at"),
-            )
-        if not windows:
-            yield rate_limit(detail=spoken(limits) or None)
+        yield from limits_of(limits)
 
     # ---- what the user said
 
@@ -320,9 +310,10 @@ class CodexRollout(Conversation):
             self.waiting = None
 
     def user_said(self, content: list[AnyBlock], message_id: str | None) -> Iterator[Event]:
-        words = set(_words(blocks.to_blocks(self.waiting.content))) if self.waiting is not None else set[str]()
-        if words.issuperset(_words(content)):
-            self.waiting = None
+        if self.waiting is not None:
+            item = "".join(_words(blocks.to_blocks(self.waiting.content)))
+            if all(word.replace("\n", "") in item.replace("\n", "") for word in _words(content)):
+                self.waiting = None
         yield from self.nobody_claimed()
         self.asked = True
         yield self.user(content, self.speaker, message_id)
@@ -355,8 +346,7 @@ class CodexRollout(Conversation):
                 if not item.summary_text and not item.raw_content:
                     yield at(status_change(status="item_completed", detail={"type": "Reasoning"}), item.id)
             case wire.HookPromptItem():
-                texts = [str(as_object(fragment).get("text")) for fragment in item.fragments]
-                yield self.user(blocks.to_blocks("\n".join(texts)), "harness", item.id)
+                yield self.user(blocks.fragments(item.fragments), "harness", item.id)
             case wire.ContextCompactionItem():
                 yield self.compaction(item.id)
             case wire.EnteredReviewModeItem() | wire.ExitedReviewModeItem():

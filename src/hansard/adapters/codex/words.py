@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from datetime import datetime
 from hashlib import sha256
 from typing import Any, cast
 
 import msgspec
 
-from hansard.events import Event, ToolKind, Usage
+from hansard.events import Event, ToolKind, Usage, rate_limit
 from hansard.loose import as_list, as_object
 
 RAW_REASONING = 1000
@@ -129,6 +130,23 @@ def _each(first: Usage, second: Usage, sign: int) -> Usage:
         cache_read_input_tokens=add("cache_read_input_tokens"),
         reasoning_tokens=add("reasoning_tokens"),
     )
+
+
+def limits_of(limits: Any) -> Iterator[Event]:
+    """The provider's limits, one event per window."""
+    detail = spoken(limits, "primary", "secondary")
+    reached = limits.rate_limit_reached_type
+    windows = [(name, window) for name, window in (("primary", limits.primary), ("secondary", limits.secondary)) if window is not None]
+    for name, window in windows:
+        yield rate_limit(
+            status=reached if isinstance(reached, str) else None,
+            window=name,
+            used=None if window.used_percent is None else window.used_percent / 100,
+            resets_at=None if window.resets_at is None else window.resets_at * 1000,
+            detail=detail | spoken(window, "usedPercent", "resetsAt", "used_percent", "resets_at"),
+        )
+    if not windows:
+        yield rate_limit(detail=detail or None)
 
 
 def arguments(text: Any) -> Any:

@@ -71,6 +71,8 @@ class Context(msgspec.Struct, kw_only=True):
     """The call that started the agent of this whole stream (a sub-agent's own file)."""
     stream: str | None = None
     """Which stream of the session this is, when it has several."""
+    resumed: bool = False
+    """Whether the agent's own session began before this stream: what it counts over the session is then not this stream's alone."""
 
 
 class Adapter:

@@ -1,0 +1,186 @@
+"""Codex, one turn per process: ``codex exec --json``. Wire notes: README.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from hansard.adapter import Context
+from hansard.adapters.codex import exec_wire as wire
+from hansard.adapters.codex import outcomes
+from hansard.adapters.codex.conversation import Conversation
+from hansard.adapters.codex.ends import end_of, error_of
+from hansard.adapters.codex.words import at, command_arguments, minus, spoken, usage_of
+from hansard.events import (
+    Error,
+    ErrorInfo,
+    Event,
+    PlanEntry,
+    Usage,
+    plan_update,
+    result,
+    session_init,
+    session_lifecycle,
+    status_change,
+    thinking_done,
+    tool_progress,
+    usage,
+)
+
+_COUNTED = re.compile(r"item_\d+")
+_RETRY = re.compile(r"Reconnecting\.\.\.")
+
+
+class CodexExec(Conversation):
+    """What ``codex exec --json`` prints. It takes nothing: the prompt is an argument, and not on the wire."""
+
+    formats = ("codex-exec-json",)
+    wire = wire.Line
+
+    def __init__(self, context: Context | None = None) -> None:
+        super().__init__(context)
+        self.thread: str | None = None
+        self.totals: dict[str | None, Usage] = {}
+        self.failure: ErrorInfo | None = None
+        self.todos: list[wire.Todo] = []
+
+    @classmethod
+    def recognises(cls, message: dict[str, Any]) -> bool:
+        """Lines named ``thread.…``, ``turn.…``, ``item.…``."""
+        kind = message.get("type")
+        return kind in ("thread.started", "turn.started", "item.started", "item.completed") and "payload" not in message
+
+    def translate(self, message: wire.Line) -> Iterator[Event]:
+        match message:
+            case wire.ThreadStarted():
+                yield from self.thread_started(message.thread_id)
+            case wire.TurnStarted():
+                yield from self.start_turn("user")
+            case wire.ItemStarted(item=item):
+                yield from self.need_turn()
+                yield from self.started(item)
+            case wire.ItemUpdated(item=item):
+                yield from self.updated(item)
+            case wire.ItemCompleted(item=item):
+                if not isinstance(item, wire.ErrorItem):  # warnings come before the turn too
+                    yield from self.need_turn()
+                yield from self.completed(item)
+            case wire.ThreadError():
+                retried = _RETRY.match(message.message) is not None
+                failure = error_of(message.message, retryable=True if retried else None)
+                if not retried:
+                    self.failure = failure
+                yield Error(payload=failure)
+            case wire.TurnCompleted():
+                yield from self.turn_completed(message.usage)
+            case wire.TurnFailed(error=failed):
+                yield from self.turn_failed(failed.message)
+
+    def thread_started(self, thread_id: str) -> Iterator[Event]:
+        if self.thread is not None:  # the next process of the same conversation
+            yield session_lifecycle(subtype="resumed" if thread_id == self.thread else "created", provider_session_id=thread_id)
+        self.thread = thread_id
+        yield session_init(agent_id="codex", provider_session_id=thread_id)
+
+    # ---- items
+
+    def key(self, item_id: str) -> str:
+        """An id that is good beyond this process: items are counted from 0 in each, so the turn's id goes before the count."""
+        return f"{self.turn}/{item_id}" if _COUNTED.fullmatch(item_id) else item_id
+
+    def started(self, item: Any) -> Iterator[Event]:
+        match item:
+            case wire.TodoList():
+                yield from self.tool_call(item)
+                yield self.plan(item)
+            case wire.WebSearch():  # what is searched for comes when it is over
+                yield tool_progress(tool_call_id=self.key(item.id), tool_name="web_search", status="pending")
+            case wire.AgentMessage() | wire.Reasoning() | wire.ErrorItem():
+                yield at(status_change(status="item_started", detail=spoken(item)), self.key(item.id))
+            case _:
+                yield from self.tool_call(item)
+
+    def updated(self, item: Any) -> Iterator[Event]:
+        match item:
+            case wire.TodoList():
+                yield self.plan(item)
+            case _:
+                yield tool_progress(tool_call_id=self.key(item.id), status="updated", detail=spoken(item, "id", "type"))
+
+    def completed(self, item: Any) -> Iterator[Event]:
+        key = self.key(item.id)
+        match item:
+            case wire.AgentMessage():
+                yield from self.assistant(key, item.text)
+            case wire.Reasoning():
+                yield at(thinking_done(text=item.text, summary=True), key, 0)
+            case wire.TodoList():  # what it was at the end, usually said before
+                if self.todos != item.items:
+                    yield self.plan(item)
+                yield from self.outcome(key, outcomes.other(spoken(item, "id", "type")))
+            case wire.ErrorItem():
+                yield status_change(status="warning", detail={"message": item.message})
+            case wire.WebSearch():
+                yield from self.searched(key, item.query, item.action, None)
+            case _:
+                if key not in self.calls:
+                    yield from self.tool_call(item)
+                yield from self.outcome(key, self.tool_outcome(item))
+
+    def tool_call(self, item: Any) -> Iterator[Event]:
+        key = self.key(item.id)
+        match item:
+            case wire.CommandExecution():
+                yield from self.call(key, "command_execution", command_arguments(item.command), "execute")
+            case wire.FileChange():
+                yield from self.call(key, "file_change", {"changes": item.changes}, "edit")
+            case wire.McpToolCall():
+                yield from self.call(key, item.tool, item.arguments, "mcp", item.server)
+            case wire.CollabToolCall():
+                args = spoken(item, "id", "type", "tool", "status", "agents_states")
+                yield from self.call(key, item.tool, args, "agent")
+            case _:  # wire.TodoList: one item for the whole turn, however often the model calls its tool
+                yield from self.call(key, "todo_list", spoken(item, "id", "type"), "think")
+
+    def tool_outcome(self, item: Any) -> outcomes.Outcome:
+        match item:
+            case wire.CommandExecution():
+                return outcomes.command(item.aggregated_output, item.exit_code, item.status)
+            case wire.FileChange():
+                return outcomes.Outcome(spoken(item, "id", "type"), None, item.status != "completed")
+            case wire.McpToolCall():
+                return outcomes.mcp(item.result, item.error, item.status)
+            case _:
+                result = {"receiver_thread_ids": item.receiver_thread_ids, "agents_states": item.agents_states}
+                return outcomes.other(result, item.status)
+
+    def plan(self, item: wire.TodoList) -> Event:
+        self.todos = item.items
+        entries = [PlanEntry(content=todo.text, status="completed" if todo.completed else "pending") for todo in item.items]
+        return plan_update(entries=entries)
+
+    # ---- the end of a turn
+
+    def turn_completed(self, tokens: wire.Tokens | None) -> Iterator[Event]:
+        own = None
+        if tokens is not None:
+            total = usage_of(tokens)
+            before = self.totals.get(self.thread)
+            if before is not None or not self.context.resumed:
+                own = minus(total, before)
+            self.totals[self.thread] = total
+            yield usage(scope="session", usage=total)
+        yield result(status="completed", subtype="turn.completed", usage=own)
+        if own is not None:
+            yield usage(scope="turn", usage=own)
+        yield from self.end_turn("completed", stop_reason="turn.completed")
+
+    def turn_failed(self, message: str) -> Iterator[Event]:
+        failure = self.failure if self.failure is not None and self.failure.message == message else error_of(message)
+        status = end_of(failure)
+        yield result(status=status, subtype="turn.failed", error=failure)
+        if failure is not self.failure:
+            yield Error(payload=failure)
+        yield from self.end_turn(status, stop_reason=failure.provider_code or "turn.failed", error=failure)
+        self.failure = None

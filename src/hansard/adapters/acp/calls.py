@@ -79,6 +79,13 @@ class Call:
         self.due = False
         self.done = False
 
+    @classmethod
+    def past(cls, call_id: str, parent: str | None) -> Call:
+        """A call of an earlier turn, of which there is nothing more to say but that something came late."""
+        call = cls(call_id, parent)
+        call.told = call.done = True
+        return call
+
     def merge(self, update: Any, meta: wire.Meta, asked: bool = False) -> bool:
         """Take over what an update says; whether it changed the input."""
         self.name = given(update.name) or self.name
@@ -94,7 +101,7 @@ class Call:
             value = getattr(update, "raw_output" if name == "output" else name)
             if value is not UNSET and value is not None:
                 setattr(self, name, value)
-        self.terminals += [item["terminalId"] for item in as_list(self.content) if as_object(item).get("type") == "terminal"]
+        self.terminals = [block.terminal_id for block in blocks.tool_blocks(self.content) if isinstance(block, TerminalBlock)]
         changed = not asked and update.raw_input is not UNSET and update.raw_input != self.args
         if changed:
             self.args = update.raw_input

@@ -102,9 +102,8 @@ class Acp(Encoding):
                 self.parent = parent
                 yield from self.hush()
         self.parent = self.context.parent_tool_call_id
-        for call in self.calls.values():
-            if not call.told:
-                yield self.say_call(call)
+        for call in list(self.unsaid.values()):
+            yield self.say_call(call)
         yield from self.replay_over()
 
     # ---- from the agent
@@ -191,7 +190,7 @@ class Acp(Encoding):
         known = self.calls.get(asked.tool_call_id)
         self.parent = self.parent_of(session_id, meta) if known is None else known.parent
         if known is None or known.done:
-            known = self.calls[asked.tool_call_id] = Call(asked.tool_call_id, self.parent)
+            known = self.new_call(asked.tool_call_id)
         known.merge(asked, meta, asked=True)
         self.link(known)
         return known

@@ -12,7 +12,7 @@ from typing import Any
 from hansard.adapter import Context
 from hansard.adapters.acp import blocks, wire
 from hansard.adapters.acp.tools import Tools
-from hansard.adapters.acp.words import at, told
+from hansard.adapters.acp.words import at, is_list, told
 from hansard.content import AnyBlock, TextBlock
 from hansard.events import (
     AssistantChunk,
@@ -123,7 +123,7 @@ class Speech(Tools):
 
     def whole(self, message: wire.AgentMessage | wire.AgentThought) -> Iterator[Event]:
         """Version 2: a message as a whole. It replaces its chunks; what they said already is not said again."""
-        if not isinstance(message.content, list):
+        if not is_list(message.content):
             yield status_change(status="agent_message", detail={"messageId": message.message_id})
             return
         said = blocks.to_blocks(as_list(message.content))

@@ -16,7 +16,7 @@ from msgspec import UNSET
 from hansard.adapter import Adapter, Context
 from hansard.adapters.acp import blocks, wire
 from hansard.adapters.acp.calls import ENDED, Call, Terminal, given
-from hansard.adapters.acp.words import present, told
+from hansard.adapters.acp.words import is_list, present, told
 from hansard.events import (
     Event,
     ToolCall,
@@ -29,6 +29,8 @@ from hansard.events import (
 from hansard.loose import as_list, as_object
 
 NO_META = wire.Meta()
+KEPT = 256
+"""How many calls of earlier turns are remembered, for updates that come late."""
 
 
 class Tools(Adapter):
@@ -38,6 +40,9 @@ class Tools(Adapter):
         super().__init__(context)
         self.calls: dict[str, Call] = {}
         self.terminals: dict[str, Terminal] = {}
+        self.unsaid: dict[str, Call] = {}
+        self.due: dict[str, Call] = {}
+        self.past: list[str] = []
 
     def meta_of(self, value: Any) -> wire.Meta:
         """What we read of a ``_meta``."""
@@ -49,8 +54,10 @@ class Tools(Adapter):
     def tool(self, update: Any, meta: wire.Meta, first: bool) -> Iterator[Event]:
         """A ``tool_call`` (``first``) or a ``tool_call_update``."""
         call = self.calls.get(update.tool_call_id)
-        if call is None or (first and call.done):
-            call = self.calls[update.tool_call_id] = Call(update.tool_call_id, self.parent)
+        if call is None and update.tool_call_id in self.past and not isinstance(update, wire.ToolCall):
+            call = Call.past(update.tool_call_id, self.parent)
+        elif call is None or (first and call.done):
+            call = self.new_call(update.tool_call_id)
         changed = call.merge(update, meta)
         self.link(call)
         was_told = call.told
@@ -66,6 +73,10 @@ class Tools(Adapter):
         elif as_list(given_list(update.content)) or as_list(given_list(update.locations)) or given(update.status) not in (None, "pending"):
             yield self.progress(call, update, False)
 
+    def new_call(self, call_id: str) -> Call:
+        call = self.calls[call_id] = self.unsaid[call_id] = Call(call_id, self.parent)
+        return call
+
     def is_complete(self, call: Call, status: str | None, first: bool, changed: bool) -> bool:
         """Whether the input is complete: the call is under way, or this update no longer speaks of the input."""
         if status not in (None, "pending"):
@@ -74,10 +85,11 @@ class Tools(Adapter):
 
     def ended(self, call: Call, update: Any) -> Iterator[Event]:
         """The result; if there is nothing in it yet, it waits one frame for what may follow (codex-acp's history, Claude's /compact)."""
-        if call.has_output or isinstance(update.content, list) or call.terminals or call.due:
+        if call.has_output or is_list(update.content) or call.terminals or call.due:
             yield from self.is_over(call)
         else:
             call.due = True
+            self.due[call.id] = call
             yield self.progress(call, update, False)
 
     def moved(self, call: Call, update: Any, meta: wire.Meta, changed: bool, first: bool) -> Iterator[Event]:
@@ -87,9 +99,8 @@ class Tools(Adapter):
                 self.terminal(meta.terminal_output.terminal_id).text += meta.terminal_output.data
             yield self.printed(call, call.printed + meta.terminal_output.data)
             return
-        so_far = (
-            None if first or changed or not isinstance(update.content, list) or not call.told else self.plain_text(as_list(update.content))
-        )
+        is_output = call.told and not first and not changed and is_list(update.content)
+        so_far = self.plain_text(update.content) if is_output else None
         if so_far is not None and meta.claude_code is None and not self.is_agent(call):
             yield self.printed(call, so_far)
             return
@@ -129,12 +140,14 @@ class Tools(Adapter):
 
     def say_call(self, call: Call) -> Event:
         call.told = True
+        self.unsaid.pop(call.id, None)
         event = ToolCall(payload=call.call_payload())
         event.parent_tool_call_id = call.parent
         return event
 
     def say_result(self, call: Call) -> Event:
         call.done, call.due = True, False
+        self.due.pop(call.id, None)
         event = ToolResult(payload=call.result_payload(self.terminals))
         event.parent_tool_call_id = call.parent
         call.args = call.asked = call.content = call.output = call.response = UNSET
@@ -158,15 +171,14 @@ class Tools(Adapter):
 
     def settle(self, only: str | None = None) -> Iterator[Event]:
         """The agent goes on: calls with an input are complete. ``only``: this one, whatever it has."""
-        for call in list(self.calls.values()):
-            if call.told or (call.id != only if only is not None else not call.has_input or call.parent != self.parent):
-                continue
-            yield self.say_call(call)
+        for call in list(self.unsaid.values()):
+            if call.id == only if only is not None else call.has_input and call.parent == self.parent:
+                yield self.say_call(call)
 
     def settle_results(self, but: str | None = None) -> Iterator[Event]:
         """Results that waited for more, and no more came."""
-        for call in list(self.calls.values()):
-            if call.due and call.id != but:
+        for call in list(self.due.values()):
+            if call.id != but:
                 yield from self.is_over(call)
 
     def settle_all(self) -> Iterator[Event]:
@@ -179,7 +191,9 @@ class Tools(Adapter):
             if not call.done and call.response is not UNSET and call.parent == mine:
                 call.status = "completed"
                 yield told(self.say_result(call))
-        self.calls = {call.id: call for call in self.calls.values() if not call.done and call.parent != mine}
+        going_on = {call.id: call for call in self.calls.values() if not call.done and call.parent != mine}
+        self.past = [*self.past, *(name for name in self.calls if name not in going_on)][-KEPT:]
+        self.calls = going_on
         self.terminals = {name: terminal for name, terminal in self.terminals.items() if terminal.call in self.calls}
 
     # ---- terminals
@@ -225,7 +239,7 @@ class Tools(Adapter):
 
     def content_chunk(self, update: wire.ToolCallContentChunk) -> Event:
         """Version 2: one more item of a call's content."""
-        call = self.calls.setdefault(update.tool_call_id, Call(update.tool_call_id, self.parent))
+        call = self.calls.get(update.tool_call_id) or self.new_call(update.tool_call_id)
         call.content = [*as_list(call.content), update.content]
         if as_object(update.content).get("type") == "terminal":
             call.terminals.append(str(as_object(update.content).get("terminalId")))

@@ -10,7 +10,7 @@ from hansard.adapter import Context
 from hansard.adapters.acp import blocks, wire
 from hansard.adapters.acp.ends import end_of, error_in_text, error_of, failed
 from hansard.adapters.acp.speech import Speech
-from hansard.adapters.acp.words import at, milliseconds, minus, present, told, usage_of, whole
+from hansard.adapters.acp.words import at, is_list, milliseconds, minus, present, told, usage_of, whole
 from hansard.events import (
     ErrorInfo,
     Event,
@@ -83,7 +83,7 @@ class Updates(Speech):
 
     def unknown_update(self, update: Any) -> Event:
         word = as_object(update).get("sessionUpdate")
-        reason = "wrong_shape" if word in _KNOWN or not isinstance(word, str) else "unknown_type"
+        reason = "unknown_type" if isinstance(word, str) and word not in _KNOWN else "wrong_shape"
         return raw(kind=f"session/update/{word}", reason=reason)
 
     def kind(self, update: Any, meta: wire.Meta, session_id: str | None) -> Iterator[Event]:
@@ -102,7 +102,7 @@ class Updates(Speech):
                 yield from self.whole(update)
             case wire.UserMessage():
                 yield from self.hush()
-                if isinstance(update.content, list):
+                if is_list(update.content):
                     yield self.user_said(as_list(update.content), update.message_id)
                 else:
                     yield status_change(status="user_message", detail={"messageId": update.message_id})
@@ -151,7 +151,7 @@ class Updates(Speech):
                 yield self.session_info(update)
             case wire.UsageUpdate():
                 yield from self.settle()
-                yield from self.hush_unnamed()
+                yield from self.hush_unnamed() if meta.claude_origin is None else self.hush()  # Claude: all it has to say was said
                 yield self.context_usage(update, meta)
             case wire.StateUpdate():
                 yield from self.state(update, meta)
@@ -231,9 +231,11 @@ class Updates(Speech):
             yield from self.response_usage(meta)
 
     def response_usage(self, meta: wire.Meta) -> Iterator[Event]:
-        saying = self.saying.get(self.parent)
+        mine = self.context.parent_tool_call_id
+        speaker = self.parent if self.parent in self.saying else mine  # 0.15.10 names the sub-agent here, not where it speaks
+        saying = self.saying.get(speaker)
         response_id = None if saying is None else saying.response_id
-        yield from self.hush()
+        yield from self.hush_under(speaker)
         if meta.usage is not None:
             yield at(usage(scope="message", usage=usage_of(meta.usage)), response_id)
             if meta.duration_ms is not None:
@@ -283,7 +285,7 @@ class Updates(Speech):
 
     def compaction(self, update: wire.CompactionUpdate) -> Event:
         known = self.compactions.get(update.compaction_id)
-        summary = blocks.text_of(blocks.to_blocks(as_list(update.summary))) if isinstance(update.summary, list) else None
+        summary = blocks.text_of(blocks.to_blocks(as_list(update.summary))) if is_list(update.summary) else None
         detail = present(compactionId=update.compaction_id, error=update.error)
         if update.status == "completed" and known != "done":
             self.compactions[update.compaction_id] = "done"
@@ -425,6 +427,8 @@ class Updates(Speech):
     def time_of_update(self, params: Any) -> int | None:
         """Qwen Code gives replayed updates the time they first happened at; a session's name comes with a time."""
         update = as_object(as_object(params).get("update"))
+        if "_meta" not in update and "updatedAt" not in update:
+            return None
         stamp = as_object(update.get("_meta")).get("timestamp")
         if isinstance(stamp, int):
             return stamp

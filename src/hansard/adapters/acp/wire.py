@@ -86,6 +86,7 @@ class Meta(_Camel):
     terminal_exit: TerminalExit | None = field(default=None, name="terminal_exit")
     copilot: CopilotMeta | None = field(default=None, name="github.com/copilot")
     claude_model: str | None = field(default=None, name="_claude/model")
+    claude_origin: Any = field(default=None, name="_claude/origin")
     tool_name: str | None = None
     server_id: str | None = None
     parent_tool_call_id: str | None = None

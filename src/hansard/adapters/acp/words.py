@@ -66,12 +66,12 @@ def line(**fields: Any) -> bytes:
 
 def usage_of(counted: wire.Counted | wire.TokenCount) -> Usage:
     """Usage in our words."""
-    known = counted.input_tokens is not None and counted.output_tokens is not None
+    read, written = counted.input_tokens, counted.output_tokens
     cached = counted if isinstance(counted, wire.Counted) else wire.Counted()
     return Usage(
-        input_tokens=counted.input_tokens,
-        output_tokens=counted.output_tokens,
-        total_tokens=counted.input_tokens + counted.output_tokens if known else None,  # type: ignore[operator]
+        input_tokens=read,
+        output_tokens=written,
+        total_tokens=None if read is None or written is None else read + written,
         cache_creation_input_tokens=cached.cached_write_tokens,
         cache_read_input_tokens=cached.cached_read_tokens,
         reasoning_tokens=cached.thought_tokens,

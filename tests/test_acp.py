@@ -205,6 +205,15 @@ def test_three_ways_of_saying_an_output_are_one_result() -> None:
     assert not any(b"stdout" in line.split(b'"original"')[0] for line in said)
 
 
+def test_what_is_shown_beside_an_empty_output_is_kept() -> None:
+    wire = Wire(agent="qwen-code")
+    wire.prompt()
+    wire.update("tool_call", toolCallId="t", title="ReadFile", kind="read", status="in_progress", rawInput={"file_path": "/a"})
+    wire.update("tool_call_update", toolCallId="t", status="completed", rawOutput="", content=text("north\n"))
+    (result,) = wire.all("tool_result")
+    assert (result.result, result.content) == ("", [TextBlock(text="north\n")])
+
+
 def test_a_permission_request_can_be_the_first_sight_of_a_call() -> None:
     wire = Wire(agent="gemini-cli")
     wire.prompt()

@@ -263,8 +263,8 @@ _FENCE = 24
 
 
 def _same(output: str, shown: str) -> bool:
-    """Whether what is shown is the output itself, perhaps in a code fence."""
-    return output in shown and len(shown) <= len(output) + _FENCE
+    """Whether what is shown is the output itself, perhaps in a code fence. Qwen Code's output of a file it read is "", but it shows it."""
+    return shown == "" if output == "" else output in shown and len(shown) <= len(output) + _FENCE
 
 
 def _duration(data: Any) -> int | None:

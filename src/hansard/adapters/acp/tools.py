@@ -26,7 +26,7 @@ from hansard.events import (
     tool_output_chunk,
     tool_progress,
 )
-from hansard.loose import as_list, as_object
+from hansard.loose import as_list, as_object, convert
 
 NO_META = wire.Meta()
 KEPT = 256
@@ -45,9 +45,13 @@ class Tools(Adapter):
         self.past: list[str] = []
 
     def meta_of(self, value: Any) -> wire.Meta:
-        """What we read of a ``_meta``."""
-        meta = None if value is None else self.read(value, wire.Meta)
-        return NO_META if meta is None else meta
+        """What we read of a ``_meta``. It is everybody's own: what is of another type than we know is simply something else."""
+        if value is None:
+            return NO_META
+        try:
+            return convert(value, wire.Meta)[0]
+        except (ValueError, RecursionError):
+            return NO_META
 
     # ---- updates of a call
 

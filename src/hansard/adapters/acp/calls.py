@@ -1,0 +1,278 @@
+"""A tool call while it goes on: what its frames said so far, and what that amounts to. Fields replace each other, they do not add up."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from hansard.adapters.acp import blocks, wire
+from hansard.adapters.acp.words import present
+from hansard.content import AnyBlock, TerminalBlock, TextBlock
+from hansard.events import ToolCallPayload, ToolKind, ToolResultPayload
+from hansard.loose import as_list, as_object
+
+ENDED = ("completed", "failed", "cancelled")
+
+_KINDS: dict[str, ToolKind] = {
+    "read": "read",
+    "edit": "edit",
+    "delete": "edit",
+    "move": "edit",
+    "search": "search",
+    "execute": "execute",
+    "think": "think",
+    "fetch": "fetch",
+}
+_AGENTS = {"agent", "task", "subagent"}
+# Gemini CLI 0.61.0 puts the tool's name nowhere but into the id: run_shell_command__run_shell_command_1794773416396_0
+_GEMINI_ID = re.compile(r"(.+)__\1_\d+_\d+")
+_EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d+)")
+
+
+class Terminal:
+    """What a command printed. ``call`` is the tool call that shows it."""
+
+    def __init__(self) -> None:
+        self.call: str | None = None
+        self.text = ""
+        self.exit_code: int | None = None
+        self._bytes = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def bytes(self, data: bytes) -> str:
+        """Text for more bytes; half a character waits for its other half."""
+        return self._bytes.decode(data)
+
+    def snapshot(self, text: str) -> tuple[str, int]:
+        """What is new in the whole output, and where: a text that does not go on from the last one is new from the start."""
+        known = len(self.text) if text.startswith(self.text) else 0
+        self.text = text
+        return text[known:], known
+
+
+class Call:
+    """One tool call."""
+
+    def __init__(self, call_id: str, parent: str | None) -> None:
+        self.id = call_id
+        self.parent = parent
+        self.name: str | None = None
+        self.first_title: str | None = None
+        self.title: str | None = None
+        self.kind: str | None = None
+        self.status: str | None = None
+        self.args: Any = UNSET
+        self.asked: Any = UNSET
+        self.content: Any = UNSET
+        self.locations: Any = UNSET
+        self.output: Any = UNSET
+        self.response: Any = UNSET
+        self.not_run: str | None = None
+        self.server: str | None = None
+        self.exit_code: int | None = None
+        self.printed = ""
+        self.terminals: list[str] = []
+        self.told = False
+        self.due = False
+        self.done = False
+
+    @classmethod
+    def past(cls, call_id: str, parent: str | None) -> Call:
+        """A call of an earlier turn, of which there is nothing more to say but that something came late."""
+        call = cls(call_id, parent)
+        call.told = call.done = True
+        return call
+
+    def merge(self, update: Any, meta: wire.Meta, asked: bool = False) -> bool:
+        """Take over what an update says; whether it changed the input."""
+        self.name = given(update.name) or self.name
+        self.title = given(update.title) or self.title
+        self.first_title = self.first_title or self.title
+        self.kind = given(update.kind) or self.kind
+        self._take_meta(meta)
+        if asked:  # the input in a permission request is often another one, made for the eyes
+            self.asked = update.raw_input
+        else:
+            self.status = given(update.status) or self.status
+        for name in ("content", "locations", "output"):
+            value = getattr(update, "raw_output" if name == "output" else name)
+            if value is not UNSET and value is not None:
+                setattr(self, name, value)
+        self.terminals = [block.terminal_id for block in blocks.tool_blocks(self.content) if isinstance(block, TerminalBlock)]
+        changed = not asked and update.raw_input is not UNSET and update.raw_input != self.args
+        if changed:
+            self.args = update.raw_input
+        return changed
+
+    def _take_meta(self, meta: wire.Meta) -> None:
+        self.name = self.name or meta.tool_name
+        self.server = self.server or meta.server_id
+        if meta.claude_code is not None:
+            self.name = self.name or meta.claude_code.tool_name
+            self.not_run = meta.claude_code.non_execution_kind or self.not_run
+            if meta.claude_code.tool_response is not UNSET:
+                self.response = meta.claude_code.tool_response
+        if meta.terminal_exit is not None:
+            self.exit_code = meta.terminal_exit.exit_code
+
+    @property
+    def has_input(self) -> bool:
+        """Whether the input is more than a beginning. Agents announce calls with {} (OpenCode with the folder alone), then fill them in."""
+        if self.args is UNSET or self.args is None:
+            return False
+        fields = as_object(self.args)
+        return bool(set(fields) - {"cwd"}) if fields or self.args == {} else True
+
+    @property
+    def has_output(self) -> bool:
+        """Whether there is anything to give as a result."""
+        return any(value is not UNSET for value in (self.output, self.response)) or bool(self.printed)
+
+    # ---- what it amounts to
+
+    def call_payload(self) -> ToolCallPayload:
+        """The call, with everything known of it."""
+        args, server, tool = self._arguments()
+        return ToolCallPayload(
+            tool_call_id=self.id,
+            tool_name=tool or self.tool_name,
+            args=args,
+            kind=self._kind(server),
+            title=self.title,
+            server=server,
+        )
+
+    @property
+    def tool_name(self) -> str:
+        """The tool's name; where an agent has none, its word for the kind of tool, or the title."""
+        if self.name is not None:
+            return self.name
+        gemini = _GEMINI_ID.fullmatch(self.id)
+        if gemini is not None:
+            return gemini.group(1)
+        if self.first_title is not None and re.fullmatch(r"[\w-]+", self.first_title):  # OpenCode begins with the name as a title
+            return self.first_title
+        if self.kind is not None and self.kind != "other":
+            return self.kind
+        return self.title or self.kind or self.id
+
+    def _arguments(self) -> tuple[Any, str | None, str | None]:
+        """The arguments; for a tool of a server also the server and the tool's own name."""
+        args = self.args if self.has_input or self.asked is UNSET else self.asked
+        if args is UNSET:
+            return self._described(), self.server, None
+        fields = as_object(args)
+        if {"server", "tool", "arguments"} == set(fields):  # codex-acp's wrapping of a call to an MCP server
+            return fields["arguments"], str(fields["server"]), str(fields["tool"])
+        return args, self.server, None
+
+    def _described(self) -> Any:
+        """What there is in the place of arguments when the agent sends none (Gemini CLI): what it shows of the call."""
+        said = blocks.tool_blocks(None if self.content is UNSET else self.content)
+        if len(said) == 1 and isinstance(said[0], TextBlock) and said[0].text.startswith("{"):
+            try:
+                return json.loads(said[0].text)  # of an MCP tool it shows the arguments
+            except (ValueError, RecursionError):
+                pass
+        content, locations = (value if as_list(value) else None for value in (self.content, self.locations))
+        return present(title=self.title, locations=locations, content=content)
+
+    def _kind(self, server: str | None) -> ToolKind | None:
+        if server is not None or (self.name or "").startswith("mcp__"):
+            return "mcp"
+        fields = as_object(self.args)
+        if (self.name or "").lower() in _AGENTS or ("prompt" in fields and ("subagent_type" in fields or "agent_type" in fields)):
+            return "agent"
+        return None if self.kind is None else _KINDS.get(self.kind, "other")
+
+    def result_payload(self, terminals: dict[str, Terminal]) -> ToolResultPayload:
+        """The result. ``result`` is the tool's data where the wire has it; ``content`` is what is shown of it."""
+        shown: list[AnyBlock] = self._shown(terminals)
+        failed = self.status != "completed"
+        output = None if self.output is UNSET else self.output
+        result = output
+        if self.response is not UNSET:
+            result = self.response
+            if isinstance(output, str) and blocks.only_text(shown) and _same(output, blocks.text_of(shown)):
+                shown = [TextBlock(text=output)]  # what the model was shown; the content is the same in a code fence
+        elif output is None:
+            result, shown = self._result_of(shown)
+        elif isinstance(output, str) and blocks.only_text(shown) and _same(output, blocks.text_of(shown)):
+            shown = []
+        return ToolResultPayload(
+            tool_call_id=self.id,
+            tool_name=self.tool_name,
+            result=result,
+            content=shown or None,
+            is_error=True if failed else None,
+            error=self._error(output) if failed else None,
+            exit_code=self._exit_code(output, terminals, failed),
+            duration_ms=_duration(output) or _duration(self.response),
+        )
+
+    def _shown(self, terminals: dict[str, Terminal]) -> list[AnyBlock]:
+        shown = blocks.tool_blocks(None if self.content is UNSET else self.content)
+        for block in shown:
+            if isinstance(block, TerminalBlock) and block.terminal_id in terminals:
+                terminal = terminals[block.terminal_id]
+                block.output, block.exit_code = terminal.text, terminal.exit_code
+        return shown
+
+    def _result_of(self, shown: list[AnyBlock]) -> tuple[Any, list[AnyBlock]]:
+        """Without data of its own, a result is the text it shows, or what it shows."""
+        if len(shown) == 1 and isinstance(shown[0], TextBlock):
+            return shown[0].text, []
+        if self.printed:
+            return self.printed, shown
+        outputs = [block.output for block in shown if isinstance(block, TerminalBlock) and block.output is not None]
+        if outputs:
+            return "".join(outputs), shown
+        return (None if self.content is UNSET else self.content), shown
+
+    def _error(self, output: Any) -> str | None:
+        if self.not_run is not None:
+            return self.not_run
+        for key in ("error", "message"):
+            word = as_object(output).get(key)
+            if isinstance(word, str):
+                return word
+        return "cancelled" if self.status == "cancelled" else None
+
+    def _exit_code(self, output: Any, terminals: dict[str, Terminal], failed: bool) -> int | None:
+        fields = as_object(output)
+        codes = [self.exit_code, fields.get("exit_code"), fields.get("exitCode"), as_object(fields.get("metadata")).get("exit")]
+        codes += [as_object(item).get("exitCode") for item in as_list(fields.get("contents"))]
+        codes += [terminals[name].exit_code for name in self.terminals if name in terminals]
+        for code in codes:
+            if isinstance(code, int):
+                return code
+        said = _EXIT_CODE.match(output) if failed and isinstance(output, str) else None
+        return int(said.group(1)) if said else None
+
+
+def given(value: str | UnsetType | None) -> str | None:
+    """The value of a field that may have been left out."""
+    return value if isinstance(value, str) else None
+
+
+_FENCE = 24
+"""How much a code fence and its language add to a text."""
+
+
+def _same(output: str, shown: str) -> bool:
+    """Whether what is shown is the output itself, perhaps in a code fence. Qwen Code's output of a file it read is "", but it shows it."""
+    return shown == "" if output == "" else output in shown and len(shown) <= len(output) + _FENCE
+
+
+def _duration(data: Any) -> int | None:
+    fields = as_object(data)
+    took = as_object(fields.get("duration"))
+    if isinstance(took.get("secs"), int) and isinstance(took.get("nanos"), int):  # codex-acp
+        return int(took["secs"] * 1000 + took["nanos"] // 1_000_000)
+    for key in ("totalDurationMs", "durationMs"):
+        if isinstance(fields.get(key), int | float):
+            return round(fields[key])
+    return None

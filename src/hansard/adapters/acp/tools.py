@@ -1,0 +1,276 @@
+"""Tool calls, their output and their terminals, as events.
+
+A call is said once, when its input is complete, and its result once. ACP has no word for "complete": an input is complete when the call
+goes on to something else, or when the agent does.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import UNSET
+
+from hansard.adapter import Adapter, Context
+from hansard.adapters.acp import blocks, wire
+from hansard.adapters.acp.calls import ENDED, Call, Terminal, given
+from hansard.adapters.acp.words import is_list, present, told
+from hansard.events import (
+    Event,
+    ToolCall,
+    ToolResult,
+    session_lifecycle,
+    status_change,
+    tool_output_chunk,
+    tool_progress,
+)
+from hansard.loose import as_list, as_object, convert
+
+NO_META = wire.Meta()
+KEPT = 256
+"""How many calls of earlier turns are remembered, for updates that come late."""
+
+
+class Tools(Adapter):
+    """The part of the adapter that follows tool calls."""
+
+    def __init__(self, context: Context | None = None) -> None:
+        super().__init__(context)
+        self.calls: dict[str, Call] = {}
+        self.terminals: dict[str, Terminal] = {}
+        self.unsaid: dict[str, Call] = {}
+        self.due: dict[str, Call] = {}
+        self.past: list[str] = []
+
+    def meta_of(self, value: Any) -> wire.Meta:
+        """What we read of a ``_meta``. It is everybody's own: what is of another type than we know is simply something else."""
+        if value is None:
+            return NO_META
+        try:
+            return convert(value, wire.Meta)[0]
+        except (ValueError, RecursionError):
+            return NO_META
+
+    # ---- updates of a call
+
+    def tool(self, update: Any, meta: wire.Meta, first: bool) -> Iterator[Event]:
+        """A ``tool_call`` (``first``) or a ``tool_call_update``."""
+        call = self.calls.get(update.tool_call_id)
+        if call is None and update.tool_call_id in self.past and not isinstance(update, wire.ToolCall):
+            call = Call.past(update.tool_call_id, self.parent)
+        elif call is None or (first and call.done):
+            call = self.new_call(update.tool_call_id)
+        changed = call.merge(update, meta)
+        self.link(call)
+        was_told = call.told
+        if not call.told and self.is_complete(call, given(update.status), first, changed):
+            yield self.say_call(call)
+        if call.done:
+            yield self.progress(call, update, changed)
+            return
+        if given(update.status) in ENDED or call.due:
+            yield from self.ended(call, update)
+        elif was_told or not call.told:
+            yield from self.moved(call, update, meta, changed, first)
+        elif as_list(given_list(update.content)) or as_list(given_list(update.locations)) or given(update.status) not in (None, "pending"):
+            yield self.progress(call, update, False)
+
+    def new_call(self, call_id: str) -> Call:
+        call = self.calls[call_id] = self.unsaid[call_id] = Call(call_id, self.parent)
+        return call
+
+    def is_complete(self, call: Call, status: str | None, first: bool, changed: bool) -> bool:
+        """Whether the input is complete: the call is under way, or this update no longer speaks of the input."""
+        if status not in (None, "pending"):
+            return True
+        return call.has_input and (first or not changed)
+
+    def ended(self, call: Call, update: Any) -> Iterator[Event]:
+        """The result; if there is nothing in it yet, it waits one frame for what may follow (codex-acp's history, Claude's /compact)."""
+        if call.has_output or is_list(update.content) or call.terminals or call.due:
+            yield from self.is_over(call)
+        else:
+            call.due = True
+            self.due[call.id] = call
+            yield self.progress(call, update, False)
+
+    def moved(self, call: Call, update: Any, meta: wire.Meta, changed: bool, first: bool) -> Iterator[Event]:
+        """Something between the call and its result: output so far, or a step."""
+        if meta.terminal_output is not None:
+            if meta.terminal_output.terminal_id is not None:
+                self.terminal(meta.terminal_output.terminal_id).text += meta.terminal_output.data
+            yield self.printed(call, call.printed + meta.terminal_output.data)
+            return
+        is_output = call.told and not first and not changed and is_list(update.content)
+        so_far = self.plain_text(update.content) if is_output else None
+        if so_far is not None and meta.claude_code is None and not self.is_agent(call):
+            yield self.printed(call, so_far)
+            return
+        yield self.progress(call, update, changed)
+
+    def plain_text(self, content: Any) -> str | None:
+        """The content of a running call if it is nothing but text: the whole of what it printed so far."""
+        shown = blocks.tool_blocks(content)
+        return "".join(block.text for block in shown if isinstance(block, blocks.TextBlock)) if shown and blocks.only_text(shown) else None
+
+    def printed(self, call: Call, text: str) -> Event:
+        """What is new in the output of a call."""
+        known = len(call.printed) if text.startswith(call.printed) else 0
+        call.printed = text
+        return tool_output_chunk(tool_call_id=call.id, chunk=text[known:], offset=known)
+
+    def is_agent(self, call: Call) -> bool:
+        return call.call_payload().kind == "agent"
+
+    def progress(self, call: Call, update: Any, changed: bool) -> Event:
+        content = blocks.tool_blocks(given_list(update.content))
+        return tool_progress(
+            tool_call_id=call.id,
+            tool_name=call.tool_name,
+            status=call.status or "pending",
+            title=given(update.title),
+            content=content or None,
+            detail=present(
+                locations=given_list(update.locations) or None,
+                rawInput=update.raw_input if changed or not call.told else None,
+                rawOutput=update.raw_output if call.done else None,
+                meta=_own(update.meta),
+            ),
+        )
+
+    # ---- saying it
+
+    def say_call(self, call: Call) -> Event:
+        call.told = True
+        self.unsaid.pop(call.id, None)
+        event = ToolCall(payload=call.call_payload())
+        event.parent_tool_call_id = call.parent
+        return event
+
+    def say_result(self, call: Call) -> Event:
+        call.done, call.due = True, False
+        self.due.pop(call.id, None)
+        event = ToolResult(payload=call.result_payload(self.terminals))
+        event.parent_tool_call_id = call.parent
+        call.args = call.asked = call.content = call.output = call.response = UNSET
+        call.printed = ""
+        return event
+
+    def is_over(self, call: Call) -> Iterator[Event]:
+        """The result of a call, after the last words of the agent it started."""
+        yield from self.hush_under(call.id)
+        yield self.say_result(call)
+        yield from self.compacted(call)
+
+    def hush_under(self, parent: str | None) -> Iterator[Event]:
+        """What the agent whom that call started is saying is over."""
+        raise NotImplementedError
+
+    def compacted(self, call: Call) -> Iterator[Event]:
+        """claude-agent-acp shows a compaction as a call of a tool named compact, unless the client knows better."""
+        if call.name == "compact" and call.status == "completed":
+            yield session_lifecycle(subtype="compacted")
+
+    def settle(self, only: str | None = None) -> Iterator[Event]:
+        """The agent goes on: calls with an input are complete. ``only``: this one, whatever it has."""
+        for call in list(self.unsaid.values()):
+            if call.id == only if only is not None else call.has_input and call.parent == self.parent:
+                yield self.say_call(call)
+
+    def settle_results(self, but: str | None = None) -> Iterator[Event]:
+        """Results that waited for more, and no more came."""
+        for call in list(self.due.values()):
+            if call.id != but:
+                yield from self.is_over(call)
+
+    def settle_all(self) -> Iterator[Event]:
+        """The end of a turn: every call of the agent itself is said; whatever reported back without a word of its end has its result."""
+        yield from self.settle_results()
+        mine = self.context.parent_tool_call_id
+        for call in list(self.calls.values()):
+            if not call.told and call.parent == mine:
+                yield told(self.say_call(call))
+            if not call.done and call.response is not UNSET and call.parent == mine:
+                call.status = "completed"
+                yield told(self.say_result(call))
+        going_on = {call.id: call for call in self.calls.values() if not call.done and call.parent != mine}
+        self.past = [*self.past, *(name for name in self.calls if name not in going_on)][-KEPT:]
+        self.calls = going_on
+        self.terminals = {name: terminal for name, terminal in self.terminals.items() if terminal.call in self.calls}
+
+    # ---- terminals
+
+    def link(self, call: Call) -> None:
+        for name in call.terminals:
+            self.terminal(name).call = call.id
+
+    def terminal(self, name: str) -> Terminal:
+        return self.terminals.setdefault(name, Terminal())
+
+    def terminal_update(self, update: wire.TerminalUpdate) -> Iterator[Event]:
+        """Version 2: a terminal's state; output is all of it."""
+        terminal = self.terminal(update.terminal_id)
+        if update.exit_status is not None:
+            terminal.exit_code = update.exit_status.exit_code
+        if update.output is not None:
+            yield self.terminal_text(update.terminal_id, _bytes(update.output.data).decode("utf-8", "replace"))
+        detail = present(
+            terminalId=update.terminal_id,
+            command=update.command,
+            cwd=update.cwd,
+            size=update.size,
+            exitCode=terminal.exit_code if update.exit_status is not None else None,
+            signal=None if update.exit_status is None else update.exit_status.signal,
+        )
+        if update.output is None or update.exit_status is not None:
+            status = "running" if update.exit_status is None else "exited"
+            if terminal.call is None:
+                yield status_change(status=f"terminal_{status}", detail=detail)
+            else:
+                yield tool_progress(tool_call_id=terminal.call, status=status, detail=detail)
+
+    def terminal_chunk(self, update: wire.TerminalOutputChunk) -> Event:
+        terminal = self.terminal(update.terminal_id)
+        return self.terminal_text(update.terminal_id, terminal.text + terminal.bytes(_bytes(update.data)))
+
+    def terminal_text(self, name: str, text: str) -> Event:
+        """What is new in a terminal's output; a terminal that no call shows stands for itself."""
+        terminal = self.terminal(name)
+        chunk, offset = terminal.snapshot(text)
+        return tool_output_chunk(tool_call_id=terminal.call or name, chunk=chunk, offset=offset)
+
+    def content_chunk(self, update: wire.ToolCallContentChunk) -> Event:
+        """Version 2: one more item of a call's content."""
+        call = self.calls.get(update.tool_call_id) or self.new_call(update.tool_call_id)
+        call.content = [*as_list(call.content), update.content]
+        if as_object(update.content).get("type") == "terminal":
+            call.terminals.append(str(as_object(update.content).get("terminalId")))
+            self.link(call)
+        return tool_progress(
+            tool_call_id=call.id, tool_name=call.tool_name, status=call.status or "pending", content=blocks.tool_blocks([update.content])
+        )
+
+
+_READ = ("terminal_output", "terminal_exit", "terminal_info", "toolName", "parentToolCallId", "timestamp")
+_READ_CLAUDE = ("toolName", "parentToolUseId", "toolResponse", "nonExecutionKind")
+
+
+def _own(meta: Any) -> dict[str, Any] | None:
+    """What an agent put into ``_meta`` beyond what we read there."""
+    rest = {key: value for key, value in as_object(meta).items() if key not in _READ}
+    claude = {key: value for key, value in as_object(rest.pop("claudeCode", None)).items() if key not in _READ_CLAUDE}
+    return {**rest, **({"claudeCode": claude} if claude else {})} or None
+
+
+def given_list(value: Any) -> Any:
+    """The value of a list that may have been left out."""
+    return None if value is UNSET else value
+
+
+def _bytes(data: str) -> bytes:
+    try:
+        return base64.b64decode(data)
+    except (ValueError, binascii.Error):
+        return data.encode("utf-8", "surrogatepass")

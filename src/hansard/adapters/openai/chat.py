@@ -58,7 +58,7 @@ class ChatCompletions(OpenAI):
     @classmethod
     def recognises(cls, message: dict[str, Any]) -> bool:
         """A chunk, a body, or a request."""
-        return message.get("object") in _KNOWN or isinstance(message.get("messages"), list) and "model" in message
+        return message.get("object") in _KNOWN or (isinstance(message.get("messages"), list) and "model" in message)
 
     def time_of(self, message: Any) -> int | None:
         """Every chunk repeats when the answer was created; only of the first it is the time."""
@@ -396,14 +396,17 @@ class ChatCompletions(OpenAI):
     def counted(self, message: chat_wire.Answer) -> Iterator[Event]:
         """The last chunk of a stream: no choices, only usage."""
         answer = self.answer
-        if answer is None or message.usage is None or answer.tokens is not None and answer.closed:
+        if answer is None or message.usage is None or (answer.tokens is not None and answer.closed):
             yield status_change(status="usage", detail=None if message.usage is None else told(message.usage))
             return
         late = answer.closed
         answer.tokens, answer.tier = message.usage, message.service_tier or answer.tier
-        if late:  # its turn may be over, and is not counted anew
+        if late:  # the request did not ask for usage; a turn that is over is not counted anew
+            if self.turn is not None and self.spent:
+                self.spent.pop()
             yield from self.spend_on(answer)
-            self.spent.pop()
+            if self.turn is None:
+                self.spent.clear()
         elif answer.finished(self.wanted):
             yield from self.close(answer)
         else:
@@ -417,7 +420,7 @@ class ChatCompletions(OpenAI):
             yield from self.close(answer)
             return
         yield from self.abandon(answer)
-        yield from self.fail(ends.cut())
+        yield from self.cut()
 
     def abandon(self, answer: Answer) -> Iterator[Event]:
         """Say what there is of an answer that will not go on; open text is closed with the turn."""
@@ -487,7 +490,9 @@ class ChatCompletions(OpenAI):
     def remembered(self, said: chat_wire.Message) -> Iterator[Event]:
         """What the model said before this stream began; what we heard ourselves is not said again."""
         answer, choice = Answer(None, 0), Choice(0)
-        for event in self.whole(answer, choice, chat_wire.Said(content=said.content, tool_calls=said.tool_calls, function_call=said.function_call)):
+        for event in self.whole(
+            answer, choice, chat_wire.Said(content=said.content, tool_calls=said.tool_calls, function_call=said.function_call)
+        ):
             if isinstance(event, AssistantDone) and self.has_heard(event.payload.text):
                 continue
             yield at(event, None, self.recall())

@@ -71,11 +71,6 @@ def refuses(error: ErrorInfo) -> bool:
     return error.provider_code in _REFUSING
 
 
-def cut() -> ErrorInfo:
-    """The stream stopped before the answer did. Who stopped it, the wire does not say."""
-    return ErrorInfo(code="api_error", message="the stream ended before the answer did", error_source="transport")
-
-
 def end_of_choice(reason: str | None, refused: bool) -> tuple[TurnStatus, ErrorInfo | None]:
     """Status of a turn whose last answer finished for this reason. A reason nobody knows is still an orderly end."""
     status = _ENDS.get(str(reason), "completed")
@@ -101,9 +96,9 @@ def _limit(status: TurnStatus, reason: str | None) -> ErrorInfo | None:
 
 
 def _code(words: list[str], status: int | None, message: str) -> ErrorCode:
-    known = next((_CODES[word] for word in words if word in _CODES), None)
-    if known is not None:
-        return known
+    for word in words:
+        if word in _CODES:
+            return _CODES[word]
     if "maximum context length" in message or status == 413:
         return "context_overflow"
     if status in (401, 403):

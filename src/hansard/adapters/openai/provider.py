@@ -18,6 +18,7 @@ from hansard.events import (
     TurnStatus,
     Usage,
     configuration_change,
+    interrupt,
     session_init,
     status_change,
     tool_result,
@@ -177,6 +178,12 @@ class OpenAI(Adapter):
         yield from self.need_turn("user")
         yield Error(payload=error)
         yield from self.over("refused" if ends.refuses(error) else "error", stop_reason=error.provider_code, error=error)
+
+    def cut(self) -> Iterator[Event]:
+        """The stream stopped in the middle of an answer. Who stopped it, the server or the client, the wire does not say."""
+        yield from self.need_turn("user")
+        yield interrupt(reason="error")
+        yield from self.fail(ErrorInfo(code="api_error", message="the stream ended before the answer did", error_source="transport"))
 
     def at_end(self) -> Iterator[Event]:
         """An answer that stopped in the middle was cut off; a turn that waits for results nobody sent is over."""

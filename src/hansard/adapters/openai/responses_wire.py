@@ -426,6 +426,10 @@ class ErrorBody(Wire):
     error: Any
 
 
+Outer = ResponseEvent | Response | ErrorEvent | ErrorBody | SteerAccepted | SteerPending | SteerFailed
+"""What is not about a part of the response being read."""
+
+
 class Message(Wire):
     """Whatever the API sends: an event has a ``type``, a whole body an ``object``, an error body neither."""
 
@@ -433,7 +437,7 @@ class Message(Wire):
     object: str | None = None
 
     @property
-    def refine(self) -> Any:
+    def refine(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride] - here each message chooses
         """What it is read as."""
         if self.type is not None:
             return AnyEvent

@@ -25,6 +25,7 @@ from hansard.events import (
     permission_response,
     plan_update,
     question,
+    raw,
     session_lifecycle,
     status_change,
 )
@@ -49,6 +50,8 @@ class EventTalk(NextTalk):
 
     def time_of(self, message: Any) -> int | None:
         """Some events have a time; the ids of all of them tell it as soon as one is known."""
+        if isinstance(message, wire.HttpRequest):
+            return None
         said = said_in(message)
         absolute = None
         match said:
@@ -65,16 +68,21 @@ class EventTalk(NextTalk):
         return self.known_time(absolute, message.id)
 
     def translate(self, message: Any) -> Iterator[Event]:
-        said = said_in(message)
-        if not isinstance(said, wire.Wire):
+        said, tag = said_in(message), str(message.__struct_config__.tag)
+        if tag not in wire.EVENTS:
             self.parent = self.context.parent_tool_call_id
-            yield self.notice(str(message.__struct_config__.tag), said)
+            yield self.notice(tag, said)
+            return
+        if said is None:
+            yield raw(kind=tag, reason="wrong_shape", detail="neither properties nor data")
             return
         session_id: str | None = getattr(said, "session_id", None)
         if session_id is None and isinstance(said, wire.PartUpdated):  # before 1.1 only the part said it
             session_id = as_object(said.part).get("sessionID")
         if session_id is None and isinstance(said, wire.MessageUpdated):
             session_id = as_object(said.info).get("sessionID")
+        if session_id is not None and isinstance(said, wire.SessionCreated | wire.SessionUpdated):
+            self.descends(session_id, as_object(said.info).get("parentID"))
         yield from self.enter(session_id)
         yield from self.said_before(said, session_id)
         yield from self.event(said, session_id)
@@ -138,10 +146,14 @@ class EventTalk(NextTalk):
             case wire.McpBrowserOpenFailed():
                 yield auth_status(is_authenticating=True, error=f"no browser for {said.mcp_name}", link=said.url)
             case wire.HttpResponse():
-                ok, method = said.status < 400, f"{said.method} {said.path}"
-                yield control_response(ok=ok, method=method, result=said.body if ok else None, error=None if ok else said.body)
+                yield from self.replied(said)
             case _:
                 yield from self.next_event(said)
+
+    def replied(self, said: wire.HttpResponse) -> Iterator[Event]:
+        """The server's answer to a request of ours."""
+        ok, method = said.status < 400, f"{said.method} {said.path}"
+        yield control_response(ok=ok, method=method, result=said.body if ok else None, error=None if ok else said.body)
 
     def notice(self, tag: str, said: Any) -> Event:
         """Something about the server and its surroundings."""
@@ -224,7 +236,4 @@ class EventTalk(NextTalk):
 
 def said_in(message: Any) -> Any:
     """What an event says, from whichever of its two fields has it."""
-    said = message.properties if message.properties is not None else message.data
-    if said is None:
-        raise ValueError("an event that says nothing")
-    return said
+    return message.data if message.properties is None else message.properties

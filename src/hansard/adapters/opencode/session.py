@@ -150,5 +150,3 @@ def _session_of(row: dict[str, Any]) -> dict[str, Any]:
     if isinstance(row.get("time_created"), int):
         info["time"] = {"created": row["time_created"], "updated": row.get("time_updated")}
     return info
-
-

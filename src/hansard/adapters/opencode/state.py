@@ -79,6 +79,7 @@ class Session:
         self.agents: dict[str, None] = {}
         self.spoke = False
         self.sent: list[str] = []
+        self.command = False
 
 
 class Lane:

@@ -8,6 +8,7 @@ from typing import Any
 
 from hansard.adapter import Context
 from hansard.adapters.opencode import blocks, wire
+from hansard.adapters.opencode.ends import error_of
 from hansard.adapters.opencode.events import EventTalk
 from hansard.adapters.opencode.framers import EventStream
 from hansard.adapters.opencode.words import line
@@ -17,6 +18,7 @@ from hansard.events import (
     Answer,
     ConfigurationChange,
     ControlRequest,
+    Error,
     Event,
     Interrupt,
     PermissionResponse,
@@ -93,8 +95,10 @@ class OpenCodeServer(EventTalk):
         said: list[AnyBlock] = []
         for part in as_list(body.get("parts")):
             text = as_object(part).get("text")
-            plain = as_object(part).get("type") == "text" and isinstance(text, str)
-            said.append(TextBlock(text=text) if plain else blocks.user_block(part) or blocks.raw_block(part))
+            if as_object(part).get("type") == "text" and isinstance(text, str):
+                said.append(TextBlock(text=text))
+            else:
+                said.append(blocks.user_block(part) or blocks.raw_block(part))
         return said
 
     def we_say(self, session_id: str, said: list[AnyBlock]) -> Iterator[Event]:
@@ -105,6 +109,7 @@ class OpenCodeServer(EventTalk):
         if not queued:
             self.lane.new_turn()
             yield from self.need_turn("user")
+        self.lane.status = "busy"  # it will be, and says when it no longer is
         plain = len(said) == 1 and isinstance(said[0], TextBlock)
         yield user_message(text=text, content=None if plain else said, queued=queued)
 
@@ -113,8 +118,10 @@ class OpenCodeServer(EventTalk):
         name, arguments = str(body.get("command")), body.get("arguments")
         args = arguments if isinstance(arguments, str) else None
         yield from self.enter(session_id)
+        self.session(session_id).command = True
         queued = self.turn is not None
         yield from self.need_turn("user")
+        self.lane.status = "busy"
         text = f"/{name}" if args is None else f"/{name} {args}"
         yield user_message(text=text, content=[SlashCommandBlock(name=name, args=args)], queued=queued)
 
@@ -134,6 +141,20 @@ class OpenCodeServer(EventTalk):
         model = self.read(body.get("model"), wire.ModelRef) or wire.ModelRef()
         provider, name = model.provider_id, model.id or model.model_id
         return configuration_change(subtype="set_model", model=name if provider is None else f"{provider}/{name}")
+
+    def replied(self, said: wire.HttpResponse) -> Iterator[Event]:
+        """A prompt that was turned away ends the turn it began."""
+        yield from super().replied(said)
+        found = _PROMPT.fullmatch(f"{said.method} {said.path}") or _COMMAND.fullmatch(f"{said.method} {said.path}")
+        if found is None or said.status < 400:
+            return
+        yield from self.enter(found.group(1))
+        if self.turn is not None and self.lane.answer is None:
+            failure = error_of(said.body)
+            failure.code, failure.status = "execution_error", said.status
+            yield Error(payload=failure)
+            yield from self.end_turn("error", error=failure)
+            self.lane.status = None
 
     # ---- the way back
 

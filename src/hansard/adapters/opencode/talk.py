@@ -15,7 +15,7 @@ from hansard.adapter import Adapter, Context
 from hansard.adapters.opencode import blocks, wire
 from hansard.adapters.opencode.ends import REFUSED, end_of_error, end_of_finish, error_of, rejected, retry_of
 from hansard.adapters.opencode.state import Draft, Lane, Message, Piece, Session
-from hansard.adapters.opencode.words import added, at, clock, joined_name, model_name, sealed, told, tool_kind, usage_of
+from hansard.adapters.opencode.words import added, at, clock, digest, joined_name, model_name, sealed, told, tool_kind, usage_of
 from hansard.content import AnyBlock, RefusalBlock, TextBlock
 from hansard.events import (
     Error,
@@ -97,6 +97,11 @@ class OpenCode(Adapter):
             call = self.calls[session.id] = next(reversed(parent.agents))
         return (session.id, None) if call is None else (self.place(parent)[0], call)
 
+    def descends(self, session_id: str, parent: Any) -> None:
+        """Note whose sub-agent a session is, before it speaks."""
+        if isinstance(parent, str):
+            self.session(session_id).parent = parent
+
     @property
     def nested(self) -> bool:
         """Whether a sub-agent is speaking inside our conversation."""
@@ -111,7 +116,7 @@ class OpenCode(Adapter):
             yield raw(kind=f"session.{subtype}", reason="wrong_shape")
             return
         session = self.session(info.id)
-        session.parent = info.parent_id or session.parent
+        self.descends(info.id, info.parent_id)
         yield from self.enter(info.id)
         if not session.introduced:
             yield from self.introduce(session, info)
@@ -324,7 +329,7 @@ class OpenCode(Adapter):
                 yield status_change(status=str(part.__struct_config__.tag), detail=told(part, "id", "message_id"))
             case _:
                 yield self.unknown_block(value) if piece.last != value else self.again(piece, None)
-        piece.last = value
+        piece.last = None if piece.done else value  # what is complete need not be remembered
 
     def again(self, piece: Piece, part: Any) -> Event:
         """A part that says nothing new."""
@@ -333,13 +338,13 @@ class OpenCode(Adapter):
     def text(self, message: Message, piece: Piece, part: wire.TextPart, delta: str | None) -> Iterator[Event]:
         piece.kind = "text"
         ended = part.time is None or part.time.end is not None
-        if piece.done and piece.output == part.text:
+        if piece.done and piece.output == digest(part.text):
             yield self.again(piece, part)
         elif piece.done:
             yield session_lifecycle(subtype="part_edited", message_id=message.id, part_id=part.id, text=part.text)
-            piece.output = part.text
+            piece.output = digest(part.text)
         elif ended and delta is None:
-            piece.done, piece.output = True, part.text
+            piece.done, piece.output = True, digest(part.text)
             yield assistant_done(text=part.text, phase="compaction" if message.summary else None)
         else:
             grown = self.grown(message, piece, part.text)
@@ -351,7 +356,7 @@ class OpenCode(Adapter):
         if piece.done:
             yield self.again(piece, part)
         elif ended and delta is None:
-            piece.done, piece.output = True, part.text
+            piece.done = True
             start, end = (None, None) if part.time is None else (part.time.start, part.time.end)
             yield thinking_done(
                 text=part.text,
@@ -421,7 +426,7 @@ class OpenCode(Adapter):
         if state.status == "running":
             yield from self.running(piece, part, name, fresh)
             return
-        piece.done = True
+        piece.done, piece.output = True, ""
         message.session.agents.pop(call_id, None)
         if rejected(state.error):
             message.denied = True
@@ -541,10 +546,11 @@ class OpenCode(Adapter):
                 session.sent.remove(text)
                 yield at(status_change(status="prompt_accepted"), draft.message.id)
             else:
+                template, session.command = session.command, False
                 yield user_message(
                     text=text,
                     content=content if others or len(spoken) > 1 else None,
-                    author="agent" if self.nested else "human",
+                    author="agent" if self.nested else "harness" if template else "human",
                     queued=queued,
                     message_id=draft.message.id,
                 )

@@ -649,9 +649,7 @@ def _envelope(tag: str, said: Any) -> Any:
     return msgspec.defstruct(name, fields, bases=(Wire,), module=__name__, tag_field="type", tag=tag, gc=False)
 
 
-Event: Any = Union[  # noqa: UP007 (a union that is computed)
-    (*(_envelope(tag, struct | None) for tag, struct in EVENTS.items()), *(_envelope(tag, Any) for tag in NOTICES))
-]
+Event: Any = Union[(*(_envelope(tag, struct | None) for tag, struct in EVENTS.items()), *(_envelope(tag, Any) for tag in NOTICES))]
 """Everything that can come on ``/event`` or ``/api/event``."""
 
 

@@ -129,6 +129,11 @@ def input_hash(value: Any) -> str:
     return sha256(data).hexdigest()
 
 
+def digest(text: str) -> str:
+    """Enough of a text to know it again."""
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def plan_entries(todos: Any) -> list[PlanEntry]:
     """The lines of a to-do list."""
     entries: list[PlanEntry] = []

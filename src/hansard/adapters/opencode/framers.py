@@ -1,0 +1,132 @@
+"""How OpenCode's streams and files are cut into frames."""
+
+from __future__ import annotations
+
+import re
+
+from hansard.framing import Frame, Framer, Lines, ServerSentEvents, TwoWay
+
+_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]', re.DOTALL)
+_DATABASE = re.compile(rb'\s*\{\s*"table"')
+
+
+class EventStream:
+    """Server-sent events as they come; or, if the first byte is that of JSON, a two-way recording of them."""
+
+    def __init__(self) -> None:
+        self._start = b""
+        self._framer: Framer | None = None
+
+    def feed(self, chunk: bytes) -> list[Frame]:
+        """The frames that are complete now."""
+        if self._framer is None:
+            self._start += chunk
+            first = self._start.lstrip()[:1]
+            if not first:
+                return []
+            self._framer = TwoWay() if first == b"{" else ServerSentEvents()
+            chunk, self._start = self._start, b""
+        return [_bare(frame) for frame in self._framer.feed(chunk)]
+
+    def end(self) -> list[Frame]:
+        """What is left when the stream is over."""
+        framer = self._framer
+        if framer is None:
+            framer = Lines()
+            return [*framer.feed(self._start), *framer.end()]
+        return [_bare(frame) for frame in framer.end()]
+
+
+def _bare(frame: Frame) -> Frame:
+    """A recorded line may still have the field name of the event stream before its JSON."""
+    if frame.raw is None and frame.data.startswith(b"data:"):
+        frame.raw, frame.data = frame.data, frame.data[5:].lstrip(b" ")
+    return frame
+
+
+class Export:
+    """`opencode export`: one JSON document over many lines, cut into its head and one frame per message. Or rows of the database.
+
+    A document is complete when it has ended, so nothing is given before. The bytes between two values belong to the later one,
+    those after the last value to that one.
+    """
+
+    def __init__(self) -> None:
+        self._chunks: list[bytes] = []
+        self._rows: Lines | None = None
+
+    def feed(self, chunk: bytes) -> list[Frame]:
+        """The rows that are complete now; of a document, nothing yet."""
+        if self._rows is not None:
+            return self._rows.feed(chunk)
+        self._chunks.append(chunk)
+        if len(self._chunks) > 16 or len(chunk) >= 16:  # enough to see which of the two it is
+            start = b"".join(self._chunks)
+            if _DATABASE.match(start):
+                self._chunks, self._rows = [], Lines()
+                return self._rows.feed(start)
+            if len(self._chunks) > 1024:
+                self._chunks = [start]
+        return []
+
+    def end(self) -> list[Frame]:
+        """The pieces of the document."""
+        if self._rows is not None:
+            return self._rows.end()
+        data = b"".join(self._chunks)
+        self._chunks = []
+        if _DATABASE.match(data):
+            rows = Lines()
+            return [*rows.feed(data), *rows.end()]
+        return pieces(data)
+
+
+def pieces(data: bytes) -> list[Frame]:
+    """A frame for each member of the document, and for each of its messages. What is no whole document is one frame."""
+    cuts = _cuts(data)
+    if not cuts:
+        return [_last(Frame(data, raw=data, eol=""))] if data else []
+    frames: list[Frame] = []
+    position = 0
+    for number, (key, start, stop) in enumerate(cuts):
+        until = stop if number + 1 < len(cuts) else len(data)
+        value = data[start:stop]
+        frames.append(Frame(value if key is None else b"{" + key + b":" + value + b"}", raw=data[position:until], eol=""))
+        position = until
+    frames[-1] = _last(frames[-1])
+    return frames
+
+
+def _last(frame: Frame) -> Frame:
+    raw = frame.raw or b""
+    if raw.endswith(b"\n"):
+        frame.raw, frame.eol = raw[:-1], "\n"
+        if frame.data == raw:
+            frame.data = raw[:-1]
+    return frame
+
+
+def _cuts(data: bytes) -> list[tuple[bytes | None, int, int]]:
+    """Where the values stand: members of the document by key, messages without one. Nothing if it is no whole document."""
+    cuts: list[tuple[bytes | None, int, int]] = []
+    depth, key, start, messages = 0, b"", -1, False
+    for match in _TOKEN.finditer(data):
+        token, at = match.group(), match.start()
+        if token in b"{[":
+            depth += 1
+            if depth == 2 and key == b'"messages"' and token == b"[":
+                messages = True
+            elif start < 0 and depth == (3 if messages else 2):
+                start = at
+        elif token in b"}]":
+            depth -= 1
+            if messages and depth == 1:
+                messages, start = False, -1
+            elif start >= 0 and depth == (2 if messages else 1):
+                cuts.append((None if messages else key, start, match.end()))
+                start = -1
+            if depth == 0:
+                return cuts if not data[match.end() :].strip() else []
+        elif token.startswith(b'"') and depth == 1:
+            key = token if start < 0 else key
+    return []

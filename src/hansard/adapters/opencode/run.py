@@ -1,0 +1,79 @@
+"""``opencode run --format json``: one process, one turn; a line per finished part. Wire notes: README.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from hansard.adapters.opencode import wire
+from hansard.adapters.opencode.ends import error_of
+from hansard.adapters.opencode.talk import OpenCode
+from hansard.events import ErrorInfo, Event, interrupt, session_init
+from hansard.loose import as_object
+
+
+class OpenCodeRun(OpenCode):
+    """The parent's own parts and errors: no prompt, no headers, no statuses, nothing of sub-agents but their report."""
+
+    formats = ("opencode-run-json",)
+    wire = wire.RunLine
+
+    @classmethod
+    def recognises(cls, message: dict[str, Any]) -> bool:
+        """A line with the session's id and a part or an error."""
+        if message.get("type") not in ("step_start", "text", "reasoning", "tool_use", "step_finish", "error"):
+            return False
+        return "sessionID" in message and "timestamp" in message and ("part" in message or "error" in message)
+
+    def time_of(self, message: Any) -> int | None:
+        """Every line has the time at which it was printed."""
+        return message.timestamp
+
+    def translate(self, message: Any) -> Iterator[Event]:
+        session_id = message.session_id
+        yield from self.enter(session_id)
+        session = self.session(str(session_id))
+        if not session.introduced:
+            session.introduced = True
+            yield from self.need_turn("user")
+            yield session_init(agent_id="opencode", provider_session_id=session_id)
+        match message:
+            case wire.RunError():
+                yield from self.error(message.error, session_id)
+            case _:
+                yield from self.line_of_part(message.part, session_id)
+
+    def line_of_part(self, part: Any, session_id: str | None) -> Iterator[Event]:
+        self.lane.failure = None
+        yield from self.part(part, session_id)
+        message = self.message(str(as_object(part).get("messageID")), session_id)
+        reason = as_object(part).get("reason")
+        if as_object(part).get("type") == "step-finish":
+            message.completed, message.finish = True, reason if isinstance(reason, str) else None
+            yield from self.count(message)
+
+    def error(self, error: Any, session_id: str | None) -> Iterator[Event]:
+        """An error line: it may be about an answer of which nothing was printed."""
+        session = self.session(str(session_id))
+        session.error = None
+        answer = self.lane.answer
+        if answer is not None and (not answer.completed or answer.finish == "content-filter"):
+            answer.failed, answer.completed = error_of(error), True
+        else:
+            self.lane.answer = None
+        yield from self.failed(error, session)
+
+    def at_end(self) -> Iterator[Event]:
+        """The process is over, and so is its turn. The only way to stop it without an error line is a signal."""
+        answer = self.lane.answer
+        if self.turn is None or (answer is None and self.lane.failure is None):
+            return
+        if answer is not None and not answer.completed:
+            yield interrupt(reason="user_cancel")
+            yield from self.turn_usage()
+            error = ErrorInfo(code="aborted", message="the process stopped inside a step")
+            yield from self.end_turn("interrupted", error=error)
+        elif answer is not None and answer.finish == "tool-calls" and not answer.denied and answer.failed is None:
+            yield from self.turn_usage()
+        else:
+            yield from self.over()

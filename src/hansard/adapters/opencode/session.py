@@ -1,0 +1,152 @@
+"""What OpenCode keeps: ``opencode export SESSION``, and the rows of ``opencode.db``. Wire notes: README.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from hansard.adapters.opencode import wire
+from hansard.adapters.opencode.events import EventTalk
+from hansard.adapters.opencode.framers import Export
+from hansard.adapters.opencode.words import clock, plan_entries
+from hansard.events import Event, plan_update, raw, status_change
+from hansard.framing import Frame
+from hansard.loose import as_object
+
+Row = Mapping[str, Any]
+
+_ORDER = {"project": 0, "session": 1, "event": 2, "message": 3, "part": 4, "todo": 5}
+
+
+class OpenCodeSession(EventTalk):
+    """A session as OpenCode wrote it down. Nothing says that a turn is over: its last answer shows how it ended."""
+
+    formats = ("opencode-session",)
+    framer = Export
+    wire = wire.Piece
+
+    @classmethod
+    def recognises(cls, message: dict[str, Any]) -> bool:
+        """An export's head, or a row of the database."""
+        info = as_object(message.get("info"))
+        return ("table" in message and "row" in message) or str(info.get("id")).startswith("ses_")
+
+    def time_of(self, message: wire.Piece) -> int | None:
+        """Messages and rows have times; so do the ids of events."""
+        if message.row is not None:
+            row = as_object(message.row)
+            created = row.get("time_created")
+            return created if isinstance(created, int) else clock(_text(row, "id"), self.now)
+        time = as_object(as_object(message.info).get("time"))
+        created = time.get("created")
+        return created if isinstance(created, int) else None
+
+    def translate(self, message: wire.Piece) -> Iterator[Event]:
+        if message.table is not None:
+            yield from self.row(message.table, as_object(message.row))
+        elif message.parts is not None:
+            yield from self.whole_message(message.info, message.parts)
+        elif message.info is not None:
+            self.parent = self.context.parent_tool_call_id
+            yield from self.session_info(message.info, "exported")
+        else:
+            yield raw(kind="export", reason="unknown_type")
+
+    # ---- an export
+
+    def whole_message(self, value: Any, parts: list[Any]) -> Iterator[Event]:
+        """A message with all its parts. A sub-agent's session is exported by itself: here it is the one that speaks."""
+        session_id = _text(as_object(value), "sessionID")
+        info = self.read(value, wire.MessageInfo)
+        yield from self.enter(session_id)
+        if not isinstance(info, wire.AssistantInfo):
+            yield from self.header(value, session_id)
+            for part in parts:
+                yield from self.part(part, session_id)
+            yield from self.say(self.session(str(session_id)))
+            return
+        message = self.message(info.id, session_id)
+        yield from self.begin(message, info)
+        for part in parts:
+            yield from self.part(part, session_id)
+        yield from self.finished(message, info)
+
+    # ---- the database
+
+    def row(self, table: str, row: dict[str, Any]) -> Iterator[Event]:
+        """A row. `event` tells everything since OpenCode has that table; the others tell it where it does not."""
+        match table:
+            case "event":
+                yield from self.event_row(row)
+            case "message":
+                session_id, info = _text(row, "session_id"), _data(row) | {"id": row.get("id")}
+                yield from self.enter(session_id)
+                yield from self.others_say(session_id, None)
+                yield from self.header(info, session_id)
+            case "part":
+                session_id, message_id = _text(row, "session_id"), _text(row, "message_id")
+                yield from self.enter(session_id)
+                yield from self.others_say(session_id, message_id)
+                yield from self.part(_data(row) | {"id": row.get("id"), "messageID": message_id}, session_id)
+            case "todo":
+                yield from self.enter(_text(row, "session_id"))
+                yield plan_update(entries=plan_entries([row]))
+            case "session":
+                yield from self.session_info(_session_of(row), "stored")
+            case _:
+                self.parent = self.context.parent_tool_call_id
+                yield status_change(status=f"{table}_row", detail=row)
+
+    def others_say(self, session_id: str | None, message_id: str | None) -> Iterator[Event]:
+        session = self.session(str(session_id))
+        if session.draft is not None and session.draft.message.id != message_id:
+            yield from self.say(session)
+
+    def event_row(self, row: dict[str, Any]) -> Iterator[Event]:
+        """An event as it was on the wire; its type has the version of its schema at the end: ``message.updated.1``."""
+        kind, _, version = str(row.get("type")).rpartition(".")
+        kind = kind if version.isdigit() else str(row.get("type"))
+        event = self.read({"type": kind, "id": row.get("id"), "data": _data(row)}, wire.Event)
+        if event is None:
+            yield raw(kind=kind, reason="unknown_type")
+            return
+        yield from super().translate(event)
+
+
+def frames_of(rows: Iterable[tuple[str, Row]]) -> Iterator[Frame]:
+    """Frames for rows of the database, in the order in which they were said: events by id; without events, messages with their parts."""
+    kept = list(rows)
+    told = {row.get("aggregate_id") for table, row in kept if table == "event"}
+    wanted = [(table, row) for table, row in kept if table not in ("message", "part", "todo") or row.get("session_id") not in told]
+    for table, row in sorted(wanted, key=_place):
+        yield Frame(msgspec.json.encode({"table": table, "row": row}))
+
+
+def _place(item: tuple[str, Row]) -> tuple[int, str, int, str]:
+    table, row = item
+    order = _ORDER.get(table, 6)
+    own = str(row.get("id"))
+    message = str(row.get("message_id")) if table == "part" else own
+    return (3 if table == "part" else order), message, order, own
+
+
+def _data(row: dict[str, Any]) -> dict[str, Any]:
+    """The JSON in the column `data`."""
+    data = row.get("data")
+    return as_object(msgspec.json.decode(data) if isinstance(data, str | bytes) else data)
+
+
+def _text(fields: dict[str, Any], name: str) -> str | None:
+    value = fields.get(name)
+    return value if isinstance(value, str) else None
+
+
+def _session_of(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of `session` as the wire describes a session."""
+    known = {"id": "id", "parent_id": "parentID", "title": "title", "version": "version", "directory": "directory", "agent": "agent"}
+    info = {name: row[column] for column, name in known.items() if row.get(column) is not None}
+    if isinstance(row.get("time_created"), int):
+        info["time"] = {"created": row["time_created"], "updated": row.get("time_updated")}
+    return info

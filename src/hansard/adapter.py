@@ -114,6 +114,10 @@ class Adapter:
         """When the wire says this happened, in ms since the epoch."""
         return None
 
+    def translate_text(self, data: bytes) -> Iterator[Event] | None:
+        """The events of a frame that is no JSON and yet a word of this wire (``[DONE]``); None if it is none."""
+        return None
+
     def at_end(self) -> Iterator[Event]:
         """What is still to be said when the stream is over, before everything open is closed."""
         return iter(())
@@ -242,6 +246,8 @@ class Adapter:
             yield raw(kind="blank", reason="noise")
         elif len(data) > MAX_FRAME:
             yield raw(reason="too_large", detail=f"{len(data)} bytes")
+        elif (words := self.translate_text(data)) is not None:
+            yield from words
         else:
             try:
                 documents = loose.documents(data.decode())

@@ -1,4 +1,4 @@
-"""Bytes to frames: lines, server-sent events, and the two-way recording form. This file does not know who is speaking.
+"""Bytes to frames: lines, server-sent events, whole documents, and the two-way recording form. This file does not know who is speaking.
 
 A framer takes reads of any size and gives frames; it never decodes, trims or drops anything. ``data`` is what an adapter reads,
 ``raw`` plus ``eol`` are the very bytes: joined in order they are the stream.
@@ -29,6 +29,8 @@ class Frame(msgspec.Struct, gc=False):
     """The ``event`` field of a server-sent event."""
     id: str | None = None
     """The ``id`` field of a server-sent event."""
+    status: int | None = None
+    """The HTTP status of the answer that this body is, where a recording has it."""
     noise: str | None = None
     """Why this is no message: blank, comment, no_data, unfinished, not_sse."""
 
@@ -88,6 +90,9 @@ class Recorded(msgspec.Struct, forbid_unknown_fields=True):
     dir: str
     line: str
     t: float | None = None
+    status: int | None = None
+    exception: str | None = None
+    """What the recorded client raised on reading this line."""
 
 
 _recorded = msgspec.json.Decoder(Recorded)
@@ -129,7 +134,7 @@ def _unpacked(frame: Frame) -> list[Frame]:
     if message is None:
         return [frame]
     time = None if message.t is None else int(message.t)
-    return [Frame(_recorded_bytes(message.line), out=message.dir == "send", time=time)]
+    return [Frame(_recorded_bytes(message.line), out=message.dir == "send", time=time, status=message.status)]
 
 
 def _recording(line: bytes) -> Recorded | None:
@@ -252,6 +257,66 @@ def _with_end(frame: Frame) -> Frame:
     else:
         frame.eol = ""
     return frame
+
+
+class Document:
+    """One frame for the whole stream: a JSON document over many lines."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> list[Frame]:
+        """Nothing yet: the document may go on."""
+        self._parts.append(chunk)
+        return []
+
+    def end(self) -> list[Frame]:
+        """The document."""
+        data = b"".join(self._parts)
+        self._parts = []
+        if not data:
+            return []
+        return [Frame(data[:-1]) if data.endswith(b"\n") else Frame(data, eol="")]
+
+
+class Sniffed:
+    """Lines, a two-way recording, server-sent events or one document over many lines: the first bytes that are not blank decide."""
+
+    def __init__(self) -> None:
+        self._head = b""
+        self._framer: Framer | None = None
+
+    def feed(self, chunk: bytes) -> list[Frame]:
+        """The frames that are complete now; none until the first bytes have decided."""
+        if self._framer is not None:
+            return self._framer.feed(chunk)
+        self._head += chunk
+        chosen = _framer_for(self._head)
+        return [] if chosen is None else self._choose(chosen)
+
+    def end(self) -> list[Frame]:
+        """What is left when the stream is over."""
+        first = [] if self._framer is not None else self._choose(TwoWay)
+        return first if self._framer is None else [*first, *self._framer.end()]
+
+    def _choose(self, framer: type[Framer]) -> list[Frame]:
+        self._framer, head, self._head = framer(), self._head, b""
+        return self._framer.feed(head)
+
+
+_SSE_FIELD = re.compile(rb"(?:data|event|id|retry)?:|(?:data|event|id|retry)[\r\n]")
+_SSE_NAMES = (b"data", b"event", b"id", b"retry")
+
+
+def _framer_for(head: bytes) -> type[Framer] | None:
+    """The framer for a stream that begins like this, or None if it is too early to say."""
+    start = head.removeprefix(_BOM).lstrip(b" \t\r\n")
+    if start[:1] in (b"{", b"["):
+        after = start[1:].lstrip(b" \t\r")
+        return None if not after else Document if after.startswith(b"\n") else TwoWay
+    if _SSE_FIELD.match(start):
+        return ServerSentEvents
+    return None if any(name.startswith(start) for name in _SSE_NAMES) or _BOM.startswith(head) else TwoWay
 
 
 def frames(chunks: Iterable[bytes], framer: Framer) -> Iterator[Frame]:

@@ -1,0 +1,62 @@
+"""What is new in a request. A request repeats the conversation; each message of it is said once, by its place and its content."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from hansard.adapters.openai.words import fingerprint
+
+
+class Conversation:
+    """The messages of the requests so far."""
+
+    def __init__(self, is_answer: Callable[[Any], bool]) -> None:
+        self._is_answer = is_answer
+        self._place: list[str] = []
+        self._said: Counter[str] = Counter()
+        self._thread: Any = None
+
+    def on(self, thread: Any) -> None:
+        """The request builds on this answer (``previous_response_id``); its own messages are counted from there."""
+        if thread != self._thread:
+            self._thread, self._place = thread, []
+
+    def fresh(self, messages: list[Any], left_out: int, answered: bool) -> list[Any]:
+        """The messages nobody has seen yet. ``left_out``: how many stand before them; ``answered``: an answer came since the last request.
+
+        As long as a request continues the one before, place alone decides, so that the same words can be said twice. The client's
+        copy of the answer that we have just read is no news. A request that takes another way (edited, shortened) is read by content.
+        """
+        keys = [fingerprint(message) for message in messages]
+        before = self._place[left_out:]
+        same = _common(keys, before)
+        self._place = self._place[:left_out] + keys
+        if same == len(keys):
+            return []
+        if same < len(before):
+            return self._by_content(messages, keys)
+        new = list(zip(messages[same:], keys[same:], strict=True))
+        self._said.update(key for _, key in new)
+        if answered:
+            while new and self._is_answer(new[0][0]):
+                new.pop(0)
+        return [message for message, _ in new]
+
+    def _by_content(self, messages: list[Any], keys: list[str]) -> list[Any]:
+        seen: Counter[str] = Counter()
+        new: list[Any] = []
+        for message, key in zip(messages, keys, strict=True):
+            seen[key] += 1
+            if seen[key] > self._said[key]:
+                self._said[key] += 1
+                new.append(message)
+        return new
+
+
+def _common(first: list[str], second: list[str]) -> int:
+    for index, (one, other) in enumerate(zip(first, second, strict=False)):
+        if one != other:
+            return index
+    return min(len(first), len(second))

@@ -1,0 +1,258 @@
+"""The items of the Responses API (SDK 3.49.0, types/responses/response_output_item.py and response_input_item.py).
+
+The model's output consists of them, and so does the input of a request. A field named here is a field we read.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from hansard.adapter import Wire, read_as
+from hansard.adapters.openai.parts import Part
+
+
+class _Item(Wire, tag_field="type"):
+    id: str | None = None
+
+
+class Message(_Item, tag="message", kw_only=True):
+    role: str
+    content: Annotated[Any, read_as(Part)] = None
+    phase: str | None = None
+
+
+class Reasoning(_Item, tag="reasoning"):
+    summary: Annotated[list[Any] | None, read_as(Part)] = None
+    content: Annotated[list[Any] | None, read_as(Part)] = None
+    encrypted_content: str | None = None
+
+
+# ---- calls that the client answers
+
+
+class FunctionCall(_Item, tag="function_call", kw_only=True):
+    call_id: str
+    name: str
+    arguments: str = ""
+    namespace: str | None = None
+    caller: Any = None
+
+
+class CustomToolCall(_Item, tag="custom_tool_call", kw_only=True):
+    """Its input is text, never JSON."""
+
+    call_id: str
+    name: str
+    input: str = ""
+    namespace: str | None = None
+    caller: Any = None
+
+
+class ComputerCall(_Item, tag="computer_call", kw_only=True):
+    call_id: str
+    action: Any = None
+    actions: list[Any] | None = None
+    pending_safety_checks: list[Any] | None = None
+
+
+class LocalShellCall(_Item, tag="local_shell_call", kw_only=True):
+    call_id: str
+    action: Any = None
+
+
+class ShellCall(_Item, tag="shell_call", kw_only=True):
+    """Run by the client, or by the API in a container; then a `shell_call_output` follows in the same output."""
+
+    call_id: str
+    action: Any = None
+    environment: Any = None
+    caller: Any = None
+
+
+class ApplyPatchCall(_Item, tag="apply_patch_call", kw_only=True):
+    call_id: str
+    operation: Any = None
+    caller: Any = None
+
+
+class ToolSearchCall(_Item, tag="tool_search_call", kw_only=True):
+    call_id: str | None = None
+    arguments: Any = None
+    execution: str | None = None
+
+
+class Program(_Item, tag="program", kw_only=True):
+    """Code that calls tools itself; their items name it as their caller."""
+
+    call_id: str
+    code: str | None = None
+
+
+ClientCall = FunctionCall | CustomToolCall | ComputerCall | LocalShellCall | ShellCall | ApplyPatchCall | ToolSearchCall | Program
+
+
+# ---- their results
+
+
+class FunctionCallOutput(_Item, tag="function_call_output", kw_only=True):
+    call_id: str | None = None
+    output: Annotated[Any, read_as(Part)] = None
+    name: str | None = None
+
+
+class CustomToolCallOutput(_Item, tag="custom_tool_call_output", kw_only=True):
+    call_id: str
+    output: Annotated[Any, read_as(Part)] = None
+
+
+class ComputerCallOutput(_Item, tag="computer_call_output", kw_only=True):
+    call_id: str
+    output: Annotated[Any, read_as(Part)] = None
+    acknowledged_safety_checks: list[Any] | None = None
+
+
+class LocalShellCallOutput(_Item, tag="local_shell_call_output", kw_only=True):
+    """Its ``id`` is the call's; some clients send a ``call_id`` too."""
+
+    call_id: str | None = None
+    output: Any = None
+    status: str | None = None
+
+
+class ShellCallOutput(_Item, tag="shell_call_output", kw_only=True):
+    call_id: str
+    output: Any = None
+
+
+class ApplyPatchCallOutput(_Item, tag="apply_patch_call_output", kw_only=True):
+    call_id: str
+    status: str | None = None
+    output: str | None = None
+
+
+class ToolSearchOutput(_Item, tag="tool_search_output", kw_only=True):
+    call_id: str | None = None
+    tools: list[Any] | None = None
+
+
+class ProgramOutput(_Item, tag="program_output", kw_only=True):
+    call_id: str
+    result: str | None = None
+    status: str | None = None
+
+
+Output = (
+    FunctionCallOutput
+    | CustomToolCallOutput
+    | ComputerCallOutput
+    | LocalShellCallOutput
+    | ShellCallOutput
+    | ApplyPatchCallOutput
+    | ToolSearchOutput
+    | ProgramOutput
+)
+
+
+# ---- tools that the API runs: the item is call and result in one
+
+
+class _Hosted(_Item, kw_only=True):
+    status: str | None = None
+
+
+class WebSearchCall(_Hosted, tag="web_search_call", kw_only=True):
+    action: Any = None
+
+
+class FileSearchCall(_Hosted, tag="file_search_call", kw_only=True):
+    queries: list[Any] | None = None
+    results: list[Any] | None = None
+
+
+class CodeInterpreterCall(_Hosted, tag="code_interpreter_call", kw_only=True):
+    code: str | None = None
+    container_id: str | None = None
+    outputs: list[Any] | None = None
+
+
+class ImageGenerationCall(_Hosted, tag="image_generation_call", kw_only=True):
+    result: str | None = None
+    revised_prompt: str | None = None
+    action: str | None = None
+    background: str | None = None
+    output_format: str | None = None
+    quality: str | None = None
+    size: str | None = None
+    error: Any = None
+
+
+class McpCall(_Hosted, tag="mcp_call", kw_only=True):
+    name: str
+    server_label: str | None = None
+    arguments: str = ""
+    output: str | None = None
+    error: Any = None
+    approval_request_id: str | None = None
+
+
+HostedCall = WebSearchCall | FileSearchCall | CodeInterpreterCall | ImageGenerationCall | McpCall
+
+
+# ---- the rest
+
+
+class McpListTools(_Item, tag="mcp_list_tools", kw_only=True):
+    server_label: str
+    tools: list[Any] | None = None
+    error: Any = None
+
+
+class McpApprovalRequest(_Item, tag="mcp_approval_request", kw_only=True):
+    name: str
+    server_label: str | None = None
+    arguments: str = ""
+
+
+class McpApprovalResponse(_Item, tag="mcp_approval_response", kw_only=True):
+    approval_request_id: str
+    approve: bool
+    reason: str | None = None
+
+
+class AdditionalTools(_Item, tag="additional_tools", kw_only=True):
+    role: str | None = None
+    tools: list[Any] | None = None
+
+
+class ConfigurationUpdate(_Item, tag="configuration_update", kw_only=True):
+    reasoning: Any = None
+    text: Any = None
+
+
+class Compaction(_Item, tag="compaction", kw_only=True):
+    encrypted_content: str | None = None
+
+
+class CompactionTrigger(_Item, tag="compaction_trigger"):
+    pass
+
+
+class ItemReference(_Item, tag="item_reference"):
+    pass
+
+
+Item = (
+    Message
+    | Reasoning
+    | ClientCall
+    | Output
+    | HostedCall
+    | McpListTools
+    | McpApprovalRequest
+    | McpApprovalResponse
+    | AdditionalTools
+    | ConfigurationUpdate
+    | Compaction
+    | CompactionTrigger
+    | ItemReference
+)

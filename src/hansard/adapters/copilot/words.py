@@ -1,0 +1,166 @@
+"""Small translations for Copilot CLI: times, tools, errors, blocks."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from hansard.adapters.copilot import wire
+from hansard.content import AnyBlock, DiffBlock, FileBlock, ImageBlock, RawBlock, ResourceBlock, TextBlock
+from hansard.events import ErrorCode, ErrorInfo, Event, ToolKind, Usage
+from hansard.loose import as_list, as_object
+
+_KINDS: dict[str, ToolKind] = {
+    "bash": "execute",
+    "powershell": "execute",
+    "read_bash": "execute",
+    "write_bash": "execute",
+    "stop_bash": "execute",
+    "list_bash": "execute",
+    "read_powershell": "execute",
+    "write_powershell": "execute",
+    "stop_powershell": "execute",
+    "view": "read",
+    "show_file": "read",
+    "create": "edit",
+    "edit": "edit",
+    "str_replace_editor": "edit",
+    "apply_patch": "edit",
+    "grep": "search",
+    "rg": "search",
+    "glob": "search",
+    "web_search": "search",
+    "web_fetch": "fetch",
+    "fetch_copilot_cli_documentation": "fetch",
+    "sql": "think",
+    "update_todo": "think",
+    "report_intent": "think",
+    "exit_plan_mode": "think",
+    "store_memory": "think",
+    "task": "agent",
+    "read_agent": "agent",
+    "list_agents": "agent",
+    "write_agent": "agent",
+}
+_TYPES: dict[str, ErrorCode] = {
+    "authentication": "provider_auth",
+    "authorization": "provider_auth",
+    "rate_limit": "rate_limit",
+    "quota": "rate_limit",
+    "context_limit": "context_overflow",
+    "context_length_exceeded": "context_overflow",
+    "insufficient_quota": "rate_limit",
+}
+_TOO_LONG = re.compile(r"input token count .* exceeds|context.length.exceeded|maximum (number of tokens|context length)", re.IGNORECASE)
+
+
+def tool_kind(name: str, server: str | None) -> ToolKind:
+    """What kind of tool this is, in words all agents share."""
+    return "mcp" if server is not None else _KINDS.get(name, "other")
+
+
+def error_of(message: str, word: str | None, status: int | None) -> ErrorInfo:
+    """The error that an event speaks of."""
+    return ErrorInfo(
+        code=_code(message, word, status),
+        message=message,
+        provider_code=word,
+        status=status,
+        retryable=None if status is None else (status in (408, 409, 429) or status >= 500) and word != "quota",
+        error_source="provider" if status is not None else None,
+    )
+
+
+def _code(message: str, word: str | None, status: int | None) -> ErrorCode:
+    if _TOO_LONG.search(message):
+        return "context_overflow"
+    if word in _TYPES:
+        return _TYPES[word]
+    if status in (401, 402, 403):
+        return "provider_auth"
+    if status == 429:
+        return "rate_limit"
+    return "api_error" if status is not None else "unknown"
+
+
+def usage_of(record: Any) -> Usage:
+    """Tokens of one request; input counts cached tokens in."""
+    given, made = record.input_tokens, record.output_tokens
+    return Usage(
+        input_tokens=given,
+        output_tokens=made,
+        total_tokens=None if given is None or made is None else given + made,
+        cache_read_input_tokens=record.cache_read_tokens,
+        cache_creation_input_tokens=record.cache_write_tokens,
+        reasoning_tokens=record.reasoning_tokens,
+    )
+
+
+def shown(done: wire.ExecutionComplete, assets: dict[str, str]) -> list[AnyBlock] | None:
+    """The blocks of a result: what an MCP server gave, pictures, and the change of a file."""
+    result = as_object(done.result)
+    contents = as_list(result.get("contents"))
+    blocks = [content_block(item, assets) for item in contents or as_list(result.get("binaryResultsForLlm"))]
+    paths = [path for edit in done.file_edits or [] if isinstance(path := as_object(edit).get("path"), str)]
+    diff = result.get("detailedContent")
+    if len(paths) == 1:
+        blocks.append(DiffBlock(path=paths[0], diff=diff if isinstance(diff, str) and "diff --git" in diff else None))
+    else:
+        blocks += [DiffBlock(path=path) for path in paths]
+    return blocks or None
+
+
+def content_block(item: Any, assets: dict[str, str]) -> AnyBlock:
+    """Our block for one of theirs; what is none of them is kept whole."""
+    fields = as_object(item)
+    kind, media_type, data, asset = fields.get("type"), fields.get("mimeType"), fields.get("data"), fields.get("assetId")
+    if kind == "text" and isinstance(fields.get("text"), str):
+        return TextBlock(text=fields["text"])
+    if kind == "image":
+        return ImageBlock(media_type=media_type, data=assets.get(str(asset)) if data is None else data, file_id=asset)
+    if kind in ("resource_link", "resource") and isinstance(fields.get("uri"), str):
+        return ResourceBlock(uri=fields["uri"], name=fields.get("name"), media_type=media_type)
+    return RawBlock(raw=item, raw_type=kind if isinstance(kind, str) else None)
+
+
+def attachment(item: Any) -> AnyBlock:
+    """Something attached to a prompt."""
+    fields = as_object(item)
+    if fields.get("type") in ("file", "directory"):
+        return FileBlock(
+            name=fields.get("displayName"),
+            path=fields.get("path"),
+            media_type=fields.get("mimeType"),
+            size=fields.get("byteLength"),
+            file_id=fields.get("assetId"),
+        )
+    return RawBlock(raw=item, raw_type=fields.get("type"))
+
+
+def at(event: Event, response_id: str | None, block_index: int | None = None) -> Event:
+    """The event, placed in a message."""
+    event.response_id, event.block_index = response_id, block_index
+    return event
+
+
+def milliseconds(text: str | None) -> int | None:
+    """An ISO time as ms since the epoch; None if it is none."""
+    if text is None:
+        return None
+    try:
+        return round(datetime.fromisoformat(text).timestamp() * 1000)
+    except ValueError:
+        return None
+
+
+def input_hash(value: Any) -> str:
+    """Binds a permission answer to the input that was shown: SHA-256 of its JSON with sorted keys."""
+    try:
+        data = msgspec.json.encode(value, order="sorted")
+    except UnicodeEncodeError:
+        data = repr(value).encode("utf-8", "backslashreplace")
+    return sha256(data).hexdigest()

@@ -1,0 +1,377 @@
+"""Gemini CLI's own files: ``~/.gemini/tmp/<project>/chats/session-*.jsonl`` and, from older versions, ``session-*.json``.
+
+A record replaces the one with the same id, so only what is new in it is said. What ends a turn: README.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from hansard.adapter import Adapter, Context
+from hansard.adapters.gemini import wire
+from hansard.adapters.gemini.errors import classify
+from hansard.adapters.gemini.parts import exit_code, parts_of, response_of, server_of, shown, text_of, to_blocks
+from hansard.adapters.gemini.words import at, milliseconds, plan_of, tool_kind
+from hansard.content import TextBlock
+from hansard.events import (
+    Error,
+    ErrorInfo,
+    Event,
+    Usage,
+    assistant_done,
+    configuration_change,
+    interrupt,
+    raw,
+    session_init,
+    session_lifecycle,
+    status_change,
+    thinking_done,
+    tool_call,
+    tool_progress,
+    tool_result,
+    usage,
+    user_message,
+)
+from hansard.framing import Sniffed
+from hansard.loose import as_object
+
+_CONTEXT = ("<session_context>", "<state_snapshot>")
+_NUDGE = "System: "
+_LOOP = "System: Potential loop detected."
+_REFUSED = "was canceled by the user."
+_CANCELLED_COMMAND = "Command was cancelled by user before it could complete"
+
+
+class GeminiChat(Adapter):
+    """A session as Gemini CLI wrote it down."""
+
+    formats = ("gemini-chat",)
+    source = "gemini"
+    framer = Sniffed
+    wire = wire.Record
+
+    def __init__(self, context: Context | None = None) -> None:
+        super().__init__(context)
+        self.session: str | None = None
+        self.model: str | None = None
+        self.subagent = False
+        self.history: dict[str, str] = {}
+        self.thought: dict[str | None, int] = {}
+        self.texts: dict[str | None, str] = {}
+        self.heard: set[str] = set()
+        self.counted: set[str | None] = set()
+        self.called: set[str] = set()
+        self.returned: set[str] = set()
+        self._new_turn()
+
+    def _new_turn(self) -> None:
+        self.prompt: str | None = None
+        self.answered = False
+        self.denied = False
+        self.taken_back = False
+        self.interrupted = False
+        self.failure: ErrorInfo | None = None
+
+    @classmethod
+    def recognises(cls, message: dict[str, Any]) -> bool:
+        """The header, alone in its line or with all messages in it."""
+        return "sessionId" in message and "projectHash" in message and "startTime" in message
+
+    def time_of(self, message: Any) -> int | None:
+        """A message has its time, a patch the time of the change, the header that of the start."""
+        changed = None if message.patch is None else message.patch.get("lastUpdated")
+        return milliseconds(changed or message.timestamp or message.start_time)
+
+    def translate(self, message: wire.Record) -> Iterator[Event]:
+        match message:
+            case wire.Record(rewind_to=str(target)):
+                yield from self.rewound(target)
+            case wire.Record(patch=dict(patch)):
+                yield from self.patched(patch)
+            case wire.Record(type=str()):
+                yield from self.message(message)
+            case wire.Record(session_id=str()):
+                yield from self.header(message)
+            case _:
+                yield raw(reason="unknown_type")
+
+    def at_end(self) -> Iterator[Event]:
+        """The last turn is over if it was answered; else nobody knows what became of it."""
+        if self.turn is not None and (self.answered or self.interrupted or self.taken_back or self.failure is not None):
+            yield from self.settle()
+
+    # ---- header, patches
+
+    def header(self, record: wire.Record) -> Iterator[Event]:
+        yield from self.settle()
+        self.history.clear()
+        self.subagent = record.kind == "subagent"
+        if record.session_id == self.session:  # another process took the session up
+            yield session_lifecycle(subtype="resumed", provider_session_id=record.session_id)
+        else:
+            self.session = record.session_id
+            directories = [path for path in record.directories or [] if isinstance(path, str)]
+            yield session_init(
+                agent_id="gemini", provider_session_id=record.session_id, cwd=directories[0] if len(directories) == 1 else None
+            )
+        if record.summary is not None:
+            yield session_lifecycle(subtype="summary", text=record.summary)
+        for value in record.messages or []:
+            yield from self.message_in(value)
+
+    def patched(self, patch: dict[str, Any]) -> Iterator[Event]:
+        rest = dict(patch)
+        if isinstance(rest.get("messages"), list):
+            yield from self.rewritten(rest.pop("messages"))
+        if isinstance(summary := rest.get("summary"), str):
+            yield session_lifecycle(subtype="summary", text=summary)
+        elif isinstance(session := rest.get("sessionId"), str):
+            yield from self.settle()
+            yield session_lifecycle(subtype="resumed", provider_session_id=session)
+        elif "directories" in rest:
+            yield configuration_change(subtype="directories", options=rest)
+        else:
+            yield session_lifecycle(subtype="updated", detail=rest)
+
+    def rewritten(self, values: list[Any]) -> Iterator[Event]:
+        """The whole history anew: for context, after compression, and without a prompt that failed."""
+        ids = {str(as_object(value).get("id")) for value in values}
+        compressed = any(text_of(as_object(value).get("content")).startswith("<state_snapshot>") for value in values)
+        gone = [known for known in self.history if known not in ids]
+        if compressed and gone:
+            yield session_lifecycle(subtype="compacted", detail={"removed": gone})
+            for known in gone:
+                del self.history[known]
+        else:
+            yield from self.removed(gone)
+        for value in values:
+            yield from self.message_in(value, rewritten=True)
+
+    def removed(self, ids: list[str]) -> Iterator[Event]:
+        for known in ids:
+            kind = self.history.pop(known)
+            yield session_lifecycle(subtype="message_removed", message_id=known, detail={"type": kind})
+            if known == self.prompt:
+                self.taken_back = True
+
+    def rewound(self, message_id: str) -> Iterator[Event]:
+        known = list(self.history)
+        gone = known[known.index(message_id) :] if message_id in known else known
+        yield session_lifecycle(subtype="rewound", message_id=message_id, detail={"removed": gone})
+        for message in gone:
+            del self.history[message]
+
+    # ---- messages
+
+    def message_in(self, value: Any, rewritten: bool = False) -> Iterator[Event]:
+        message = self.read(value, wire.ChatMessage)
+        if message is None or message.type is None:
+            yield raw(kind="message", reason="wrong_shape")
+            return
+        if rewritten and self.is_known(message):
+            self.history[str(message.id)] = message.type
+            return
+        if (time := milliseconds(message.timestamp)) is not None:
+            self.now = time
+        if rewritten and message.type == "gemini" and message.model is None:
+            # words that the program puts into the model's mouth ("Got it. Thanks for the additional context!")
+            self.history[str(message.id)] = message.type
+            self.heard.add(str(message.id))
+            yield status_change(status="history_message", detail={"id": message.id, "content": message.content})
+            return
+        yield from self.message(message)
+
+    def is_known(self, message: wire.ChatMessage) -> bool:
+        """Said before, by identity. The context has one id in all sessions, so there the words decide."""
+        if message.id not in self.heard:
+            return False
+        text = text_of(message.content)
+        return not text.startswith(_CONTEXT) or self.texts.get(message.id) == text
+
+    def message(self, message: wire.ChatMessage) -> Iterator[Event]:
+        if message.id is not None:
+            self.history[message.id] = str(message.type)
+            self.heard.add(message.id)
+        match message.type:
+            case "user":
+                yield from self.user(message)
+            case "gemini":
+                yield from self.gemini(message)
+            case "error":
+                self.failure = classify(text_of(message.content))
+                yield Error(payload=self.failure)
+            case "info" | "warning":
+                yield from self.notice(message)
+            case _:
+                yield raw(kind=message.type, reason="unknown_type")
+
+    def notice(self, message: wire.ChatMessage) -> Iterator[Event]:
+        text = text_of(message.content)
+        if message.type == "info" and classify(text).code == "aborted" and not self.interrupted:
+            self.interrupted = True
+            yield interrupt(reason="user_cancel")
+        yield status_change(status=str(message.type), detail={"text": text})
+
+    def user(self, message: wire.ChatMessage) -> Iterator[Event]:
+        answers = [part for part in parts_of(message.content) if "functionResponse" in as_object(part)]
+        for part in answers:
+            yield from self.function_response(as_object(part)["functionResponse"])
+        if answers:
+            return
+        blocks = to_blocks(message.content)
+        text = text_of(message.content)
+        self.texts[message.id] = text
+        context, nudge = text.startswith(_CONTEXT), text.startswith(_NUDGE)
+        if not context and not nudge:
+            yield from self.settle()
+            yield from self.start_turn("system" if self.subagent else "user")
+            self.prompt = message.id
+            if message.display_content is not None:
+                text = text_of(message.display_content)  # what was typed; the content has what it refers to
+        if nudge and text.startswith(_LOOP):
+            self.failure = classify(text)
+        plain = len(blocks) == 1 and isinstance(blocks[0], TextBlock) and blocks[0].text == text
+        yield user_message(
+            text=text,
+            content=None if plain else blocks,
+            author="harness" if context or nudge else "agent" if self.subagent else "human",
+            message_id=message.id,
+        )
+
+    def function_response(self, value: Any) -> Iterator[Event]:
+        """What the model was told of a call: an echo of the call's own record, unless that was never written (a refusal)."""
+        response = self.read(value, wire.FunctionResponse)
+        if response is None or response.id is None:
+            yield raw(kind="functionResponse", reason="wrong_shape")
+            return
+        if response.id in self.returned:
+            yield status_change(status="function_response", detail={"toolCallId": response.id})
+            return
+        self.returned.add(response.id)
+        failed = as_object(response.response).get("error")
+        self.denied = self.denied or (isinstance(failed, str) and failed.endswith(_REFUSED))
+        yield tool_result(
+            tool_call_id=response.id,
+            tool_name=response.name,
+            result=response.response,
+            is_error=failed is not None,
+            error=failed if isinstance(failed, str) else None,
+        )
+
+    def gemini(self, message: wire.ChatMessage) -> Iterator[Event]:
+        yield from self.need_turn()
+        news = [*self.thoughts(message), *self.text(message), *self.tokens(message)]
+        yield from news
+        calls = message.tool_calls or []
+        for index, value in enumerate(calls):
+            call = self.read(value, wire.Call)
+            if call is None:
+                yield self.unknown_block(value)
+            else:
+                yield from self.call(call, message, index)
+        if not news and not calls:
+            yield at(status_change(status="message", detail={"model": message.model}), message.id)
+        self.answered = not calls and text_of(message.content) != ""
+        if self.answered:
+            self.failure = None
+
+    def thoughts(self, message: wire.ChatMessage) -> Iterator[Event]:
+        told = 0 if message.id is None else self.thought.get(message.id, 0)
+        for index, thought in enumerate(message.thoughts or []):
+            if index >= told:
+                yield at(thinking_done(text=thought_text(thought)), message.id, index)
+        self.thought[message.id] = max(told, len(message.thoughts or []))
+
+    def text(self, message: wire.ChatMessage) -> Iterator[Event]:
+        """The record always has ``content``; empty means that the model said nothing beside its calls."""
+        text = text_of(message.content)
+        if text == "" or (message.id is not None and self.texts.get(message.id) == text):
+            return
+        self.texts[message.id] = text
+        yield at(assistant_done(text=text), message.id, len(message.thoughts or []))
+
+    def tokens(self, message: wire.ChatMessage) -> Iterator[Event]:
+        if message.tokens is None or (message.id is not None and message.id in self.counted):
+            return
+        self.counted.add(message.id)
+        yield at(usage(scope="message", usage=usage_of(message.tokens), model=message.model), message.id)
+
+    # ---- tools
+
+    def call(self, call: wire.Call, message: wire.ChatMessage, index: int) -> Iterator[Event]:
+        if call.id not in self.called:
+            self.called.add(call.id)
+            made = tool_call(
+                tool_call_id=call.id,
+                tool_name=call.name,
+                args=call.args,
+                kind=tool_kind(call.name),
+                title=call.description,
+                server=server_of(call),
+            )
+            yield at(made, message.id, len(message.thoughts or []) + 1 + index)
+            yield from plan_of(call.name, call.args)
+            if call.agent_id is not None:
+                yield tool_progress(tool_call_id=call.id, tool_name=call.name, status="agent", detail={"agentId": call.agent_id})
+        if call.result is not None and call.id not in self.returned:
+            self.returned.add(call.id)
+            yield from self.call_over(call)
+
+    def call_over(self, call: wire.Call) -> Iterator[Event]:
+        response = response_of(call)
+        failed = as_object(response).get("error")
+        output = as_object(response).get("output")
+        over = tool_result(
+            tool_call_id=call.id,
+            result=response,
+            content=shown(call),
+            is_error=None if call.status is None else call.status != "success",
+            error=failed if isinstance(failed, str) else None,
+            exit_code=exit_code(call, response),
+        )
+        over.timestamp = milliseconds(call.timestamp) or self.now
+        yield over
+        stopped = isinstance(output, str) and _CANCELLED_COMMAND in output
+        if (stopped or call.status == "cancelled") and not self.interrupted:
+            self.interrupted = True
+            yield interrupt(reason="user_cancel")
+
+    # ---- the end of a turn
+
+    def settle(self) -> Iterator[Event]:
+        """Close the turn before, now that something later proves it is over."""
+        if self.turn is not None:
+            if self.answered:
+                yield from self.end_turn("denied" if self.denied else "completed")
+            elif self.interrupted:
+                yield from self.end_turn("interrupted", error=ErrorInfo(code="aborted", message="cancelled by the user"))
+            elif self.failure is not None:
+                yield from self.end_turn("error", error=self.failure)
+            elif self.taken_back:
+                # geminiChat.ts takes a prompt back when its request fails or is cancelled; which of the two is not written down
+                error = ErrorInfo(code="unknown", message="the prompt was taken out of the history, unanswered")
+                yield from self.end_turn("lost", error=error)
+            else:
+                yield from self.end_turn("lost")
+        self._new_turn()
+
+
+def thought_text(thought: wire.Thought) -> str:
+    """The thought as the program itself writes it where it shows thoughts (acpClient.ts): subject in bold, then the rest."""
+    said = [] if thought.subject is None or thought.subject == "" else [f"**{thought.subject}**"]
+    if thought.description is not None:
+        said.append(thought.description)
+    return "\n".join(said)
+
+
+def usage_of(tokens: wire.Tokens) -> Usage:
+    """Tokens of one request."""
+    given, made = tokens.input, tokens.output
+    return Usage(
+        input_tokens=given,
+        output_tokens=made,
+        total_tokens=None if given is None or made is None else given + made,
+        cache_read_input_tokens=tokens.cached,
+        reasoning_tokens=tokens.thoughts,
+    )

@@ -1,0 +1,212 @@
+"""Gemini CLI, live: ``gemini -o stream-json -p …``. One process is one turn. Wire notes: README.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from hansard.adapter import Adapter, Context
+from hansard.adapters.gemini import wire
+from hansard.adapters.gemini.errors import classify, is_refusal, link_in
+from hansard.adapters.gemini.words import at, change_of, milliseconds, plan_of, tool_kind
+from hansard.content import RefusalBlock
+from hansard.events import (
+    Error,
+    ErrorInfo,
+    Event,
+    TurnStatus,
+    Usage,
+    assistant_chunk,
+    assistant_done,
+    auth_status,
+    content_block,
+    interrupt,
+    raw,
+    result,
+    session_init,
+    tool_call,
+    tool_result,
+    usage,
+    user_message,
+)
+
+_FATAL_WARNINGS = ("max_turns", "context_overflow")
+"""The program calls a detected loop a warning and the turn a success; nothing came of that turn."""
+_BLOCKED_BY_HOOK = "Agent execution blocked: "
+
+
+class GeminiStream(Adapter):
+    """A running Gemini CLI."""
+
+    formats = ("gemini-stream-json",)
+    source = "gemini"
+    wire = wire.Line
+
+    def __init__(self, context: Context | None = None) -> None:
+        super().__init__(context)
+        self.model: str | None = None
+        self.answers = 0
+        self.blocks = 0
+        self.speaking = False
+        self.asked = False
+        self.failure: ErrorInfo | None = None
+        self.blocked = False
+
+    @classmethod
+    def recognises(cls, message: dict[str, Any]) -> bool:
+        """The ``init`` line; no other format has the word with these three beside it."""
+        return message.get("type") == "init" and "session_id" in message and "timestamp" in message
+
+    def time_of(self, message: Any) -> int | None:
+        """Every line has its time."""
+        return milliseconds(message.timestamp)
+
+    def translate(self, message: Any) -> Iterator[Event]:
+        if not (isinstance(message, wire.Message) and message.role == "assistant"):
+            yield from self.silence()
+        match message:
+            case wire.Init():
+                self.model = message.model
+                yield session_init(agent_id="gemini", provider_session_id=message.session_id, model=message.model)
+            case wire.Message(role="user"):
+                queued = self.turn is not None
+                yield from self.need_turn("user")
+                yield user_message(text=message.content, queued=queued)
+            case wire.Message(role="assistant"):
+                yield from self.speech(message)
+            case wire.Message():
+                yield raw(kind=f"message/{message.role}", reason="unknown_type")
+            case wire.ToolUse():
+                yield from self.call(message)
+            case wire.ToolResult():
+                yield self.call_over(message)
+            case wire.Error():
+                yield from self.trouble(message)
+            case _:  # wire.Result
+                yield from self.result(message)
+
+    # ---- what the model says; the wire has no message ids, so the turn and a count make one
+
+    @property
+    def answer_id(self) -> str:
+        return f"{self.turn}:{self.answers}"
+
+    def speech(self, message: wire.Message) -> Iterator[Event]:
+        yield from self.need_turn()
+        self.next_answer()
+        if message.delta:
+            self.speaking = True
+            yield at(assistant_chunk(text=message.content), self.answer_id, self.blocks)
+            return
+        yield at(assistant_done(text=message.content), self.answer_id, self.blocks)
+        self.speaking = False
+        self.blocks += 1
+
+    def silence(self) -> Iterator[Event]:
+        """A text ends where something else begins."""
+        if not self.speaking:
+            return
+        self.speaking = False
+        done = at(assistant_done(text=self.open.text(self.answer_id, self.blocks)), self.answer_id, self.blocks)
+        done.synthetic = True
+        self.blocks += 1
+        yield done
+
+    def next_answer(self) -> None:
+        """What the model says after a result is another answer."""
+        if self.asked:
+            self.asked = False
+            self.answers += 1
+            self.blocks = 0
+
+    # ---- tools
+
+    def call(self, message: wire.ToolUse) -> Iterator[Event]:
+        yield from self.need_turn()
+        self.next_answer()
+        name = message.tool_name
+        call = tool_call(tool_call_id=message.tool_id, tool_name=name, args=message.parameters, kind=tool_kind(name))
+        yield at(call, self.answer_id, self.blocks)
+        self.blocks += 1
+        yield from plan_of(name, message.parameters)
+
+    def call_over(self, message: wire.ToolResult) -> Event:
+        self.asked = True
+        failure = message.error
+        call = self.open.tools.get(message.tool_id)
+        changed = None
+        if call is not None and message.status == "success" and message.output is None:
+            changed = change_of(call.payload.tool_name, call.payload.args)  # this wire has no diffs of its own
+        return tool_result(
+            tool_call_id=message.tool_id,
+            result=message.output,
+            content=changed,
+            is_error=None if message.status is None else message.status != "success",
+            error=None if failure is None else failure.message,
+        )
+
+    # ---- warnings, and the end
+
+    def trouble(self, message: wire.Error) -> Iterator[Event]:
+        if message.message.startswith(_BLOCKED_BY_HOOK):
+            self.blocked = True
+        error = classify(message.message)
+        if message.severity == "error" or error.code in _FATAL_WARNINGS:
+            self.failure = error
+        yield Error(payload=error)
+
+    def result(self, message: wire.Result) -> Iterator[Event]:
+        yield from self.need_turn("user")
+        status, error = self.end(message)
+        used = usage_of(message.stats)
+        stats = message.stats or wire.Stats()
+        if status == "interrupted":
+            yield interrupt(reason="user_cancel")
+        if status == "refused" and error is not None:
+            yield content_block(block=RefusalBlock(explanation=error.message))
+        yield result(
+            status=status,
+            subtype=message.status,
+            usage=used,
+            model_usage=stats.models,
+            duration_ms=None if stats.duration_ms is None else round(stats.duration_ms),
+            error=error,
+        )
+        if message.error is not None and error is not None and error is not self.failure and status == "error":
+            yield Error(payload=error)
+        if error is not None and error.code == "provider_auth":
+            yield auth_status(is_authenticating=False, error=error.message, link=link_in(error.message))
+        if used is not None:
+            yield usage(scope="turn", usage=used, model=self.model)
+        yield from self.end_turn(status, stop_reason=message.status, error=error)
+        self.failure, self.blocked = None, False
+        self.answers = self.blocks = 0
+        self.asked = False
+
+    def end(self, message: wire.Result) -> tuple[TurnStatus, ErrorInfo | None]:
+        """How the turn ended. ``success`` proves nothing: a loop that was detected ends so too."""
+        said = message.error
+        if said is None and message.status == "success" and self.failure is None:
+            return ("denied" if self.blocked else "completed"), None
+        error = self.failure
+        if said is not None or error is None:
+            words = None if said is None else said.message
+            error = classify(str(message.status) if words is None else words, None if said is None else said.type)
+        if error.code == "aborted":
+            return "interrupted", error
+        if is_refusal(error.message):
+            return "refused", error
+        return ("max_tokens" if error.code == "output_length" else "error"), error
+
+
+def usage_of(stats: wire.Stats | None) -> Usage | None:
+    """The tokens of a turn. A total of 0 is what the program writes when it does not know: after errors, after a loop."""
+    if stats is None or not stats.total_tokens:
+        return None
+    given, made = stats.input_tokens, stats.output_tokens
+    return Usage(
+        input_tokens=given,
+        output_tokens=made,
+        total_tokens=None if given is None or made is None else given + made,
+        cache_read_input_tokens=stats.cached,
+    )

@@ -1,0 +1,368 @@
+"""Qwen Code's own files: ``~/.qwen/projects/<cwd>/chats/<session>.jsonl``, sub-agents in ``subagents/<session>/agent-*.jsonl``.
+
+What ends a turn: README.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from hansard.adapter import Adapter, Context
+from hansard.adapters.qwen import chat_wire as disk
+from hansard.adapters.qwen.words import (
+    at,
+    cancelled_by_user,
+    error_of,
+    exit_code,
+    milliseconds,
+    plan_of,
+    tool_kind,
+    tool_server,
+    whole,
+)
+from hansard.content import AnyBlock, DiffBlock, FileBlock, ImageBlock, RawBlock, SlashCommandBlock, TextBlock
+from hansard.events import (
+    Error,
+    ErrorInfo,
+    Event,
+    Usage,
+    assistant_done,
+    configuration_change,
+    content_block,
+    interrupt,
+    permission_response,
+    raw,
+    session_init,
+    session_lifecycle,
+    status_change,
+    thinking_done,
+    tool_call,
+    tool_result,
+    usage,
+    user_message,
+)
+from hansard.framing import Lines
+from hansard.loose import as_list, as_object
+
+_LIFE = {
+    "chat_compression": "compacted",
+    "rewind": "rewound",
+    "branch_checkpoint": "checkpoint",
+    "file_history_snapshot": "snapshot",
+    "attribution_snapshot": "snapshot",
+    "session_artifact_snapshot": "snapshot",
+    "session_sources_snapshot": "snapshot",
+    "session_artifact_event": "artifact",
+    "session_source": "source",
+}
+_NOTICES = (
+    "at_command",
+    "background_task_completed",
+    "continue_last_turn",
+    "goal_runtime",
+    "goal_state",
+    "goal_turn_end",
+    "omni_recall",
+    "session_recording_degraded",
+    "turn_result",
+    "user_text_elements",
+)
+_REFUSED = "was canceled by the user."
+
+
+class QwenChat(Adapter):
+    """A session as Qwen Code wrote it down."""
+
+    formats = ("qwen-chat",)
+    source = "qwen"
+    framer = Lines
+    wire = disk.Record
+
+    def __init__(self, context: Context | None = None) -> None:
+        super().__init__(context)
+        self.version: str | None = None
+        self.session: str | None = None
+        self.counting = False
+        self.answers = 0
+        self.called: set[str] = set()
+        self.returned: set[str] = set()
+        self.took: dict[str, int | None] = {}
+        self._new_turn()
+
+    def _new_turn(self) -> None:
+        self.prompt: str | None = None
+        self.answered = False
+        self.cut_off: bool | None = None
+        self.denied = False
+        self.interrupted = False
+        self.failure: ErrorInfo | None = None
+
+    @classmethod
+    def recognises(cls, message: dict[str, Any]) -> bool:
+        """A record whose message has parts, or a system record with its payload."""
+        head = "sessionId" in message and "parentUuid" in message and "version" in message
+        return head and ("parts" in as_object(message.get("message")) or "systemPayload" in message)
+
+    def time_of(self, message: Any) -> int | None:
+        """Every record has its time."""
+        return milliseconds(message.timestamp)
+
+    def translate(self, message: Any) -> Iterator[Event]:
+        yield from self.head(message)
+        match message:
+            case disk.User():
+                yield from self.user(message)
+            case disk.Assistant():
+                yield from self.assistant(message)
+            case disk.ToolResult():
+                yield from self.tool_results(message)
+            case _:  # disk.System
+                yield from self.system(message)
+
+    def at_end(self) -> Iterator[Event]:
+        """The last turn is over if it was answered, failed or was stopped; else nobody knows what became of it."""
+        if self.turn is not None and (self.answered or self.interrupted or self.denied or self.failure is not None):
+            yield from self.settle()
+
+    def head(self, record: Any) -> Iterator[Event]:
+        """Nobody introduces himself in these files; the first record says a bit of it, and whenever the program changes."""
+        if (record.version, record.session_id) == (self.version, self.session):
+            return
+        self.version, self.session = record.version, record.session_id
+        yield session_init(
+            agent_id="qwen",
+            agent_version=record.version,
+            provider_session_id=record.session_id,
+            cwd=record.cwd,
+            model=record.model if isinstance(record, disk.Assistant) else None,
+        )
+
+    # ---- prompts
+
+    def user(self, record: disk.User) -> Iterator[Event]:
+        if record.subtype not in ("mid_turn_user_message", "realtime_message"):
+            yield from self.settle()
+            yield from self.start_turn("system" if record.is_sidechain or record.subtype is not None else "user")
+        parts = [] if record.message is None else record.message.parts or []
+        blocks = [self.block(part) for part in parts]
+        text = "\n".join(block.text for block in blocks if isinstance(block, TextBlock))
+        shown = as_object(record.system_payload).get("displayText")
+        if isinstance(shown, str):
+            text = shown
+        plain = len(blocks) == 1 and isinstance(blocks[0], TextBlock) and blocks[0].text == text
+        self.prompt = text
+        human = record.subtype in (None, "mid_turn_user_message", "realtime_message")
+        yield user_message(
+            text=text,
+            content=None if plain else blocks,
+            author="agent" if record.is_sidechain else "human" if human else "harness",
+            message_id=record.uuid,
+            queued=record.subtype == "mid_turn_user_message",
+        )
+
+    def block(self, value: Any) -> AnyBlock:
+        part = self.read(value, disk.Part)
+        match part:
+            case disk.Part(text=str(text)):
+                return TextBlock(text=text)
+            case disk.Part(inline_data=disk.Blob() as blob):
+                media_type = blob.mime_type
+                image = media_type is not None and media_type.startswith("image/")
+                return ImageBlock(media_type=media_type, data=blob.data) if image else FileBlock(media_type=media_type, data=blob.data)
+            case disk.Part(file_data=disk.FileData() as file):
+                return FileBlock(media_type=file.mime_type, url=file.file_uri)
+            case _:
+                return RawBlock(raw=value)
+
+    # ---- answers
+
+    def assistant(self, record: disk.Assistant) -> Iterator[Event]:
+        yield from self.need_turn()
+        self.answers += 1
+        parts = [] if record.message is None else record.message.parts or []
+        tokens = record.usage_metadata
+        spoke = called = False
+        for index, value in enumerate(parts):
+            part = self.read(value, disk.Part)
+            spoke = spoke or (part is not None and part.text is not None and part.thought is not True)
+            called = called or (part is not None and part.function_call is not None)
+            yield from (at(event, record.uuid, index) for event in self.part(part, value, record, index))
+        if tokens is not None:
+            self.counting = True
+            yield at(
+                usage(scope="message", usage=usage_of(tokens), model=record.model, context_window=record.context_window_size), record.uuid
+            )
+        elif not parts:
+            yield at(status_change(status="message", detail={"model": record.model}), record.uuid)
+        self.answered = spoke and not called
+        self.failure = None  # an earlier attempt
+        # where no request has a usage, nothing can be said about this one; after the first answer we know
+        self.cut_off = False if tokens is not None else True if self.counting else None if self.answers == 1 else False
+
+    def part(self, part: disk.Part | None, value: Any, record: disk.Assistant, index: int) -> Iterator[Event]:
+        match part:
+            case disk.Part(text=str(text)) if part.thought is True:
+                yield thinking_done(text=text, signature=part.thought_signature)
+            case disk.Part(text=str(text)):
+                yield assistant_done(text=text, interrupted=record.usage_metadata is None and self.counting)
+            case disk.Part(function_call=disk.FunctionCall() as call):
+                call_id = call.id if call.id is not None else f"{record.uuid}:{index}"
+                if call_id in self.called:
+                    yield status_change(status="function_call", detail={"toolCallId": call_id})
+                    return
+                self.called.add(call_id)
+                server = tool_server(call.name)
+                yield tool_call(tool_call_id=call_id, tool_name=call.name, args=call.args, kind=tool_kind(call.name), server=server)
+                yield from plan_of(call.name, call.args)
+            case _:
+                yield content_block(block=self.block(value))
+
+    # ---- results
+
+    def tool_results(self, record: disk.ToolResult) -> Iterator[Event]:
+        parts = [] if record.message is None else record.message.parts or []
+        for value in parts:
+            part = self.read(value, disk.Part)
+            if part is not None and part.function_response is not None:
+                yield from self.tool_result(part.function_response, record.tool_call_result or disk.CallResult())
+            else:  # an image beside the response, in older files
+                yield content_block(block=self.block(value))
+
+    def tool_result(self, response: disk.FunctionResponse, over: disk.CallResult) -> Iterator[Event]:
+        call_id = response.id if response.id is not None else over.call_id
+        if call_id is None or call_id in self.returned:
+            yield status_change(status="function_response", detail={"toolCallId": call_id})
+            return
+        self.returned.add(call_id)
+        failed, output = as_object(response.response).get("error"), as_object(response.response).get("output")
+        self.denied = self.denied or (isinstance(failed, str) and failed.endswith(_REFUSED))
+        stopped = over.status == "cancelled" and as_object(over.result_display).get("outcome") in ("cancelled", "aborted")
+        if (cancelled_by_user(failed) or stopped or failed == _DISCARDED) and not self.interrupted:
+            self.interrupted = True
+            yield interrupt(reason="user_cancel")
+        yield tool_result(
+            tool_call_id=call_id,
+            tool_name=response.name,
+            result=response.response,
+            content=[*(self.block(part) for part in response.parts or []), *shown(over.result_display)] or None,
+            is_error=failed is not None if over.status is None else over.status != "success",
+            error=failed if isinstance(failed, str) else None,
+            exit_code=code_of(over.result_display, response.name, failed if isinstance(failed, str) else output),
+            duration_ms=self.took.pop(call_id, None),
+        )
+
+    # ---- everything else
+
+    def system(self, record: disk.System) -> Iterator[Event]:
+        payload = as_object(record.system_payload)
+        match record.subtype:
+            case "ui_telemetry":
+                yield from self.telemetry(payload)
+            case "slash_command":
+                yield from self.slash_command(payload)
+            case "custom_title":
+                title = payload.get("customTitle")
+                yield session_lifecycle(subtype="renamed", title=title if isinstance(title, str) else None, detail=payload)
+            case "session_model":
+                model = payload.get("model", payload.get("modelId"))
+                yield configuration_change(subtype="set_model", model=model if isinstance(model, str) else None, options=payload)
+            case "parent_session":
+                parent = payload.get("parentSessionId")
+                yield session_lifecycle(subtype="forked", parent_session_id=parent if isinstance(parent, str) else None)
+            case str(word) if word in _LIFE:
+                yield session_lifecycle(subtype=_LIFE[word], detail=payload)
+            case str(word) if word in _NOTICES:
+                yield status_change(status=word, detail=payload)
+            case _:
+                yield raw(kind=f"system/{record.subtype}", reason="unknown_type")
+
+    def telemetry(self, payload: dict[str, Any]) -> Iterator[Event]:
+        event = self.read(payload.get("uiEvent"), disk.UiEvent)
+        if event is None:
+            yield status_change(status="ui_telemetry", detail=payload)
+            return
+        if event.name.endswith("api_error"):
+            failure = error_of(str(event.error_message), event.error_type, event.status_code)
+            if failure.code == "aborted":
+                if not self.interrupted:
+                    yield interrupt(reason="user_cancel")
+                self.interrupted = True
+            elif event.subagent_name is None:
+                self.failure = failure
+            yield Error(payload=failure)
+            return
+        yield status_change(status=event.name, detail=payload.get("uiEvent"))
+        if event.name.endswith("tool_call") and event.call_id is not None:
+            self.took[event.call_id] = whole(event.duration_ms)
+            if event.decision == "reject":
+                self.denied = True
+                yield permission_response(request_id=event.call_id, decision="deny")
+
+    def slash_command(self, payload: dict[str, Any]) -> Iterator[Event]:
+        """A command that the program carried out itself: a turn of its own, without the model."""
+        command = payload.get("rawCommand")
+        if self.turn is None or self.prompt != command:
+            yield from self.settle()
+            yield from self.start_turn("user")
+        if isinstance(command, str) and self.prompt != command:
+            name, _, args = command.removeprefix("/").partition(" ")
+            block = SlashCommandBlock(name=name, args=args if args != "" else None)
+            yield user_message(text=command, content=[TextBlock(text=command), block])
+        for item in as_list(payload.get("outputHistoryItems")):
+            text = as_object(item).get("text")
+            if isinstance(text, str):
+                yield assistant_done(text=text, phase="local_command")
+            else:
+                yield status_change(status="slash_command_output", detail=item)
+        yield from self.end_turn("completed")
+        self._new_turn()
+
+    # ---- the end of a turn
+
+    def settle(self) -> Iterator[Event]:
+        """Close the turn before, now that something later proves it is over."""
+        if self.turn is not None:
+            if self.failure is not None:
+                yield from self.end_turn("error", error=self.failure)
+            elif self.interrupted or (self.answered and self.cut_off is True):
+                if not self.interrupted:
+                    yield interrupt(reason="user_cancel")
+                yield from self.end_turn("interrupted", error=ErrorInfo(code="aborted", message="cancelled by the user"))
+            elif self.denied:
+                yield from self.end_turn("denied")
+            else:
+                yield from self.end_turn("completed" if self.answered and self.cut_off is False else "lost")
+        self._new_turn()
+
+
+_DISCARDED = "The tool had already completed; its output was discarded."
+
+
+def shown(display: Any) -> list[AnyBlock]:
+    """What people are shown of a result, where that is more than text: a diff, a sub-agent's report."""
+    fields = as_object(display)
+    path = fields.get("filePath", fields.get("fileName"))
+    if isinstance(path, str) and "fileDiff" in fields:
+        return [DiffBlock(path=path, old_text=fields.get("originalContent"), new_text=fields.get("newContent"), diff=fields["fileDiff"])]
+    if fields.get("type") == "task_execution":
+        return [RawBlock(raw=display, raw_type="task_execution")]
+    return []
+
+
+def code_of(display: Any, name: str | None, text: Any) -> int | None:
+    """The exit code of a shell command: from its result, or from its text in older versions."""
+    code = as_object(display).get("exitCode")
+    return code if isinstance(code, int) else exit_code(name, text)
+
+
+def usage_of(tokens: disk.Tokens) -> Usage:
+    """Tokens of one request; output counts thoughts in."""
+    given, made = tokens.prompt_token_count, tokens.candidates_token_count
+    return Usage(
+        input_tokens=given,
+        output_tokens=made,
+        total_tokens=None if given is None or made is None else given + made,
+        cache_read_input_tokens=tokens.cached_content_token_count,
+        reasoning_tokens=tokens.thoughts_token_count,
+    )

@@ -1,0 +1,306 @@
+"""Gemini CLI: quirks of its live wire and its chat files, declared types that no recording shows, and that both tell the same story."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hansard.adapters import adapter_for
+from hansard.adapters.gemini.errors import classify, link_in
+from hansard.content import DiffBlock, ImageBlock
+from hansard.errors import CannotEncode
+from hansard.events import Event, user_message
+from hansard.normalize import normalize
+
+STREAM, CHAT = "gemini-stream-json", "gemini-chat"
+SHARED = Path(os.environ.get("HANSARD_SHARED") or Path(__file__).resolve().parents[1] / ".." / "shared")
+RECORDINGS = sorted(SHARED.glob("captures/gemini-stream-json/*/stdout.jsonl"))
+TIME = "2026-11-15T20:00:00.000Z"
+MISSING = f"no recordings at {SHARED}: set HANSARD_SHARED"
+
+
+def lines(*messages: dict[str, Any]) -> bytes:
+    return b"".join(json.dumps(message).encode() + b"\n" for message in messages)
+
+
+def live(*messages: dict[str, Any]) -> list[Event]:
+    """A turn on the wire: these lines after the prompt."""
+    start = [{"type": "init", "session_id": "s", "model": "m"}, {"type": "message", "role": "user", "content": "hi"}]
+    return list(normalize(lines(*({"timestamp": TIME, **message} for message in [*start, *messages])), STREAM))
+
+
+HEADER = {"sessionId": "s", "projectHash": "p", "startTime": TIME, "lastUpdated": TIME, "kind": "main"}
+
+
+def file(*records: dict[str, Any]) -> list[Event]:
+    return list(normalize(lines(HEADER, *records), CHAT))
+
+
+def said(kind: str, record_id: str, content: Any, **more: Any) -> dict[str, Any]:
+    return {"id": record_id, "timestamp": TIME, "type": kind, "content": content, **more}
+
+
+def payloads(events: list[Event], kind: str) -> list[Any]:
+    return [event.payload for event in events if event.type == kind]
+
+
+def ends(events: list[Event]) -> list[tuple[str, str | None]]:
+    return [(end.status, None if end.error is None else end.error.code) for end in payloads(events, "turn_end")]
+
+
+# ---- live
+
+
+def text(content: str) -> dict[str, Any]:
+    return {"type": "message", "role": "assistant", "content": content, "delta": True}
+
+
+OVER = {"type": "result", "status": "success", "stats": {"total_tokens": 9, "input_tokens": 5, "output_tokens": 3, "cached": 0}}
+
+
+def test_text_ends_where_a_call_begins_and_goes_on_in_another_answer():
+    use = {"type": "tool_use", "tool_name": "read_file", "tool_id": "t", "parameters": {}}
+    over = {"type": "tool_result", "tool_id": "t", "status": "success", "output": "x"}
+    events = live(text("a"), text(" "), use, over, text("b"), OVER)
+    done = [event for event in events if event.type == "assistant_done"]
+    assert [event.payload.text for event in done] == ["a ", "b"]
+    assert done[0].response_id != done[1].response_id
+    assert ends(events) == [("completed", None)]
+
+
+def test_a_message_without_delta_is_a_whole_text():
+    events = live({"type": "message", "role": "assistant", "content": "whole"}, OVER)
+    assert [done.text for done in payloads(events, "assistant_done")] == ["whole"]
+    assert payloads(events, "assistant_chunk") == []
+
+
+def test_an_unknown_role_is_kept():
+    assert [made.kind for made in payloads(live({"type": "message", "role": "tool", "content": "x"}), "raw")] == ["message/tool"]
+
+
+def test_total_is_input_and_output_though_the_wire_counts_thoughts_in():
+    (used,) = payloads(live(OVER), "usage")
+    assert (used.scope, used.usage.total_tokens) == ("turn", 8)
+
+
+def test_all_zero_stats_are_unknown():
+    over = {"type": "result", "status": "success", "stats": {"total_tokens": 0, "input_tokens": 0, "output_tokens": 0}}
+    assert payloads(live(over), "usage") == []
+
+
+def test_a_written_file_shows_the_change_that_was_asked_for():
+    use = {"type": "tool_use", "tool_name": "write_file", "tool_id": "t", "parameters": {"file_path": "/a", "content": "new"}}
+    (result,) = payloads(live(use, {"type": "tool_result", "tool_id": "t", "status": "success"}, OVER), "tool_result")
+    assert result.content == [DiffBlock(path="/a", new_text="new")]
+
+
+def failed(message: str, kind: str = "unknown") -> dict[str, Any]:
+    return {"type": "result", "status": "error", "error": {"type": kind, "message": message}}
+
+
+@pytest.mark.parametrize(
+    ("lines", "end"),
+    [
+        ([{"type": "error", "severity": "warning", "message": "Loop detected, stopping execution"}, OVER], ("error", "max_turns")),
+        ([{"type": "error", "severity": "error", "message": "Maximum session turns exceeded"}, OVER], ("error", "max_turns")),
+        ([{"type": "error", "severity": "warning", "message": "something odd"}, OVER], ("completed", None)),
+        ([{"type": "error", "severity": "warning", "message": "Agent execution blocked: no"}, OVER], ("denied", None)),
+        ([failed("Operation cancelled.", "FatalCancellationError")], ("interrupted", "aborted")),
+        ([failed("Reached max session turns for this session.", "FatalTurnLimitedError")], ("error", "max_turns")),
+        ([failed("Model response was truncated because it exceeded the token limit.", "INVALID_STREAM")], ("max_tokens", "output_length")),
+        ([failed("The model response was blocked due to safety settings.", "INVALID_STREAM")], ("refused", "unknown")),
+        ([{"type": "result", "status": "partial"}], ("error", "unknown")),
+        ([text("cut")], ("lost", None)),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_success_proves_nothing(lines: list[dict[str, Any]], end: tuple[str, str | None]):
+    assert ends(live(*lines)) == [end]
+
+
+@pytest.mark.parametrize(
+    ("message", "kind", "code", "status", "retryable"),
+    [
+        ('[API Error: {"error":{"code":401,"message":"API key not valid","status":"UNAUTHENTICATED"}}]', None, "provider_auth", 401, None),
+        ('[API Error: {"error":{"code":500,"message":"Internal","status":"INTERNAL"}}]', None, "api_error", 500, True),
+        ('[API Error: {"error":{"code":400,"message":"bad","status":"INVALID_ARGUMENT"}}]', None, "api_error", 400, False),
+        ("[API Error: The input token count (9) exceeds the maximum number of tokens allowed (8).]", None, "context_overflow", None, None),
+        ("[API Error: Quota exceeded]\nPlease wait and try again later.", None, "rate_limit", None, True),
+        ("[API Error: You have exhausted your daily quota on this model.]", None, "rate_limit", None, False),
+        ("[API Error: gone (Status: UNAVAILABLE)]", None, "api_error", None, True),
+        ("[API Error: An unknown error occurred.]", None, "api_error", None, False),
+        (
+            '{"error":{"code":429,"message":"{\\"error\\":{\\"code\\":429,\\"status\\":\\"RESOURCE_EXHAUSTED\\"}}"}}',
+            None,
+            "rate_limit",
+            429,
+            True,
+        ),
+        ("anything", "FatalAuthenticationError", "provider_auth", None, None),
+        ("Cannot read properties of undefined", "TypeError", "unknown", None, None),
+    ],
+)
+def test_errors_are_classified(message: str, kind: str | None, code: str, status: int | None, retryable: bool | None):
+    found = classify(message, kind)
+    assert (found.code, found.status, found.retryable, found.message) == (code, status, retryable, message)
+
+
+def test_the_link_of_an_error_is_found():
+    message = "Please sign in: https://accounts.google.com/o?x=1 and come back"
+    assert link_in(message) == "https://accounts.google.com/o?x=1"
+    (status,) = payloads(live(failed(message)), "auth_status")
+    assert status.link == "https://accounts.google.com/o?x=1"
+
+
+def test_there_is_nothing_to_send():
+    with pytest.raises(CannotEncode):
+        adapter_for(STREAM)().encode(user_message(text="x"))
+
+
+# ---- files
+
+
+def call(**more: Any) -> dict[str, Any]:
+    response = {"functionResponse": {"id": "t", "name": "run_shell_command", "response": {"output": "Output: x\nExit Code: 3\n"}}}
+    return {"id": "t", "name": "run_shell_command", "args": {"command": "x"}, "status": "success", "result": [response], **more}
+
+
+def test_a_record_written_again_adds_only_its_calls():
+    first = said("gemini", "g", "Running.", thoughts=[], tokens={"input": 2, "output": 1})
+    answer = said("user", "r", call()["result"])
+    events = file(said("user", "u", "go"), first, {**first, "toolCalls": [call()]}, answer, said("gemini", "h", "Done."))
+    assert [done.text for done in payloads(events, "assistant_done")] == ["Running.", "Done."]
+    assert [len(payloads(events, kind)) for kind in ("tool_call", "tool_result", "usage", "user_message")] == [1, 1, 1, 1]
+    assert payloads(events, "tool_result")[0].exit_code == 3
+    assert ends(events) == [("completed", None)]
+
+
+def test_a_refused_call_has_only_its_response():
+    refused = {"functionResponse": {"id": "t", "name": "write_file", "response": {"error": 'Tool "write_file" was canceled by the user.'}}}
+    events = file(said("user", "u", "go"), said("gemini", "g", ""), said("user", "r", [refused]), said("gemini", "h", "As you like."))
+    (result,) = payloads(events, "tool_result")
+    assert (result.is_error, result.tool_name) == (True, "write_file")
+    assert ends(events) == [("denied", None)]
+
+
+def test_a_prompt_that_is_taken_back_leaves_a_lost_turn():
+    events = file(said("user", "u", "go"), {"$set": {"messages": []}})
+    assert [life.message_id for life in payloads(events, "session_lifecycle") if life.subtype == "message_removed"] == ["u"]
+    assert ends(events) == [("lost", "unknown")]
+
+
+def test_history_written_again_says_nothing_twice():
+    history = [said("user", "u", [{"text": "go"}]), said("gemini", "g", [{"text": "Done."}])]
+    events = file(
+        said("user", "u", "go"), said("gemini", "g", "Done."), HEADER, {"$set": {"sessionId": "s"}}, {"$set": {"messages": history}}
+    )
+    assert len(payloads(events, "user_message")) == len(payloads(events, "assistant_done")) == 1
+    assert [life.subtype for life in payloads(events, "session_lifecycle")] == ["resumed", "resumed", "updated"]
+
+
+def test_compression_is_a_compacted_session_not_removed_messages():
+    snapshot = [said("user", "s", [{"text": "<state_snapshot>x</state_snapshot>"}]), said("gemini", "k", [{"text": "Got it."}])]
+    events = file(said("user", "u", "go"), said("gemini", "g", "Done."), {"$set": {"messages": snapshot}})
+    assert [life.subtype for life in payloads(events, "session_lifecycle")] == ["compacted", "updated"]
+    assert [message.author for message in payloads(events, "user_message")] == ["human", "harness"]
+    assert [done.text for done in payloads(events, "assistant_done")] == ["Done."]
+
+
+def test_a_rewind_is_recorded_and_nothing_is_erased():
+    events = file(said("user", "u", "go"), said("gemini", "g", "Done."), {"$rewindTo": "g"})
+    (life,) = payloads(events, "session_lifecycle")
+    assert (life.subtype, life.detail) == ("rewound", {"removed": ["g"]})
+
+
+def test_notices_of_the_program_are_kept_and_end_the_turn():
+    events = file(
+        said("user", "u", "a"), said("info", "i", "Request cancelled."), said("user", "v", "b"), said("error", "e", "[API Error: x]")
+    )
+    assert ends(events) == [("interrupted", "aborted"), ("error", "api_error")]
+    assert len(payloads(events, "interrupt")) == len(payloads(events, "error")) == 1
+
+
+def test_an_older_file_is_one_document():
+    document = {**HEADER, "messages": [said("user", "u", "go"), said("gemini", "g", "Done.", tokens={"input": 2, "output": 1})]}
+    data = json.dumps(document, indent=2).encode()
+    events = list(normalize(data, CHAT))
+    assert [done.text for done in payloads(events, "assistant_done")] == ["Done."]
+    assert ends(events) == [("completed", None)]
+    assert events[0].original is not None
+
+
+def test_what_a_tool_shows_is_a_block():
+    display = {"fileDiff": "@@", "fileName": "a", "filePath": "/a", "originalContent": "", "newContent": "n", "isNewFile": True}
+    picture = {"inlineData": {"mimeType": "image/png", "data": "AA=="}}
+    calls = [call(resultDisplay=display), call(id="p", result=[*call()["result"], picture])]
+    first, second = payloads(file(said("user", "u", "go"), said("gemini", "g", "", toolCalls=calls)), "tool_result")
+    assert first.content == [DiffBlock(path="/a", new_text="n", diff="@@")]
+    assert second.content == [ImageBlock(media_type="image/png", data="AA==")]
+
+
+def test_unknown_records_are_kept():
+    kinds = [(made.kind, made.reason) for made in payloads(file(said("novel", "n", "x"), {"strange": 1}), "raw")]
+    assert kinds == [("novel", "unknown_type"), (None, "unknown_type")]
+
+
+def test_each_format_recognises_its_own_first_message():
+    init = {"type": "init", "timestamp": TIME, "session_id": "s", "model": "m"}
+    assert adapter_for(STREAM).recognises(init) and not adapter_for(STREAM).recognises(HEADER)
+    assert adapter_for(CHAT).recognises(HEADER) and not adapter_for(CHAT).recognises(init)
+
+
+# ---- the same run, live and on disk
+
+DIFFERENCES = {
+    ("err_auth", "ends"): "the file does not say why a prompt was taken back",
+    ("err_context", "ends"): "the file does not say why a prompt was taken back",
+    ("err_overloaded", "ends"): "the file does not say why a prompt was taken back",
+    ("err_rate_limit", "ends"): "the file does not say why a prompt was taken back",
+    ("err_server", "ends"): "the file does not say why a prompt was taken back",
+    ("interrupt", "texts"): "an answer is written down when it is over; this one was cut off",
+    ("interrupt_tool", "calls"): "a call is written down when it is over; the process was killed before",
+    ("interrupt_tool", "results"): "a call is written down when it is over; the process was killed before",
+    ("interrupt_tool", "ends"): "without the call, the file looks as if the turn were over",
+    ("loop_detected", "texts"): "an answer that is stopped for repeating itself is not written down",
+    ("long", "texts"): "the file has texts without the blanks at their ends",
+    ("parallel_tools", "texts"): "the file has texts without the blanks at their ends",
+    ("text", "texts"): "the file has texts without zero-width joiners and without the blanks at their ends",
+}
+"""What the program itself writes differently, by scenario and kind."""
+
+
+def conversation(events: list[Event]) -> dict[str, list[Any]]:
+    return {
+        "human": [message.text for message in payloads(events, "user_message") if message.author == "human"],
+        "texts": [done.text for done in payloads(events, "assistant_done")],
+        "calls": [(made.tool_call_id, made.tool_name, made.args) for made in payloads(events, "tool_call")],
+        "results": [(made.tool_call_id, made.is_error) for made in payloads(events, "tool_result")],
+        "ends": ends(events),
+    }
+
+
+@pytest.mark.skipif(not RECORDINGS, reason=MISSING)
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.parent.name)
+def test_live_and_disk_tell_the_same_conversation(path: Path):
+    processes = sorted(path.parent.glob("stdout*.jsonl"), key=lambda file: (len(file.name), file.name))
+    wire = conversation([event for file in processes for event in normalize(file.read_bytes(), STREAM)])
+    (written,) = path.parent.glob("disk/gemini/tmp/*/chats/session-*.jsonl")
+    disk = conversation(list(normalize(written.read_bytes(), CHAT)))
+    different = {(path.parent.name, kind) for kind in wire if wire[kind] != disk[kind]}
+    assert different == {key for key in DIFFERENCES if key[0] == path.parent.name}
+
+
+@pytest.mark.skipif(not RECORDINGS, reason=MISSING)
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.parent.name)
+def test_turns_end_as_they_did_where_the_wire_can_tell(path: Path):
+    processes = sorted(path.parent.glob("stdout*.jsonl"), key=lambda file: (len(file.name), file.name))
+    told = [end for file in processes for end in ends(list(normalize(file.read_bytes(), STREAM)))]
+    truth = json.loads((path.parent / "truth.json").read_bytes())["turns"]
+    assert len(told) == len(truth)
+    for turn, end in zip(truth, told, strict=True):
+        if turn["end_on_wire"]:
+            assert end == (turn["end"], turn.get("error_code"))

@@ -26,7 +26,7 @@ from hansard.events import (
     user_message,
 )
 from hansard.framing import Frame, TwoWay, frames
-from hansard.normalize import normalize
+from hansard.normalizing import normalize
 
 SHARED = Path(os.environ.get("HANSARD_SHARED", Path(__file__).parents[1] / ".." / "shared"))
 S = "sess-1"

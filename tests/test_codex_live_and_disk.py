@@ -15,7 +15,7 @@ import pytest
 
 from hansard.adapter import Context
 from hansard.events import Event, ToolCall, ToolResult
-from hansard.normalize import normalize
+from hansard.normalizing import normalize
 
 SHARED = Path(os.environ.get("HANSARD_SHARED") or Path(__file__).parents[2] / "shared")
 

@@ -13,7 +13,7 @@ from hansard.adapters import adapter_for
 from hansard.content import DiffBlock, FileBlock, ImageBlock
 from hansard.errors import CannotEncode
 from hansard.events import Event, user_message
-from hansard.normalize import normalize
+from hansard.normalizing import normalize
 
 LIVE, FILE = "copilot-json", "copilot-session"
 SHARED = Path(os.environ.get("HANSARD_SHARED") or Path(__file__).resolve().parents[1] / ".." / "shared")

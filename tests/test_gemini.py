@@ -14,7 +14,7 @@ from hansard.adapters.gemini.errors import classify, link_in
 from hansard.content import DiffBlock, ImageBlock
 from hansard.errors import CannotEncode
 from hansard.events import Event, user_message
-from hansard.normalize import normalize
+from hansard.normalizing import normalize
 
 STREAM, CHAT = "gemini-stream-json", "gemini-chat"
 SHARED = Path(os.environ.get("HANSARD_SHARED") or Path(__file__).resolve().parents[1] / ".." / "shared")

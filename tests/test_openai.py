@@ -15,7 +15,7 @@ from hansard.content import DiffBlock, ImageBlock, RawBlock, RefusalBlock
 from hansard.errors import CannotEncode
 from hansard.events import Event, user_message
 from hansard.framing import Sniffed, frames
-from hansard.normalize import normalize
+from hansard.normalizing import normalize
 from hansard.originals import unwrap
 
 CHAT, RESPONSES = "openai-chat-completions", "openai-responses"

@@ -31,7 +31,7 @@ from hansard.events import (
     UserMessagePayload,
 )
 from hansard.framing import Frame
-from hansard.normalize import normalize
+from hansard.normalizing import normalize
 from hansard.originals import unwrap
 
 SHARED = Path(os.environ.get("HANSARD_SHARED", Path(__file__).resolve().parents[1].parent / "shared"))

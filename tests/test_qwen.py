@@ -24,7 +24,7 @@ from hansard.events import (
     user_message,
 )
 from hansard.framing import Frame
-from hansard.normalize import normalize
+from hansard.normalizing import normalize
 
 STREAM, CHAT = "qwen-stream-json", "qwen-chat"
 SHARED = Path(os.environ.get("HANSARD_SHARED") or Path(__file__).resolve().parents[1] / ".." / "shared")

@@ -6,9 +6,10 @@ from typing import Any
 
 import msgspec
 
+from hansard.adapters.cursor import wire
 from hansard.content import AnyBlock, DiffBlock, ImageBlock, RawBlock, TextBlock
 from hansard.events import PlanEntry, ToolKind
-from hansard.loose import as_list, as_object
+from hansard.loose import as_list, as_object, read
 
 _KINDS: dict[str, ToolKind] = {
     "shellToolCall": "execute",
@@ -119,21 +120,25 @@ def shown(tool: Tool) -> list[AnyBlock] | None:
     word, detail = outcome(tool.result)
     if word != "success":
         return None
-    path = detail.get("path")
-    if isinstance(path, str) and isinstance(detail.get("diffString"), str):
-        before, after = detail.get("beforeFullFileContent"), detail.get("afterFullFileContent")
-        return [DiffBlock(path=path, old_text=before, new_text=after, diff=detail["diffString"])]
     if tool.kind == "mcp":
         return [_block(item) for item in as_list(detail.get("content"))] or None
-    return None
+    try:
+        change = read(detail, wire.Change)
+    except (ValueError, RecursionError):
+        return None
+    before, after = change.before_full_file_content, change.after_full_file_content
+    return [DiffBlock(path=change.path, old_text=before, new_text=after, diff=change.diff_string)]
 
 
 def _block(item: Any) -> AnyBlock:
-    text, image = as_object(as_object(item).get("text")).get("text"), as_object(as_object(item).get("image"))
-    if isinstance(text, str):
-        return TextBlock(text=text)
-    if image:
-        return ImageBlock(media_type=image.get("mimeType"), data=image.get("data"))
+    try:
+        content = read(item, wire.McpContent)
+    except (ValueError, RecursionError):
+        return RawBlock(raw=item)
+    if content.text is not None and content.text.text is not None:
+        return TextBlock(text=content.text.text)
+    if content.image is not None:
+        return ImageBlock(media_type=content.image.mime_type, data=content.image.data)
     return RawBlock(raw=item)
 
 

@@ -57,6 +57,28 @@ class ToolCall(Wire, tag_field="type", tag="tool_call", kw_only=True):
     timestamp_ms: float | None = None
 
 
+class Change(Wire, rename="camel", kw_only=True):
+    """What an edit gives back."""
+
+    path: str
+    diff_string: str
+    before_full_file_content: str | None = None
+    after_full_file_content: str | None = None
+
+
+class Inner(Wire, rename="camel"):
+    text: str | None = None
+    mime_type: str | None = None
+    data: str | None = None
+
+
+class McpContent(Wire):
+    """A block of an MCP server, its type the name of a key."""
+
+    text: Inner | None = None
+    image: Inner | None = None
+
+
 class Tokens(Wire, rename="camel"):
     input_tokens: int | None = None
     output_tokens: int | None = None

@@ -43,7 +43,7 @@ from hansard.events import (
     user_message,
 )
 from hansard.framing import Lines
-from hansard.loose import as_list, as_object
+from hansard.loose import as_list, as_object, read
 
 _LIFE = {
     "chat_compression": "compacted",
@@ -341,19 +341,21 @@ _DISCARDED = "The tool had already completed; its output was discarded."
 
 def shown(display: Any) -> list[AnyBlock]:
     """What people are shown of a result, where that is more than text: a diff, a sub-agent's report."""
-    fields = as_object(display)
-    path = fields.get("filePath", fields.get("fileName"))
-    if isinstance(path, str) and "fileDiff" in fields:
-        return [DiffBlock(path=path, old_text=fields.get("originalContent"), new_text=fields.get("newContent"), diff=fields["fileDiff"])]
-    if fields.get("type") == "task_execution":
+    if as_object(display).get("type") == "task_execution":
         return [RawBlock(raw=display, raw_type="task_execution")]
-    return []
+    try:
+        change = read(display, disk.FileChange)
+    except (ValueError, RecursionError):
+        return []
+    path = change.file_name if change.file_path is None else change.file_path
+    block = DiffBlock(path=str(path), old_text=change.original_content, new_text=change.new_content, diff=change.file_diff)
+    return [] if path is None else [block]
 
 
 def code_of(display: Any, name: str | None, text: Any) -> int | None:
     """The exit code of a shell command: from its result, or from its text in older versions."""
     code = as_object(display).get("exitCode")
-    return code if isinstance(code, int) else exit_code(name, text)
+    return code if isinstance(code, int) and not isinstance(code, bool) else exit_code(name, text)
 
 
 def usage_of(tokens: disk.Tokens) -> Usage:

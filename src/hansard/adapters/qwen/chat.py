@@ -293,11 +293,21 @@ class QwenChat(Adapter):
             yield Error(payload=failure)
             return
         yield status_change(status=event.name, detail=payload.get("uiEvent"))
+        yield from self.overheard(event)
         if event.name.endswith("tool_call") and event.call_id is not None:
             self.took[event.call_id] = whole(event.duration_ms)
             if event.decision == "reject":
                 self.denied = True
                 yield permission_response(request_id=event.call_id, decision="deny")
+
+    def overheard(self, event: disk.UiEvent) -> Iterator[Event]:
+        """What a sub-agent said, where it has no file of its own (0.15: no ``subagent_id``), if it is clear which call started it."""
+        calls = [call_id for call_id, call in self.open.tools.items() if call.payload.kind == "agent"]
+        if event.subagent_name is None or event.subagent_id is not None or event.response_text is None or len(calls) != 1:
+            return
+        said = at(assistant_done(text=event.response_text), event.response_id, 0)
+        said.parent_tool_call_id = calls[0]
+        yield said
 
     def slash_command(self, payload: dict[str, Any]) -> Iterator[Event]:
         """A command that the program carried out itself: a turn of its own, without the model."""

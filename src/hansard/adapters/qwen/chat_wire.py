@@ -127,3 +127,6 @@ class UiEvent(Wire, kw_only=True):
     status: str | None = None
     execution_status: str | None = None
     subagent_name: str | None = None
+    subagent_id: str | None = None
+    response_id: str | None = None
+    response_text: str | None = None

@@ -242,6 +242,14 @@ def test_what_a_tool_shows_is_a_block():
     assert second.content == [ImageBlock(media_type="image/png", data="AA==")]
 
 
+def test_a_sub_agent_is_done_when_it_has_reported():
+    report = call(name="complete_task", args={"result": {"response": "x"}})
+    records = [{**HEADER, "kind": "subagent"}, said("user", "u", "look"), said("gemini", "g", "", toolCalls=[report])]
+    events = list(normalize(lines(*records), CHAT))
+    assert ends(events) == [("completed", None)]
+    assert [message.author for message in payloads(events, "user_message")] == ["agent"]
+
+
 def test_unknown_records_are_kept():
     kinds = [(made.kind, made.reason) for made in payloads(file(said("novel", "n", "x"), {"strange": 1}), "raw")]
     assert kinds == [("novel", "unknown_type"), (None, "unknown_type")]

@@ -325,6 +325,13 @@ def test_a_slash_command_is_a_turn_once():
     assert ends(events) == [("completed", None)]
 
 
+def test_a_sub_agent_without_a_file_of_its_own_is_heard_through_telemetry():
+    agent = {"functionCall": {"id": "t", "name": "agent", "args": {}}}
+    words = {"subagent_name": "general-purpose", "response_id": "r", "response_text": "inside"}
+    events = written(prompt("go"), spoke(agent), telemetry("api_response", **words), telemetry("api_response", subagent_id="x", **words))
+    assert [(event.payload.text, event.parent_tool_call_id) for event in events if event.type == "assistant_done"] == [("inside", "t")]
+
+
 def test_results_have_exit_codes_and_diffs():
     shell = {"type": "shell_result", "exitCode": 3}
     diff = {"fileDiff": "@@", "fileName": "a", "originalContent": "o", "newContent": "n"}

@@ -176,3 +176,42 @@ class Subagent(Data, kw_only=True):
     tool_call_id: str | None = None
     agent_display_name: str | None = None
     duration_ms: float | None = None
+
+
+class Text(Wire, tag_field="type", tag="text"):
+    text: str
+
+
+class Image(Wire, tag_field="type", tag="image", rename="camel", kw_only=True):
+    """The bytes, or the name of the asset that has them."""
+
+    mime_type: str | None = None
+    data: str | None = None
+    asset_id: str | None = None
+
+
+class ResourceLink(Wire, tag_field="type", tag="resource_link", rename="camel", kw_only=True):
+    uri: str
+    name: str | None = None
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = None
+
+
+Content = Text | Image | ResourceLink
+
+
+class File(Wire, tag_field="type", tag="file", rename="camel", kw_only=True):
+    path: str | None = None
+    display_name: str | None = None
+    mime_type: str | None = None
+    byte_length: int | None = None
+    asset_id: str | None = None
+
+
+class Directory(Wire, tag_field="type", tag="directory", rename="camel", kw_only=True):
+    path: str | None = None
+    display_name: str | None = None
+
+
+Attachment = File | Directory

@@ -12,7 +12,7 @@ import msgspec
 from hansard.adapters.copilot import wire
 from hansard.content import AnyBlock, DiffBlock, FileBlock, ImageBlock, RawBlock, ResourceBlock, TextBlock
 from hansard.events import ErrorCode, ErrorInfo, Event, ToolKind, Usage
-from hansard.loose import as_list, as_object
+from hansard.loose import as_list, as_object, read
 
 _KINDS: dict[str, ToolKind] = {
     "bash": "execute",
@@ -116,29 +116,37 @@ def shown(done: wire.ExecutionComplete, assets: dict[str, str]) -> list[AnyBlock
 
 def content_block(item: Any, assets: dict[str, str]) -> AnyBlock:
     """Our block for one of theirs; what is none of them is kept whole."""
-    fields = as_object(item)
-    kind, media_type, data, asset = fields.get("type"), fields.get("mimeType"), fields.get("data"), fields.get("assetId")
-    if kind == "text" and isinstance(fields.get("text"), str):
-        return TextBlock(text=fields["text"])
-    if kind == "image":
-        return ImageBlock(media_type=media_type, data=assets.get(str(asset)) if data is None else data, file_id=asset)
-    if kind in ("resource_link", "resource") and isinstance(fields.get("uri"), str):
-        return ResourceBlock(uri=fields["uri"], name=fields.get("name"), media_type=media_type)
-    return RawBlock(raw=item, raw_type=kind if isinstance(kind, str) else None)
+    try:
+        block = read(item, wire.Content)
+    except (ValueError, RecursionError):
+        return unknown(item)
+    match block:
+        case wire.Text():
+            return TextBlock(text=block.text)
+        case wire.Image(asset_id=asset):
+            data = assets.get(asset) if block.data is None and asset is not None else block.data
+            return ImageBlock(media_type=block.mime_type, data=data, file_id=asset)
+        case _:  # wire.ResourceLink
+            return ResourceBlock(
+                uri=block.uri, name=block.name, title=block.title, description=block.description, media_type=block.mime_type
+            )
 
 
 def attachment(item: Any) -> AnyBlock:
     """Something attached to a prompt."""
-    fields = as_object(item)
-    if fields.get("type") in ("file", "directory"):
-        return FileBlock(
-            name=fields.get("displayName"),
-            path=fields.get("path"),
-            media_type=fields.get("mimeType"),
-            size=fields.get("byteLength"),
-            file_id=fields.get("assetId"),
-        )
-    return RawBlock(raw=item, raw_type=fields.get("type"))
+    try:
+        block = read(item, wire.Attachment)
+    except (ValueError, RecursionError):
+        return unknown(item)
+    if isinstance(block, wire.Directory):
+        return FileBlock(name=block.display_name, path=block.path)
+    return FileBlock(name=block.display_name, path=block.path, media_type=block.mime_type, size=block.byte_length, file_id=block.asset_id)
+
+
+def unknown(item: Any) -> RawBlock:
+    """A block nobody knows, whole."""
+    kind = as_object(item).get("type")
+    return RawBlock(raw=item, raw_type=kind if isinstance(kind, str) else None)
 
 
 def at(event: Event, response_id: str | None, block_index: int | None = None) -> Event:

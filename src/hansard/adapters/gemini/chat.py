@@ -68,6 +68,7 @@ class GeminiChat(Adapter):
     def _new_turn(self) -> None:
         self.prompt: str | None = None
         self.answered = False
+        self.reported = False
         self.denied = False
         self.taken_back = False
         self.interrupted = False
@@ -272,7 +273,7 @@ class GeminiChat(Adapter):
                 yield from self.call(call, message, index)
         if not news and not calls:
             yield at(status_change(status="message", detail={"model": message.model}), message.id)
-        self.answered = not calls and text_of(message.content) != ""
+        self.answered = self.reported or (not calls and text_of(message.content) != "")
         if self.answered:
             self.failure = None
 
@@ -330,6 +331,7 @@ class GeminiChat(Adapter):
             error=failed if isinstance(failed, str) else None,
             exit_code=exit_code(call, response),
         )
+        self.reported = self.reported or (self.subagent and call.name == "complete_task" and call.status == "success")
         over.timestamp = milliseconds(call.timestamp) or self.now
         yield over
         stopped = isinstance(output, str) and _CANCELLED_COMMAND in output

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
-from hansard.adapters.gemini.wire import Call, Part
+from hansard.adapters.gemini.wire import Call, FileChange, Part
 from hansard.content import (
     AnyBlock,
     DiffBlock,
@@ -79,18 +79,24 @@ def shown(call: Call) -> list[AnyBlock] | None:
     """What people are shown of a result (text, a diff, a screen), and the images beside the response."""
     blocks: list[AnyBlock] = [block for block in to_blocks(call.result) if not isinstance(block, ToolResultBlock)]
     display = call.result_display
-    fields = as_object(display)
-    path = fields.get("filePath", fields.get("fileName"))
     if isinstance(display, str):
         blocks.append(TextBlock(text=display))
-    elif isinstance(path, str) and "fileDiff" in fields:
-        old = None if fields.get("isNewFile") is True else fields.get("originalContent")
-        blocks.append(DiffBlock(path=path, old_text=old, new_text=fields.get("newContent"), diff=fields["fileDiff"]))
     elif isinstance(display, list):
         blocks.append(TextBlock(text="\n".join(map(_row, as_list(display)))))
-    elif display is not None and "todos" not in fields:
-        blocks.append(RawBlock(raw=display))
+    elif display is not None and "todos" not in as_object(display):
+        blocks.append(_change(display))
     return blocks or None
+
+
+def _change(display: Any) -> AnyBlock:
+    """The change of a file; what is displayed of anything else is kept whole."""
+    try:
+        change = read(display, FileChange)
+    except (ValueError, RecursionError):
+        return RawBlock(raw=display)
+    path = change.file_name if change.file_path is None else change.file_path
+    old = None if change.is_new_file else change.original_content
+    return RawBlock(raw=display) if path is None else DiffBlock(path=path, old_text=old, new_text=change.new_content, diff=change.file_diff)
 
 
 def _row(tokens: Any) -> str:

@@ -29,6 +29,7 @@ from hansard.events import (
     usage,
     user_message,
 )
+from hansard.loose import as_object
 
 _FATAL_WARNINGS = ("max_turns", "context_overflow")
 """The program calls a detected loop a warning and the turn a success; nothing came of that turn."""
@@ -44,7 +45,6 @@ class GeminiStream(Adapter):
 
     def __init__(self, context: Context | None = None) -> None:
         super().__init__(context)
-        self.model: str | None = None
         self.answers = 0
         self.blocks = 0
         self.speaking = False
@@ -66,7 +66,6 @@ class GeminiStream(Adapter):
             yield from self.silence()
         match message:
             case wire.Init():
-                self.model = message.model
                 yield session_init(agent_id="gemini", provider_session_id=message.session_id, model=message.model)
             case wire.Message(role="user"):
                 queued = self.turn is not None
@@ -177,7 +176,8 @@ class GeminiStream(Adapter):
         if error is not None and error.code == "provider_auth":
             yield auth_status(is_authenticating=False, error=error.message, link=link_in(error.message))
         if used is not None:
-            yield usage(scope="turn", usage=used, model=self.model)
+            models = list(as_object(stats.models))
+            yield usage(scope="turn", usage=used, model=models[0] if len(models) == 1 else None)
         yield from self.end_turn(status, stop_reason=message.status, error=error)
         self.failure, self.blocked = None, False
         self.answers = self.blocks = 0

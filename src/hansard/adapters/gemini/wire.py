@@ -134,6 +134,17 @@ class Record(ChatMessage, rename="camel"):
     rewind_to: str | None = msgspec.field(default=None, name="$rewindTo")
 
 
+class FileChange(Wire, rename="camel", kw_only=True):
+    """What the program displays of an edit."""
+
+    file_diff: str
+    file_name: str | None = None
+    file_path: str | None = None
+    original_content: str | None = None
+    new_content: str | None = None
+    is_new_file: bool = False
+
+
 class FunctionCall(Wire):
     name: str
     id: str | None = None

@@ -43,7 +43,7 @@ from hansard.events import (
     user_message,
 )
 from hansard.framing import Lines
-from hansard.loose import as_list, as_object
+from hansard.loose import as_list, as_object, read
 
 _LIFE = {
     "chat_compression": "compacted",
@@ -293,11 +293,21 @@ class QwenChat(Adapter):
             yield Error(payload=failure)
             return
         yield status_change(status=event.name, detail=payload.get("uiEvent"))
+        yield from self.overheard(event)
         if event.name.endswith("tool_call") and event.call_id is not None:
             self.took[event.call_id] = whole(event.duration_ms)
             if event.decision == "reject":
                 self.denied = True
                 yield permission_response(request_id=event.call_id, decision="deny")
+
+    def overheard(self, event: disk.UiEvent) -> Iterator[Event]:
+        """What a sub-agent said, where it has no file of its own (0.15: no ``subagent_id``), if it is clear which call started it."""
+        calls = [call_id for call_id, call in self.open.tools.items() if call.payload.kind == "agent"]
+        if event.subagent_name is None or event.subagent_id is not None or event.response_text is None or len(calls) != 1:
+            return
+        said = at(assistant_done(text=event.response_text), event.response_id, 0)
+        said.parent_tool_call_id = calls[0]
+        yield said
 
     def slash_command(self, payload: dict[str, Any]) -> Iterator[Event]:
         """A command that the program carried out itself: a turn of its own, without the model."""
@@ -341,19 +351,21 @@ _DISCARDED = "The tool had already completed; its output was discarded."
 
 def shown(display: Any) -> list[AnyBlock]:
     """What people are shown of a result, where that is more than text: a diff, a sub-agent's report."""
-    fields = as_object(display)
-    path = fields.get("filePath", fields.get("fileName"))
-    if isinstance(path, str) and "fileDiff" in fields:
-        return [DiffBlock(path=path, old_text=fields.get("originalContent"), new_text=fields.get("newContent"), diff=fields["fileDiff"])]
-    if fields.get("type") == "task_execution":
+    if as_object(display).get("type") == "task_execution":
         return [RawBlock(raw=display, raw_type="task_execution")]
-    return []
+    try:
+        change = read(display, disk.FileChange)
+    except (ValueError, RecursionError):
+        return []
+    path = change.file_name if change.file_path is None else change.file_path
+    block = DiffBlock(path=str(path), old_text=change.original_content, new_text=change.new_content, diff=change.file_diff)
+    return [] if path is None else [block]
 
 
 def code_of(display: Any, name: str | None, text: Any) -> int | None:
     """The exit code of a shell command: from its result, or from its text in older versions."""
     code = as_object(display).get("exitCode")
-    return code if isinstance(code, int) else exit_code(name, text)
+    return code if isinstance(code, int) and not isinstance(code, bool) else exit_code(name, text)
 
 
 def usage_of(tokens: disk.Tokens) -> Usage:

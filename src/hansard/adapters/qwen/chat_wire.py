@@ -58,6 +58,16 @@ class Tokens(Wire, rename="camel"):
     cached_content_token_count: int | None = None
 
 
+class FileChange(Wire, rename="camel", kw_only=True):
+    """What the program displays of an edit."""
+
+    file_diff: str
+    file_name: str | None = None
+    file_path: str | None = None
+    original_content: str | None = None
+    new_content: str | None = None
+
+
 class CallResult(Wire, rename="camel"):
     call_id: str | None = None
     status: str | None = None
@@ -117,3 +127,6 @@ class UiEvent(Wire, kw_only=True):
     status: str | None = None
     execution_status: str | None = None
     subagent_name: str | None = None
+    subagent_id: str | None = None
+    response_id: str | None = None
+    response_text: str | None = None

@@ -117,8 +117,8 @@ class QwenStream(QwenOutput):
             model, mode = params.get("model"), params.get("mode")
             yield configuration_change(
                 subtype=method,
-                model=model if method == "set_model" else None,
-                permission_mode=mode if method == "set_permission_mode" else None,
+                model=model if method == "set_model" and isinstance(model, str) else None,
+                permission_mode=mode if method == "set_permission_mode" and isinstance(mode, str) else None,
                 options=params,
             )
         else:
@@ -191,7 +191,7 @@ def without_subtype(request: dict[str, Any]) -> dict[str, Any]:
 
 def options(suggestions: list[Any] | None) -> list[PermissionOption]:
     """The answers on offer, in the agent's own words where it has some."""
-    names = {suggested.get("type"): suggested.get("label") for suggested in map(as_object, suggestions or [])}
+    names = {str(suggested.get("type")): suggested.get("label") for suggested in map(as_object, suggestions or [])}
     return [
         PermissionOption(word, name if isinstance(name := names.get(word), str) else word.capitalize(), kind)
         for word, kind in _OPTIONS.items()

@@ -101,6 +101,11 @@ class QwenOutput(Adapter):
         if self.turn is not None and self.interrupted:
             yield from self.end_turn("interrupted", error=ErrorInfo(code="aborted", message="cancelled by the user"))
 
+    @property
+    def is_main(self) -> bool:
+        """Whether the agent of this stream speaks, not one that it started."""
+        return self.parent == self.context.parent_tool_call_id
+
     # ---- system lines
 
     def system(self, message: wire.System) -> Iterator[Event]:
@@ -154,7 +159,7 @@ class QwenOutput(Adapter):
     # ---- answers in pieces
 
     def piece(self, event: Any) -> Iterator[Event]:
-        if not isinstance(event, wire.GoalState) and self.parent is None:
+        if not isinstance(event, wire.GoalState) and self.is_main:
             yield from self.need_turn()
         match event:
             case wire.MessageStart(message=started):
@@ -225,7 +230,7 @@ class QwenOutput(Adapter):
     # ---- whole messages
 
     def assistant(self, message: wire.Message) -> Iterator[Event]:
-        if self.parent is None:
+        if self.is_main:
             yield from self.need_turn()
         answer = self.answers.get(self.parent)
         place = message.id
@@ -261,7 +266,7 @@ class QwenOutput(Adapter):
             case wire.Text():
                 failed = block.text.startswith(API_ERROR) and not tokens_known(message.usage)
                 yield assistant_done(text=block.text, interrupted=False, phase="error" if failed else None)
-                if failed and self.parent is None:
+                if failed and self.is_main:
                     self.failure = error_of(block.text)
                     yield Error(payload=self.failure)
             case wire.Thinking():
@@ -302,7 +307,7 @@ class QwenOutput(Adapter):
             else:
                 spoken.append(item)
         if spoken:
-            yield self.spoken(spoken, "agent" if self.parent is not None else "harness", frame.uuid)
+            yield self.spoken(spoken, "harness" if self.is_main else "agent", frame.uuid)
 
     def spoken(self, items: list[Any], author: str, message_id: str | None, queued: bool = False) -> Event:
         blocks = [text_block(item) for item in items]

@@ -1,0 +1,8 @@
+"""Cursor's command line agent: its live wire."""
+
+from hansard.adapters.cursor.stream import CursorStream
+
+TESTED = {"cursor-agent": "public captures of 2026-02 and the documented shapes; never run by us"}
+"""What the recordings come from."""
+
+ADAPTERS = (CursorStream,)

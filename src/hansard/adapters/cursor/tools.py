@@ -1,0 +1,156 @@
+"""What stands in ``tool_call``: the tool is the name of a key, its outcome the name of another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from hansard.adapters.cursor import wire
+from hansard.content import AnyBlock, DiffBlock, ImageBlock, RawBlock, TextBlock
+from hansard.events import PlanEntry, ToolKind
+from hansard.loose import as_list, as_object, read
+
+_KINDS: dict[str, ToolKind] = {
+    "shellToolCall": "execute",
+    "readToolCall": "read",
+    "lsToolCall": "read",
+    "readLintsToolCall": "read",
+    "writeToolCall": "edit",
+    "editToolCall": "edit",
+    "deleteToolCall": "edit",
+    "applyPatchToolCall": "edit",
+    "grepToolCall": "search",
+    "globToolCall": "search",
+    "semSearchToolCall": "search",
+    "codebaseSearchToolCall": "search",
+    "webSearchToolCall": "search",
+    "fetchToolCall": "fetch",
+    "webFetchToolCall": "fetch",
+    "updateTodosToolCall": "think",
+    "createPlanToolCall": "think",
+    "taskToolCall": "agent",
+    "mcpToolCall": "mcp",
+}
+_SIBLINGS = ("toolCallId", "startedAtMs", "completedAtMs", "hookAdditionalContexts")
+
+
+class Tool(msgspec.Struct):
+    """One call: its name, what it was given, and what came of it once it is over."""
+
+    name: str
+    args: Any
+    result: Any
+    kind: ToolKind
+    server: str | None = None
+    title: str | None = None
+
+
+def tool_of(value: Any) -> Tool | None:
+    """The tool that an object speaks of; None if no key can be one."""
+    fields = as_object(value)
+    for name, inner in fields.items():
+        if name in _SIBLINGS or not isinstance(inner, dict):
+            continue
+        body = as_object(inner)
+        if name == "function":
+            return Tool(str(body.get("name")), arguments(body.get("arguments")), body.get("result"), "other")
+        args = body.get("args")
+        server, title = as_object(args).get("providerIdentifier"), as_object(args).get("toolName")
+        return Tool(
+            name=name,
+            args=args,
+            result=body.get("result"),
+            kind=_KINDS.get(name, "other"),
+            server=server if name == "mcpToolCall" and isinstance(server, str) else None,
+            title=title if name == "mcpToolCall" and isinstance(title, str) else None,
+        )
+    return None
+
+
+def arguments(value: Any) -> Any:
+    """Arguments as JSON if they are, else as they stand."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return msgspec.json.decode(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+def outcome(result: Any) -> tuple[str | None, dict[str, Any]]:
+    """How a call went (success, failure, error, rejected, …) and what is said about it."""
+    for word, detail in as_object(result).items():
+        if isinstance(detail, dict):
+            return word, as_object(detail)
+    return None, {}
+
+
+def is_error(result: Any) -> bool | None:
+    """Whether the call failed; None if the wire does not say."""
+    word, detail = outcome(result)
+    return None if word is None else word != "success" or detail.get("isError") is True
+
+
+def message_of(result: Any) -> str | None:
+    """Why a call failed, in the agent's words."""
+    word, detail = outcome(result)
+    if word in (None, "success"):
+        return None
+    said = next((detail[key] for key in ("errorMessage", "reason", "message", "error") if isinstance(detail.get(key), str)), None)
+    return word if said is None or said == "" else said
+
+
+def whole_number(value: Any) -> int | None:
+    """A count or a time; big ones come as strings."""
+    if isinstance(value, str) and value.isdecimal():
+        return int(value)
+    return round(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def duration(value: Any, result: Any) -> int | None:
+    """How long a call took: its own time, or the time between start and end."""
+    took = whole_number(outcome(result)[1].get("executionTime"))
+    start, end = whole_number(as_object(value).get("startedAtMs")), whole_number(as_object(value).get("completedAtMs"))
+    return took if took is not None else None if start is None or end is None else end - start
+
+
+def shown(tool: Tool) -> list[AnyBlock] | None:
+    """The blocks of a result: the change of a file, or what an MCP server gave."""
+    word, detail = outcome(tool.result)
+    if word != "success":
+        return None
+    if tool.kind == "mcp":
+        return [_block(item) for item in as_list(detail.get("content"))] or None
+    try:
+        change = read(detail, wire.Change)
+    except (ValueError, RecursionError):
+        return None
+    before, after = change.before_full_file_content, change.after_full_file_content
+    return [DiffBlock(path=change.path, old_text=before, new_text=after, diff=change.diff_string)]
+
+
+def _block(item: Any) -> AnyBlock:
+    try:
+        content = read(item, wire.McpContent)
+    except (ValueError, RecursionError):
+        return RawBlock(raw=item)
+    if content.text is not None and content.text.text is not None:
+        return TextBlock(text=content.text.text)
+    if content.image is not None:
+        return ImageBlock(media_type=content.image.mime_type, data=content.image.data)
+    return RawBlock(raw=item)
+
+
+def plan(tool: Tool) -> list[PlanEntry]:
+    """The to-do list after a call of updateTodos, whole."""
+    if tool.name != "updateTodosToolCall":
+        return []
+    todos = as_list(outcome(tool.result)[1].get("todos")) or as_list(as_object(tool.args).get("todos"))
+    entries: list[PlanEntry] = []
+    for todo in map(as_object, todos):
+        content, status, entry_id = todo.get("content"), todo.get("status"), todo.get("id")
+        if isinstance(content, str) and isinstance(status, str):
+            word = status.removeprefix("TODO_STATUS_").lower()
+            entries.append(PlanEntry(content=content, status=word, id=entry_id if isinstance(entry_id, str) else None))
+    return entries

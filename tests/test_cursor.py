@@ -13,7 +13,7 @@ from hansard.adapters import adapter_for
 from hansard.content import DiffBlock, TextBlock
 from hansard.errors import CannotEncode
 from hansard.events import Event, PlanEntry, user_message
-from hansard.normalize import normalize
+from hansard.normalizing import normalize
 
 FORMAT = "cursor-stream-json"
 SHARED = Path(os.environ.get("HANSARD_SHARED") or Path(__file__).resolve().parents[1] / ".." / "shared")

@@ -43,8 +43,7 @@ def messages(head: bytes, framer: Framer) -> list[dict[str, Any]]:
             message = msgspec.json.decode(frame.data)
         except (ValueError, RecursionError):
             continue
-        if isinstance(message, dict):
-            found.append(cast("dict[str, Any]", message))
-        if len(found) == MESSAGES:
+        found += [cast("dict[str, Any]", one) for one in (message if isinstance(message, list) else [message]) if isinstance(one, dict)]
+        if len(found) >= MESSAGES:
             break
     return found

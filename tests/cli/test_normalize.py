@@ -11,7 +11,10 @@ import pytest
 
 from tests.sessions import SESSION, project, turn, with_subagent
 
-WIRE = b'{"type":"system","subtype":"init","session_id":"s","model":"m"}\n{"type":"result","subtype":"success","session_id":"s"}\n'
+WIRE = (
+    b'{"type":"system","subtype":"init","tools":[],"permissionMode":"default","session_id":"s","model":"m"}\n'
+    b'{"type":"result","subtype":"success","session_id":"s"}\n'
+)
 
 
 @pytest.fixture

@@ -180,7 +180,7 @@ def test_a_sub_agents_file_of_an_older_version_finds_its_session(tmp_path):
 
 def test_a_recorded_wire_is_named_by_format_and_place(root, tmp_path):
     path = tmp_path / "stdout.jsonl"
-    path.write_bytes(b'{"type":"system","subtype":"init","session_id":"s","model":"m"}\n')
+    path.write_bytes(b'{"type":"system","subtype":"init","session_id":"s","model":"m","tools":[],"permissionMode":"default"}\n')
     (outcome,) = run(root, path)
     assert outcome.session_id.startswith("claude-stream-json-")
     assert [outcome.state for outcome in run(root, tmp_path)] == ["unchanged"]

@@ -82,11 +82,18 @@ class ClaudeOutput(Adapter):
 
     @classmethod
     def recognises(cls, message: dict[str, Any]) -> bool:
-        """An init, a control request or any other frame with the CLI's own fields."""
-        kind = message.get("type")
-        if kind == "control_request":
-            return "request" in message
-        return kind in ("system", "assistant", "user", "result", "stream_event") and "session_id" in message and "sessionId" not in message
+        """A frame as only Claude Code says it; others have taken over most of its wire, the control protocol included."""
+        match message:
+            case {"type": "system", "subtype": "init", "tools": _, "permissionMode": _} | {"type": "command_lifecycle", "command_uuid": _}:
+                return True
+            case {"type": "assistant", "session_id": _, "message": {"model": str(model)}}:
+                return model.startswith(("claude", SYNTHETIC))
+            case {"type": "result", "session_id": _, "total_cost_usd": _}:
+                return True
+            case {"type": "control_request", "request": {"subtype": "can_use_tool", "display_name": _}}:
+                return True
+            case _:
+                return False
 
     def time_of(self, message: Any) -> int | None:
         """Only some frames have a time of their own."""

@@ -43,7 +43,8 @@ def messages(head: bytes, framer: Framer) -> list[dict[str, Any]]:
             message = msgspec.json.decode(frame.data)
         except (ValueError, RecursionError):
             continue
-        found += [cast("dict[str, Any]", one) for one in (message if isinstance(message, list) else [message]) if isinstance(one, dict)]
+        batch = cast("list[Any]", message) if isinstance(message, list) else [message]
+        found += [cast("dict[str, Any]", one) for one in batch if isinstance(one, dict)]
         if len(found) >= MESSAGES:
             break
     return found

@@ -31,7 +31,6 @@ class UserMessage(Data, kw_only=True):
     content: str
     message_id: str | None = None
     attachments: list[Any] | None = None
-    source: str | None = None
     delivery: str | None = None
 
 

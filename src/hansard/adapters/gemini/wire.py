@@ -125,7 +125,6 @@ class Record(ChatMessage, rename="camel"):
 
     session_id: str | None = None
     start_time: str | None = None
-    last_updated: str | None = None
     kind: str | None = None
     directories: list[Any] | None = None
     summary: str | None = None

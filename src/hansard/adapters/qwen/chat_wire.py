@@ -47,7 +47,6 @@ class Part(Wire, rename="camel"):
 
 
 class Content(Wire):
-    role: str | None = None
     parts: Annotated[list[Any] | None, read_as(Part)] = None
 
 
@@ -84,7 +83,6 @@ class _Record(Wire, tag_field="type", rename="camel", kw_only=True):
     cwd: str | None = None
     version: str | None = None
     subtype: str | None = None
-    agent_id: str | None = None
     is_sidechain: bool = False
     message: Content | None = None
     system_payload: Any = None
@@ -122,10 +120,8 @@ class UiEvent(Wire, kw_only=True):
     error_type: str | None = None
     duration_ms: float | None = None
     call_id: str | None = None
-    function_name: str | None = None
     decision: str | None = None
     status: str | None = None
-    execution_status: str | None = None
     subagent_name: str | None = None
     subagent_id: str | None = None
     response_id: str | None = None

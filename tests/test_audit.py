@@ -21,6 +21,10 @@ RECORDED = {
     "claude-control": ["claude-control/*/wire*.jsonl", "claude-agent-sdk/*/wire*.jsonl"],
     "agent-sdk": ["claude-agent-sdk/*/objects*.jsonl"],
     "claude-session": ["claude-*/*/disk/projects/**/*.jsonl"],
+    "codex-exec-json": ["codex-exec-json/*/stdout*.jsonl"],
+    "codex-app-server": ["codex-app-server/*/wire*.jsonl"],
+    "codex-rollout": ["codex-*/*/disk/**/rollout-*.jsonl"],
+    "acp": ["*-acp/*/wire*.jsonl"],
 }
 
 
@@ -61,6 +65,16 @@ def test_a_permission_question_is_followed_into_its_input_and_no_further():
     found = audited(frame(type="control_request", request_id="r", request=request))
     assert found.new_paths == ["control_request.request.novelty"]
     assert found.parts == {"control_request.request": {"can_use_tool": 1}}
+
+
+def test_parameters_that_no_tag_tells_apart_are_known_by_a_field():
+    tool = {"toolCallId": "c", "novelty": 1}
+    permission = {"sessionId": "s", "options": [], "toolCall": tool}
+    told = {"jsonrpc": "2.0", "method": "_other/notify", "params": {"any": {"thing": 1}}}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "session/request_permission", "params": permission}
+    found = audited(b"".join(json.dumps(message).encode() + b"\n" for message in (asked, told)), "acp")
+    assert found.new_paths == ["Message.params.toolCall.novelty"]
+    assert set(found.types) == {"session/request_permission", "_other/notify"}
 
 
 def test_noise_is_accounted_for():

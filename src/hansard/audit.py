@@ -156,7 +156,7 @@ class Auditor:
                 self._struct(struct, fields, "/".join(words) or struct.cls.__name__, tags)
                 break
             wire = refined
-        return "/".join(words) or self.adapter.source
+        return "/".join(words) or str(fields.get(self.adapter.tag, self.adapter.source))
 
     def _struct(self, struct: inspect.StructType, fields: dict[str, Any], path: str, tags: list[str]) -> None:
         known = {entry.encode_name: entry.type for entry in struct.fields}
@@ -172,6 +172,12 @@ class Auditor:
             reads = cast("dict[str, Any]", declared.extra or {})  # pyright: ignore[reportUnknownMemberType] (msgspec says `dict`)
             if "reads" not in reads:
                 self._value(declared.type, value, path)
+            elif isinstance(reads["reads"], dict):
+                told_apart = (
+                    types for name, types in cast("dict[str, Any]", reads["reads"]).items() if isinstance(value, dict) and name in value
+                )
+                if (types := next(told_apart, None)) is not None:
+                    self._read_later(shape(types), value, path)
             elif reads.get("having") is None or (isinstance(value, dict) and reads["having"] in value):
                 self._read_later(shape(reads["reads"]), value, path)
             return

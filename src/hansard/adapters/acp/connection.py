@@ -182,8 +182,7 @@ class Acp(Encoding):
 
     def asked_about(self, subject: wire.Subject, session_id: str | None) -> Call | None:
         """The call in question. A permission request may be the first that is heard of it."""
-        fields = as_object(subject.tool_call)
-        asked = self.read({**fields, "sessionUpdate": "tool_call_update"}, wire.ToolCallUpdate)
+        asked = self.read(as_object(subject.tool_call), wire.CallFields)
         if asked is None:
             return self.calls.get(subject.tool_call_id or "")
         meta = self.meta_of(asked.meta)

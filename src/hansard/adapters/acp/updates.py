@@ -138,8 +138,7 @@ class Updates(Speech):
                 self.plans.pop(update.plan_id, None)
                 yield self.plan()
             case wire.AvailableCommandsUpdate():
-                skills = as_object(update.meta).get("availableSkills")  # Qwen Code; the details of each are in the original alone
-                detail = None if skills is None else {"availableSkills": skills}
+                detail = present(availableSkills=meta.available_skills)  # Qwen Code; the details of each are in the original alone
                 yield configuration_change(subtype="available_commands_update", commands=update.available_commands, options=detail)
             case wire.CurrentModeUpdate():
                 yield configuration_change(subtype="current_mode_update", mode_id=update.current_mode_id)

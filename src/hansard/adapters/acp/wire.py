@@ -96,6 +96,7 @@ class Meta(_Camel):
     source: str | None = None
     context_compression: Any = None
     background_turn: Any = None
+    available_skills: Any = None
     quota: Quota | None = None
 
 
@@ -151,13 +152,10 @@ class Change(_Camel):
     """A file that a version 2 diff speaks of."""
 
     path: str
-    operation: str | None = None
-    old_path: str | None = None
 
 
 class Patch(_Camel):
     text: str
-    format: str | None = None
 
 
 class DiffItem(_Camel, tag_field="type", tag="diff"):
@@ -219,7 +217,7 @@ class AgentThought(_Whole, tag="agent_thought"):
     """Version 2: the whole thought."""
 
 
-class _Tool(_Update, kw_only=True):
+class CallFields(_Camel, kw_only=True):
     """A tool call; every field but the id may be left out, and then is as it was."""
 
     tool_call_id: str
@@ -231,13 +229,14 @@ class _Tool(_Update, kw_only=True):
     locations: Any = UNSET
     raw_input: Any = UNSET
     raw_output: Any = UNSET
+    meta: Annotated[Any, read_as(Meta)] = field(default=None, name="_meta")
 
 
-class ToolCall(_Tool, tag="tool_call"):
+class ToolCall(CallFields, tag_field="sessionUpdate", tag="tool_call"):
     """Version 1: the first sight of a call, unless a permission request was."""
 
 
-class ToolCallUpdate(_Tool, tag="tool_call_update"):
+class ToolCallUpdate(CallFields, tag_field="sessionUpdate", tag="tool_call_update"):
     """More of a call; in version 2 also its first sight."""
 
 
@@ -302,6 +301,7 @@ class ConfigOptionUpdate(_Update, tag="config_option_update", kw_only=True):
 class SessionInfoUpdate(_Update, tag="session_info_update", kw_only=True):
     title: Maybe = UNSET
     updated_at: str | None = None
+    meta: Any = field(default=None, name="_meta")
 
 
 class Cost(_Camel):
@@ -420,7 +420,7 @@ class Subject(_Camel):
     """Version 2: what is asked about, a tool call or a command."""
 
     type: str
-    tool_call: Annotated[Any, read_as(ToolCallUpdate)] = None
+    tool_call: Annotated[Any, read_as(CallFields)] = None
     command: str | None = None
     cwd: str | None = None
     tool_call_id: str | None = None
@@ -431,7 +431,7 @@ class RequestPermission(_Camel):
 
     options: list[Option]
     session_id: str | None = None
-    tool_call: Annotated[Any, read_as(ToolCallUpdate)] = None
+    tool_call: Annotated[Any, read_as(CallFields)] = None
     subject: Subject | None = None
     title: str | None = None
     description: str | None = None
@@ -482,7 +482,7 @@ class PromptResult(_Camel):
     stop_reason: str | None = None
     usage: Counted | None = None
     message_id: str | None = None
-    meta: Annotated[Any, read_as(Meta)] = field(default=None, name="_meta")
+    meta: Annotated[Any, read_as(Meta, having="quota")] = field(default=None, name="_meta")
 
 
 class Implementation(_Camel):
@@ -511,16 +511,6 @@ class ModelState(_Camel):
     available_models: list[Any] | None = None
 
 
-class ConfigOption(_Camel):
-    """A setting; version 2 names it ``configId``."""
-
-    id: str | None = None
-    config_id: str | None = None
-    category: str | None = None
-    current_value: Any = None
-    options: list[Any] | None = None
-
-
 class SessionResult(_Camel):
     """The answer to session/new, load, resume and fork."""
 
@@ -539,8 +529,17 @@ class Failure(Wire):
     data: Any = None
 
 
-Params = SessionUpdate | RequestPermission | Elicitation | Prompt
-Results = InitializeResult | SessionResult | PromptResult | PermissionResult | ElicitationResult | TerminalOutputResult
+PARAMS = {
+    "update": SessionUpdate,
+    "options": RequestPermission,
+    "requestedSchema": Elicitation,
+    "elicitationId": Elicitation,
+    "prompt": Prompt,
+}
+"""Parameters that we read field by field, by the field that tells them; all others are carried whole."""
+
+RESULTS = {"stopReason": PromptResult, "outcome": PermissionResult, "action": ElicitationResult}
+"""Results that we read field by field."""
 
 
 class Message(Wire):
@@ -549,8 +548,8 @@ class Message(Wire):
     jsonrpc: Any = None
     id: Any = UNSET
     method: str | None = None
-    params: Annotated[Any, read_as(Params)] = None
-    result: Annotated[Any, read_as(Results)] = UNSET
+    params: Annotated[Any, read_as(PARAMS)] = None
+    result: Annotated[Any, read_as(RESULTS)] = UNSET
     error: Annotated[Any, read_as(Failure)] = UNSET
 
     refine: ClassVar[Any] = None

@@ -195,7 +195,8 @@ class AppServerOutput(AppServerItems):
                     link=params.auth_url,
                 )
             case wire.AuthRecoveryStarted() | wire.AuthRecoveryCompleted():
-                yield auth_status(is_authenticating=isinstance(message, wire.AuthRecoveryStarted), output=[params.message])
+                said = [word for word in (params.provider, params.message) if word is not None]
+                yield auth_status(is_authenticating=isinstance(message, wire.AuthRecoveryStarted), output=said)
             case _:
                 yield from self.realtime(message)
 

@@ -92,7 +92,6 @@ class CommandExecution(_Item, tag="commandExecution", kw_only=True):
     aggregated_output: str | None = None
     exit_code: int | None = None
     duration_ms: int | None = None
-    process_id: str | None = None
 
 
 class FileChange(_Item, tag="fileChange", kw_only=True):
@@ -121,6 +120,7 @@ class DynamicToolCall(_Item, tag="dynamicToolCall", kw_only=True):
 
 
 class CollabAgentToolCall(_Item, tag="collabAgentToolCall", kw_only=True):
+    said_whole = True
     tool: str
     sender_thread_id: str | None = None
     receiver_thread_ids: list[str] | None = None
@@ -132,6 +132,7 @@ class CollabAgentToolCall(_Item, tag="collabAgentToolCall", kw_only=True):
 
 
 class SubAgentActivity(_Item, tag="subAgentActivity", kw_only=True):
+    said_whole = True
     kind: str
     agent_thread_id: str
     agent_path: str | None = None
@@ -267,6 +268,7 @@ class ItemParams(OfTurn, rename="camel", kw_only=True):
 
 
 class ReviewParams(OfTurn, rename="camel", kw_only=True):
+    said_whole = True
     review_id: str
     review: Any = None
     action: Any = None
@@ -291,6 +293,7 @@ class PatchParams(OfItem, rename="camel", kw_only=True):
 
 
 class TerminalParams(OfItem, rename="camel", kw_only=True):
+    said_whole = True
     stdin: str
     process_id: str | None = None
 
@@ -300,6 +303,7 @@ class ProgressParams(OfItem, rename="camel", kw_only=True):
 
 
 class OutputParams(Wire, rename="camel", kw_only=True):
+    said_whole = True
     delta_base64: str = field(name="deltaBase64")
     stream: str | None = None
     process_id: str | None = None
@@ -319,6 +323,7 @@ class LoginParams(Wire, rename="camel", kw_only=True):
 
 
 class StartupParams(OfThread, rename="camel", kw_only=True):
+    said_whole = True
     name: str
     status: str
     error: str | None = None
@@ -333,12 +338,14 @@ class GatewayParams(Wire, rename="camel", kw_only=True):
 
 
 class Window(Wire, rename="camel"):
+    said_whole = True
     used_percent: float | None = None
     window_duration_mins: int | None = None
     resets_at: int | None = None
 
 
 class RateLimits(Wire, rename="camel"):
+    said_whole = True
     limit_id: str | None = None
     limit_name: str | None = None
     primary: Window | None = None
@@ -355,6 +362,7 @@ class RateLimitParams(Wire, rename="camel"):
 
 
 class ReroutedParams(OfTurn, rename="camel", kw_only=True):
+    said_whole = True
     to_model: str
     from_model: str | None = None
     reason: Any = None

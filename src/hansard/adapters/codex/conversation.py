@@ -179,6 +179,10 @@ class Conversation(Adapter):
                 yield from self.image_item(item)
             case responses.AdditionalTools():
                 yield configuration_change(subtype="additional_tools", options={"tools": item.tools})
+            case responses.ConfigurationUpdate():
+                yield at(configuration_change(subtype="configuration_update", options={"reasoning": item.reasoning}), item.id)
+            case responses.GhostSnapshot():
+                yield at(status_change(status="ghost_snapshot", detail={"ghostCommit": item.ghost_commit}), item.id)
             case responses.Compaction() | responses.ContextCompaction():
                 yield at(status_change(status="compaction_item", detail={"encryptedContent": item.encrypted_content}), item.id)
             case _:

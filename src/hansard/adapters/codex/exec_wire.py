@@ -58,6 +58,7 @@ class McpToolCall(_Item, tag="mcp_tool_call", kw_only=True):
 
 
 class CollabToolCall(_Item, tag="collab_tool_call", kw_only=True):
+    said_whole = True
     tool: str
     sender_thread_id: str | None = None
     receiver_thread_ids: list[str] | None = None

@@ -30,7 +30,6 @@ class AgentMessage(_Item, tag="agent_message", kw_only=True):
     """From one agent to another."""
 
     author: str
-    recipient: str
     content: Any = None
 
 
@@ -75,7 +74,6 @@ class LocalShellCall(_Item, tag="local_shell_call", kw_only=True):
 
 class ToolSearchCall(_Item, tag="tool_search_call", kw_only=True):
     arguments: Any = None
-    execution: str | None = None
     call_id: str | None = None
 
 

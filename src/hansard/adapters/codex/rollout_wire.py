@@ -86,19 +86,25 @@ class DynamicToolCallItem(_Item, tag="DynamicToolCall", kw_only=True):
 
 
 class CollabAgentToolCallItem(_Item, tag="CollabAgentToolCall", kw_only=True):
+    said_whole = True
     tool: str
     status: str | None = None
     prompt: str | None = None
     model: str | None = None
+    reasoning_effort: str | None = None
+    sender_thread_id: str | None = None
     receiver_thread_ids: list[str] | None = None
+    receiver_agents: list[Any] | None = None
     agents_states: Any = None
 
 
 class SubAgentActivityItem(_Item, tag="SubAgentActivity", kw_only=True):
+    said_whole = True
     kind: str
     agent_thread_id: str
     agent_path: str | None = None
     model: str | None = None
+    reasoning_effort: str | None = None
 
 
 class WebSearchItem(_Item, tag="WebSearch", kw_only=True):
@@ -128,11 +134,13 @@ class ExtensionItem(_Item, tag="Extension", kw_only=True):
 
 
 class EnteredReviewModeItem(_Item, tag="EnteredReviewMode", kw_only=True):
+    said_whole = True
     target: Any = None
     user_facing_hint: str | None = None
 
 
 class ExitedReviewModeItem(_Item, tag="ExitedReviewMode", kw_only=True):
+    said_whole = True
     review_output: Any = None
 
 
@@ -207,7 +215,6 @@ class TurnAborted(_Event, tag="turn_aborted", kw_only=True):
 
 class ItemCompleted(_Event, tag="item_completed", kw_only=True):
     item: Item
-    completed_at_ms: int | None = None
 
 
 class Tokens(Wire):
@@ -226,19 +233,23 @@ class TokenInfo(Wire):
 
 
 class Window(Wire):
+    said_whole = True
     used_percent: float | None = None
     window_minutes: int | None = None
     resets_at: int | None = None
 
 
 class RateLimits(Wire):
+    said_whole = True
     limit_id: str | None = None
     limit_name: str | None = None
     primary: Window | None = None
     secondary: Window | None = None
     credits: Any = None
+    individual_limit: Any = None
     plan_type: Any = None
     rate_limit_reached_type: Any = None
+    spend_control_reached: bool | None = None
 
 
 class TokenCount(_Event, tag="token_count", kw_only=True):
@@ -326,6 +337,7 @@ class ThreadNameUpdated(_Event, tag="thread_name_updated", kw_only=True):
 
 
 class ThreadRolledBack(_Event, tag="thread_rolled_back", kw_only=True):
+    said_whole = True
     num_turns: int | None = None
 
 
@@ -418,9 +430,7 @@ class Meta(Wire):
     timestamp: str | None = None
     cwd: str | None = None
     cli_version: str | None = None
-    originator: str | None = None
     source: Any = None
-    model_provider: str | None = None
     history_mode: str | None = None
     forked_from_id: str | None = None
     parent_thread_id: str | None = None
@@ -428,12 +438,16 @@ class Meta(Wire):
 
 
 class Settings(Wire):
+    said_whole = True
     turn_id: str | None = None
     cwd: str | None = None
     model: str | None = None
     approval_policy: Any = None
+    approvals_reviewer: Any = None
     sandbox_policy: Any = None
+    permission_profile: Any = None
     effort: Any = None
+    summary: Any = None
     collaboration_mode: Any = None
 
 
@@ -445,7 +459,6 @@ class Compaction(Wire):
 class UsageRecord(Wire):
     usage: Tokens
     response_id: str | None = None
-    turn_token_usage: Tokens | None = None
 
 
 class _Line(Wire, tag_field="type", kw_only=True):

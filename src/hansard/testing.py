@@ -43,7 +43,7 @@ from hansard.events import (
     UsageEvent,
     UserMessage,
 )
-from hansard.framing import ServerSentEvents, frames
+from hansard.framing import Lines, TwoWay, frames
 from hansard.loose import as_list, as_object
 from hansard.normalizing import normalize
 
@@ -118,7 +118,7 @@ def check_originals(format: str, data: bytes, events: list[Event]) -> None:
     recorded = recorded_lines(data)
     if recorded is None:
         _same_bytes(b"".join(line for _, line in kept), data)
-        if not issubclass(adapter_for(format).framer, ServerSentEvents):
+        if issubclass(adapter_for(format).framer, Lines | TwoWay):
             lines = data.split(b"\n")
             _same_lines([line for _, line in kept], lines if lines[-1] else lines[:-1])
         return

@@ -142,7 +142,7 @@ def _recorded(line: bytes) -> tuple[bool, bytes] | None:
         return None
     fields = as_object(message)
     out, text = fields.get("dir") == "send", fields.get("line")
-    if set(fields) - {"t"} != {"dir", "line"} or fields["dir"] not in ("recv", "send") or not isinstance(text, str):
+    if set(fields) - {"t", "status", "exception"} != {"dir", "line"} or fields["dir"] not in ("recv", "send") or not isinstance(text, str):
         return None
     try:
         return out, text.encode("utf-8", "surrogateescape")

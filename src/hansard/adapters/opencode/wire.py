@@ -164,6 +164,14 @@ class ModelRef(Wire):
     id: str | None = None
 
 
+class ChosenModel(ModelRef):
+    """The model of a session or a step; it is passed on whole."""
+
+    said_whole = True
+
+    variant: str | None = None
+
+
 class UserInfo(Wire, tag_field="role", tag="user", kw_only=True):
     id: str
     time: Times | None = None
@@ -192,16 +200,26 @@ MessageInfo = UserInfo | AssistantInfo
 
 
 class SessionInfo(Wire, kw_only=True):
+    """A session's description. Whatever changes in it is said as it stands, except its times."""
+
+    said_whole = True
+
     id: str
     parent_id: str | None = field(default=None, name="parentID")
     title: str | None = None
     version: str | None = None
     directory: str | None = None
     agent: str | None = None
-    model: ModelRef | None = None
+    model: ChosenModel | None = None
     cost: float | None = None
     tokens: Tokens | None = None
     time: Times | None = None
+    project_id: Any = field(default=None, name="projectID")
+    slug: Any = None
+    path: Any = None
+    permission: Any = None
+    summary: Any = None
+    revert: Any = None
 
 
 # ---- what is said on /event
@@ -438,7 +456,7 @@ class StepStarted(_NextStep, kw_only=True):
     said_whole = True
 
     agent: str | None = None
-    model: ModelRef | None = None
+    model: ChosenModel | None = None
     snapshot: str | None = None
 
 
@@ -727,7 +745,7 @@ RunLine = RunStepStart | RunText | RunReasoning | RunToolUse | RunStepFinish | R
 class Piece(Wire):
     """A piece of an export (its head, or one message with its parts) or a row of the database."""
 
-    info: Annotated[Any, read_as(SessionInfo | UserInfo)] = None
+    info: Annotated[Any, read_as((MessageInfo, SessionInfo))] = None
     parts: Annotated[list[Any] | None, read_as(Part)] = None
     table: str | None = None
     row: Any = None

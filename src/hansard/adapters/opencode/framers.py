@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 from hansard.framing import Frame, Lines, ServerSentEvents, TwoWay
-from hansard.loose import as_object
 
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]', re.DOTALL)
 _DATABASE = re.compile(rb'\s*\{\s*"table"')
@@ -52,10 +52,12 @@ class EventStream:
 
 
 def _is_body(line: bytes) -> bool:
+    """Whether this is an object that neither is an event nor, as the stream of all projects does, wraps one."""
     try:
-        return "type" not in as_object(json.loads(line))
+        fields: Any = json.loads(line)
     except (ValueError, RecursionError):
         return False
+    return isinstance(fields, dict) and "type" not in fields and "payload" not in fields
 
 
 def _bare(frame: Frame) -> None:

@@ -25,6 +25,12 @@ RECORDED = {
     "codex-app-server": ["codex-app-server/*/wire*.jsonl"],
     "codex-rollout": ["codex-*/*/disk/**/rollout-*.jsonl"],
     "acp": ["*-acp/*/wire*.jsonl"],
+    "openai-chat-completions": ["openai-chat-completions/*/wire*.jsonl"],
+    "openai-responses": ["openai-responses/*/wire*.jsonl"],
+    "opencode-sse": ["opencode-sse/*/events*.sse"],
+    "opencode-sse-v2": ["opencode-sse-v2/*/events*.sse"],
+    "opencode-run-json": ["opencode-run-json/*/stdout*.jsonl"],
+    "opencode-session": ["opencode-*/*/disk/**/export.json"],
 }
 
 
@@ -75,6 +81,25 @@ def test_parameters_that_no_tag_tells_apart_are_known_by_a_field():
     found = audited(b"".join(json.dumps(message).encode() + b"\n" for message in (asked, told)), "acp")
     assert found.new_paths == ["Message.params.toolCall.novelty"]
     assert set(found.types) == {"session/request_permission", "_other/notify"}
+
+
+def test_what_a_message_is_may_depend_on_the_message():
+    delta = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "x", "sequence_number": 1, "aura": 1}
+    body = {"object": "response", "id": "r", "aura": 1}
+    found = audited(frame(**delta) + frame(**body) + frame(type="response.telepathy"), "openai-responses")
+    assert list(found.types) == ["response.output_text.delta", "openai", "response.telepathy"]
+    new = [path for path in found.new_paths if path.endswith("aura")]
+    assert new == ["response.output_text.delta.aura", "Response.aura"]
+    assert found.only_in_original["response.output_text.delta.sequence_number"].reviewed  # `*` is the whole name of a type, dots included
+    assert found.is_complete
+
+
+def test_what_a_part_is_may_depend_on_whether_it_has_a_tag():
+    head = {"id": "ses_1", "title": "t", "aura": 1}
+    answer = {"info": {"id": "msg_1", "role": "assistant", "sessionID": "ses_1", "mood": 1}, "parts": []}
+    found = audited(json.dumps({"info": head, "messages": [answer]}).encode(), "opencode-session")
+    assert found.new_paths == ["Piece.info.aura", "Piece.info.mood"]
+    assert found.is_complete
 
 
 def test_noise_is_accounted_for():

@@ -182,9 +182,11 @@ def test_a_mixed_session_is_kept_to_the_last_byte(case: dict[str, Any]) -> None:
     everything = [event for _, events in found for event in events]
     data = kept(everything)
     assert (len(data), hashlib.sha256(data).hexdigest()) == (case["stdout_bytes"], case["stdout_sha256"])
-    records = [events for frame, events in found if is_record(frame, case)]
+    records = [(frame, events) for frame, events in found if is_record(frame, case)]
     assert len(records) == case["records"]
-    assert sum(is_marked(events) for events in records) == case["not_json"]
+    words = [events for frame, events in records if frame.data == b"[DONE]" and case["agent"] == "openai-chat"]
+    assert all(is_typed(events) and not is_marked(events) for events in words)  # no JSON, and yet a word of this wire
+    assert sum(is_marked(events) for _, events in records) + len(words) == case["not_json"]
     check_json([*everything, *end])
     check_turns([*everything, *end])
 

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hansard.framing import Frame, Framer, Lines, ServerSentEvents, TwoWay, frames
+from hansard.adapters.opencode.framers import EventStream, Export
+from hansard.framing import Document, Frame, Framer, Lines, ServerSentEvents, Sniffed, TwoWay, frames
 from hansard.testing import pieces
 
-FRAMERS: list[type[Framer]] = [Lines, TwoWay, ServerSentEvents]
+FRAMERS: list[type[Framer]] = [Lines, TwoWay, ServerSentEvents, Document, Sniffed, EventStream, Export]
 every_framer = pytest.mark.parametrize("framer", FRAMERS)
 
 
@@ -28,10 +29,15 @@ def joined(found: list[Frame]) -> bytes:
 tricky = st.lists(
     st.sampled_from([b"\n", b"\r", b"\r\n", b"data: x", b"data", b":", b"event: e", b"{}", b"\xef\xbb\xbf", b"\0", b"id: 1", b" "])
 )
-streams = tricky.map(b"".join) | st.binary(max_size=80)
+pieces_of_json = st.lists(
+    st.sampled_from(
+        [b"{", b"}", b"[", b"]", b",", b'"messages":', b'"info":', b'"table"', b'"type":', b'"\\""', b'"', b":", b"1", b" ", b"\n"]
+    )
+)
+streams = tricky.map(b"".join) | pieces_of_json.map(b"".join) | st.binary(max_size=80)
 
 
-@pytest.mark.parametrize("framer", [Lines, ServerSentEvents])
+@every_framer  # none of these streams is a two-way recording, of which the envelopes are not the stream
 @given(data=streams)
 def test_frames_joined_are_the_stream(framer: type[Framer], data: bytes) -> None:
     assert joined(cut(data, framer)) == data

@@ -287,6 +287,16 @@ def test_log_probabilities_stand_beside_the_text() -> None:
     assert [p.detail for p in payloads(events, "status_change") if p.status == "logprobs"] == [choice["logprobs"]]
 
 
+def test_what_a_filter_found_in_a_piece_stands_beside_it() -> None:
+    found = {"hate": {"filtered": False, "severity": "safe"}}
+    choices = [
+        {"index": 0, "delta": {"content": "hi"}, "content_filter_results": found},
+        {"index": 0, "delta": {}, "finish_reason": "stop"},
+    ]
+    events = read(received(*({"id": "c1", "object": "chat.completion.chunk", "choices": [choice]} for choice in choices)), CHAT)
+    assert [p.detail for p in payloads(events, "status_change") if p.status == "content_filter_results"] == [found]
+
+
 def test_the_same_answer_id_twice_gives_blocks_of_their_own() -> None:
     events = read(received(body({"content": "a"}), body({"content": "b"})), CHAT)
     assert [(e.response_id, e.block_index) for e in events if e.type == "assistant_done"] == [("c1", 0), ("c1", 1)]

@@ -286,6 +286,23 @@ def test_the_stream_of_all_projects_wraps_its_events():
     assert [event.payload.subtype for event in of(events, "session_lifecycle")] == ["compacted"]
 
 
+@pytest.mark.parametrize("body", [b'{"error":{"message":"bad key"}}', b'\n{"name":"NotFoundError","data":{}}\n'])
+def test_an_error_body_is_no_event_stream(body: bytes):
+    events = list(normalize(body, "opencode-sse"))
+    assert [event.payload.error_source for event in events if event.type == "error"] == ["transport"]
+    assert (
+        b"".join(unwrap(event.original) + ("\n" if event.eol is None else event.eol).encode() for event in events if event.original) == body
+    )
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_events_may_stand_alone_line_by_line(wrapped: bool):
+    lines = [{"directory": "/x", "payload": message} if wrapped else message for message in (session(), status("busy"))]
+    events = list(normalize(b"".join(json.dumps(line).encode() + b"\n" for line in lines), "opencode-sse"))
+    assert not of(events, "error", "raw")
+    assert {event.frame for event in events} == {1, 2}
+
+
 def test_a_delta_that_is_no_text_is_kept():
     events = read(
         *prompt(),

@@ -53,7 +53,7 @@ class Wire(msgspec.Struct, gc=False):
 
 
 def read_as(types: Any, having: str | None = None) -> msgspec.Meta:
-    """Mark an ``Any`` field of a wire struct with the types its items are read as later, one by one.
+    """Mark an ``Any`` field of a wire struct with the types its items are read as later, one by one; a tuple: the first that fits.
 
     ``having``: only those objects that have this field; others are carried whole. ``types`` may also be several structs by the field that
     tells them apart, where no tag does.

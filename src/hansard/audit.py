@@ -85,6 +85,7 @@ class Auditor:
         self.adapter = adapter
         self.audit = Audit(format=format)
         self._reviewed = reviewed(adapter, format)
+        self._message_path = ""
 
     def add(self, frame: Frame, events: Iterable[Event], number: int | None = None) -> None:
         """Count one frame with the events that were made of it. ``number``: which frame it is, if it is not simply the next."""
@@ -152,9 +153,11 @@ class Auditor:
             if struct.tag_field is not None:
                 words.append(str(struct.tag))
                 tags.append(struct.tag_field)
-            if (refined := cast("type[Wire]", struct.cls).refine) is None:
-                self._struct(struct, fields, "/".join(words) or struct.cls.__name__, tags)
+            if (refined := _refined(cast("type[Wire]", struct.cls), fields)) is None:
+                self._message_path = "/".join(words) or struct.cls.__name__
+                self._struct(struct, fields, self._message_path, tags)
                 break
+            tags += [entry.encode_name for entry in struct.fields]
             wire = refined
         return "/".join(words) or str(fields.get(self.adapter.tag, self.adapter.source))
 
@@ -208,8 +211,8 @@ class Auditor:
     def _unread(self, path: str, value: Any) -> None:
         found = self.audit.only_in_original.get(path)
         if found is None:
-            sample, seen = _sample(value), path in self._reviewed or "*." + path.partition(".")[2] in self._reviewed
-            self.audit.only_in_original[path] = Path(1, sample, seen)
+            seen = path in self._reviewed or "*" + path.removeprefix(self._message_path) in self._reviewed
+            self.audit.only_in_original[path] = Path(1, _sample(value), seen)
         else:
             found.count += 1
             if found.sample == "null":
@@ -281,7 +284,9 @@ def audit(frames: Iterable[Frame], adapter: Adapter, format: str) -> Audit:
 
 @cache
 def shape(types: Any) -> inspect.Type:
-    """The structs of a wire as data."""
+    """The structs of a wire as data; those of a tuple are tried in order."""
+    if isinstance(types, tuple):
+        return inspect.UnionType(tuple(struct for one in cast("tuple[Any, ...]", types) for struct in structs(shape(one))))
     return inspect.type_info(types)
 
 
@@ -298,6 +303,14 @@ def pick(declared: inspect.Type, fields: dict[str, Any]) -> inspect.StructType |
         if struct.tag_field is None or fields.get(struct.tag_field) == struct.tag:
             return struct
     return None
+
+
+def _refined(struct: type[Wire], fields: dict[str, Any]) -> Any:
+    """The second union to read a message with. Where it is a property, each message chooses."""
+    if not isinstance(struct.refine, property):
+        return struct.refine
+    message, _ = loose.convert(fields, struct)
+    return message.refine
 
 
 def _gives_back(events: list[Event], frame: Frame) -> bool:

@@ -43,7 +43,7 @@ from hansard.events import (
     UsageEvent,
     UserMessage,
 )
-from hansard.framing import ServerSentEvents, frames
+from hansard.framing import Lines, TwoWay, frames
 from hansard.loose import as_list, as_object
 from hansard.normalizing import normalize
 
@@ -118,7 +118,7 @@ def check_originals(format: str, data: bytes, events: list[Event]) -> None:
     recorded = recorded_lines(data)
     if recorded is None:
         _same_bytes(b"".join(line for _, line in kept), data)
-        if not issubclass(adapter_for(format).framer, ServerSentEvents):
+        if issubclass(adapter_for(format).framer, Lines | TwoWay):
             lines = data.split(b"\n")
             _same_lines([line for _, line in kept], lines if lines[-1] else lines[:-1])
         return
@@ -142,7 +142,7 @@ def _recorded(line: bytes) -> tuple[bool, bytes] | None:
         return None
     fields = as_object(message)
     out, text = fields.get("dir") == "send", fields.get("line")
-    if set(fields) - {"t"} != {"dir", "line"} or fields["dir"] not in ("recv", "send") or not isinstance(text, str):
+    if set(fields) - {"t", "status", "exception"} != {"dir", "line"} or fields["dir"] not in ("recv", "send") or not isinstance(text, str):
         return None
     try:
         return out, text.encode("utf-8", "surrogateescape")

@@ -152,6 +152,9 @@ class ChatCompletions(OpenAI):
         if frame.logprobs is not None:
             silent = False
             yield at(status_change(status="logprobs", detail=frame.logprobs), answer.id, None if choice.open is None else choice.open[1])
+        if frame.content_filter_results and frame.finish_reason is None and not whole:
+            silent = False
+            yield status_change(status="content_filter_results", detail=frame.content_filter_results)
         if frame.finish_reason is not None or whole:
             yield from self.choice_done(answer, choice, frame.finish_reason, told(frame, "index", "delta", "message", "logprobs"))
         elif silent:

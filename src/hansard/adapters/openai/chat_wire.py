@@ -32,6 +32,8 @@ class ToolCall(Wire):
 
 
 class Audio(Wire):
+    said_whole = True
+
     id: str | None = None
     data: str | None = None
     transcript: str | None = None
@@ -60,6 +62,8 @@ class Said(Wire):
 
 
 class Choice(Wire):
+    said_whole = True
+
     index: int = 0
     delta: Annotated[Any, read_as(Said)] = None
     message: Annotated[Any, read_as(Said)] = None
@@ -108,6 +112,8 @@ class Message(Wire):
 
 class Request(Wire):
     """The body of a request. What is not named here is in the original."""
+
+    said_whole = True
 
     messages: Annotated[list[Any], read_as(Message)]
     model: str | None = None

@@ -159,10 +159,12 @@ class Items(OpenAI):
         name, kind = call_name(item), _KINDS.get(_type(item), "other")
         if isinstance(item, items.WebSearchCall) and as_object(item.action).get("type") in _PAGES:
             kind = "fetch"
-        server = item.server_label if isinstance(item, items.McpCall) else getattr(item, "namespace", None)
+        server = item.server_label if isinstance(item, items.McpCall) else None
+        if isinstance(item, items.FunctionCall | items.CustomToolCall):
+            server = item.namespace
         payload = ToolCallPayload(tool_call_id=call_id(item), tool_name=name, args=_args(item), kind=kind, server=server)
         event = ToolCall(payload=payload)
-        caller = as_object(getattr(item, "caller", None)).get("caller_id")
+        caller = as_object(item.caller).get("caller_id") if isinstance(item, items.CalledByProgram) else None
         if isinstance(caller, str):
             event.parent_tool_call_id = caller
         return event

@@ -65,7 +65,6 @@ class ShellCall(_Item, tag="shell_call", kw_only=True):
 
     call_id: str
     action: Any = None
-    environment: Any = None
     caller: Any = None
 
 
@@ -78,7 +77,6 @@ class ApplyPatchCall(_Item, tag="apply_patch_call", kw_only=True):
 class ToolSearchCall(_Item, tag="tool_search_call", kw_only=True):
     call_id: str | None = None
     arguments: Any = None
-    execution: str | None = None
 
 
 class Program(_Item, tag="program", kw_only=True):
@@ -88,6 +86,7 @@ class Program(_Item, tag="program", kw_only=True):
     code: str | None = None
 
 
+CalledByProgram = FunctionCall | CustomToolCall | ShellCall | ApplyPatchCall
 ClientCall = FunctionCall | CustomToolCall | ComputerCall | LocalShellCall | ShellCall | ApplyPatchCall | ToolSearchCall | Program
 
 
@@ -170,12 +169,16 @@ class FileSearchCall(_Hosted, tag="file_search_call", kw_only=True):
 
 
 class CodeInterpreterCall(_Hosted, tag="code_interpreter_call", kw_only=True):
+    said_whole = True
+
     code: str | None = None
     container_id: str | None = None
     outputs: list[Any] | None = None
 
 
 class ImageGenerationCall(_Hosted, tag="image_generation_call", kw_only=True):
+    said_whole = True
+
     result: str | None = None
     revised_prompt: str | None = None
     action: str | None = None

@@ -75,6 +75,8 @@ class Cancelled(_Progress, tag="response.cancelled"):
 class ErrorEvent(_Event, tag="error"):
     """Flat in a stream; over WebSocket with ``error`` and ``status`` inside."""
 
+    said_whole = True
+
     code: str | None = None
     message: str | None = None
     param: str | None = None
@@ -446,6 +448,8 @@ class Message(Wire):
 
 class Request(Wire):
     """The body of a request; over WebSocket with a ``type``: ``response.create`` or ``response.steer``."""
+
+    said_whole = True
 
     type: str | None = None
     input: Annotated[Any, read_as(Item)] = None

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import re
+from typing import Any
 
-from hansard.framing import Frame, Framer, Lines, ServerSentEvents, TwoWay
+from hansard.framing import Frame, Lines, ServerSentEvents, TwoWay
 
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]', re.DOTALL)
 _DATABASE = re.compile(rb'\s*\{\s*"table"')
+_ROW = b'{"table"'
 
 
 class EventStream:
-    """Server-sent events as they come; or, if the first byte is that of JSON, a two-way recording of them."""
+    """Server-sent events as they come; or, if the first byte is that of JSON, a two-way recording of them, or their JSON line by line."""
 
     def __init__(self) -> None:
         self._start = b""
-        self._framer: Framer | None = None
+        self._framer: TwoWay | ServerSentEvents | None = None
+        self._begun = False
 
     def feed(self, chunk: bytes) -> list[Frame]:
         """The frames that are complete now."""
@@ -26,7 +30,7 @@ class EventStream:
                 return []
             self._framer = TwoWay() if first == b"{" else ServerSentEvents()
             chunk, self._start = self._start, b""
-        return [_bare(frame) for frame in self._framer.feed(chunk)]
+        return self._seen(self._framer.feed(chunk))
 
     def end(self) -> list[Frame]:
         """What is left when the stream is over."""
@@ -34,14 +38,32 @@ class EventStream:
         if framer is None:
             framer = Lines()
             return [*framer.feed(self._start), *framer.end()]
-        return [_bare(frame) for frame in framer.end()]
+        return self._seen(framer.end())
+
+    def _seen(self, frames: list[Frame]) -> list[Frame]:
+        """The frames, bare; JSON at the very beginning that is no event, such as an error body, says that this is no event stream."""
+        for frame in frames:
+            _bare(frame)
+            if not self._begun and frame.data.strip():
+                self._begun = True
+                if isinstance(self._framer, TwoWay) and not self._framer.recorded and _is_body(frame.data):
+                    frame.noise = "not_sse"
+        return frames
 
 
-def _bare(frame: Frame) -> Frame:
+def _is_body(line: bytes) -> bool:
+    """Whether this is an object that neither is an event nor, as the stream of all projects does, wraps one."""
+    try:
+        fields: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(fields, dict) and "type" not in fields and "payload" not in fields
+
+
+def _bare(frame: Frame) -> None:
     """A recorded line may still have the field name of the event stream before its JSON."""
     if frame.raw is None and frame.data.startswith(b"data:"):
         frame.raw, frame.data = frame.data, frame.data[5:].lstrip(b" ")
-    return frame
 
 
 class Export:
@@ -54,19 +76,21 @@ class Export:
     def __init__(self) -> None:
         self._chunks: list[bytes] = []
         self._rows: Lines | None = None
+        self._decided = False
 
     def feed(self, chunk: bytes) -> list[Frame]:
         """The rows that are complete now; of a document, nothing yet."""
         if self._rows is not None:
             return self._rows.feed(chunk)
         self._chunks.append(chunk)
-        if len(self._chunks) > 16 or len(chunk) >= 16:  # enough to see which of the two it is
-            start = b"".join(self._chunks)
-            if _DATABASE.match(start):
-                self._chunks, self._rows = [], Lines()
-                return self._rows.feed(start)
-            if len(self._chunks) > 1024:
-                self._chunks = [start]
+        if self._decided:
+            return []
+        start = b"".join(self._chunks)
+        self._chunks = [start]
+        if _DATABASE.match(start):
+            self._chunks, self._rows = [], Lines()
+            return self._rows.feed(start)
+        self._decided = not _ROW.startswith(b"".join(start.split())[: len(_ROW)])
         return []
 
     def end(self) -> list[Frame]:

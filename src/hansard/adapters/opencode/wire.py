@@ -24,7 +24,6 @@ class Times(Wire):
     completed: int | None = None
     start: int | None = None
     end: int | None = None
-    archived: int | None = None
 
 
 class CacheTokens(Wire):
@@ -86,10 +85,14 @@ class ToolPart(_Part, tag="tool", kw_only=True):
 
 
 class StepStartPart(_Part, tag="step-start", kw_only=True):
+    said_whole = True
+
     snapshot: str | None = None
 
 
 class StepFinishPart(_Part, tag="step-finish", kw_only=True):
+    said_whole = True
+
     reason: str | None = None
     snapshot: str | None = None
     cost: float | None = None
@@ -97,10 +100,14 @@ class StepFinishPart(_Part, tag="step-finish", kw_only=True):
 
 
 class SnapshotPart(_Part, tag="snapshot", kw_only=True):
+    said_whole = True
+
     snapshot: str | None = None
 
 
 class PatchPart(_Part, tag="patch", kw_only=True):
+    said_whole = True
+
     hash: str | None = None
     files: list[Any] | None = None
 
@@ -117,6 +124,8 @@ class RetryPart(_Part, tag="retry", kw_only=True):
 
 
 class CompactionPart(_Part, tag="compaction", kw_only=True):
+    said_whole = True
+
     auto: bool = False
     overflow: bool | None = None
     tail_start_id: str | None = None
@@ -124,6 +133,8 @@ class CompactionPart(_Part, tag="compaction", kw_only=True):
 
 class SubtaskPart(_Part, tag="subtask", kw_only=True):
     """A command that hands its prompt to a sub-agent."""
+
+    said_whole = True
 
     prompt: str
     description: str | None = None
@@ -151,6 +162,14 @@ class ModelRef(Wire):
     provider_id: str | None = field(default=None, name="providerID")
     model_id: str | None = field(default=None, name="modelID")
     id: str | None = None
+
+
+class ChosenModel(ModelRef):
+    """The model of a session or a step; it is passed on whole."""
+
+    said_whole = True
+
+    variant: str | None = None
 
 
 class UserInfo(Wire, tag_field="role", tag="user", kw_only=True):
@@ -181,16 +200,26 @@ MessageInfo = UserInfo | AssistantInfo
 
 
 class SessionInfo(Wire, kw_only=True):
+    """A session's description. Whatever changes in it is said as it stands, except its times."""
+
+    said_whole = True
+
     id: str
     parent_id: str | None = field(default=None, name="parentID")
     title: str | None = None
     version: str | None = None
     directory: str | None = None
     agent: str | None = None
-    model: ModelRef | None = None
+    model: ChosenModel | None = None
     cost: float | None = None
     tokens: Tokens | None = None
     time: Times | None = None
+    project_id: Any = field(default=None, name="projectID")
+    slug: Any = None
+    path: Any = None
+    permission: Any = None
+    summary: Any = None
+    revert: Any = None
 
 
 # ---- what is said on /event
@@ -393,6 +422,8 @@ class ModelSwitched(_Next, kw_only=True):
 
 
 class Moved(_Next, kw_only=True):
+    said_whole = True
+
     location: Any = None
     subdirectory: str | None = None
 
@@ -422,12 +453,16 @@ class _NextStep(_Next, kw_only=True):
 
 
 class StepStarted(_NextStep, kw_only=True):
+    said_whole = True
+
     agent: str | None = None
-    model: ModelRef | None = None
+    model: ChosenModel | None = None
     snapshot: str | None = None
 
 
 class StepEnded(_NextStep, kw_only=True):
+    said_whole = True
+
     finish: str
     cost: float | None = None
     tokens: Tokens | None = None
@@ -487,7 +522,6 @@ class ToolInputEnded(_NextTool, kw_only=True):
 class ToolCalled(_NextTool, kw_only=True):
     tool: str
     input: Any = None
-    provider: Any = None
 
 
 class ToolProgressed(_NextTool, kw_only=True):
@@ -496,6 +530,8 @@ class ToolProgressed(_NextTool, kw_only=True):
 
 
 class ToolSucceeded(_NextTool, kw_only=True):
+    said_whole = True
+
     structured: Any = None
     content: list[Any] | None = None
     output_paths: list[Any] | None = field(default=None, name="outputPaths")
@@ -709,7 +745,7 @@ RunLine = RunStepStart | RunText | RunReasoning | RunToolUse | RunStepFinish | R
 class Piece(Wire):
     """A piece of an export (its head, or one message with its parts) or a row of the database."""
 
-    info: Annotated[Any, read_as(SessionInfo | UserInfo)] = None
+    info: Annotated[Any, read_as((MessageInfo, SessionInfo))] = None
     parts: Annotated[list[Any] | None, read_as(Part)] = None
     table: str | None = None
     row: Any = None

@@ -67,6 +67,8 @@ class _Check:
             self._say("torn-tail", "the last record lacks its line end", record)
         elif record.line.strip(b"\0"):
             self._say("torn-tail", f"the last line was not finished: {len(record.line)} bytes", record)
+            if not record.line.startswith(b"{"):  # nor was it begun by us: every record begins so
+                self._say("invalid", "what stands there is not the beginning of a record", record)
         else:
             self.line(record)
 

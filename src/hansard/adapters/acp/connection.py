@@ -17,7 +17,7 @@ from hansard.adapters.acp.encoding import Encoding
 from hansard.adapters.acp.ends import error_of, failed, link_in
 from hansard.adapters.acp.tools import NO_META
 from hansard.adapters.acp.updates import choices, current
-from hansard.adapters.acp.words import input_hash, request_id
+from hansard.adapters.acp.words import request_id
 from hansard.events import (
     ErrorInfo,
     Event,
@@ -39,6 +39,7 @@ from hansard.events import (
     status_change,
 )
 from hansard.loose import as_list, as_object
+from hansard.words import input_hash
 
 _SESSIONS = ("session/new", "session/load", "session/resume", "session/fork")
 _LIFE = {

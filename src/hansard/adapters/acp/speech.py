@@ -12,7 +12,7 @@ from typing import Any
 from hansard.adapter import Context
 from hansard.adapters.acp import blocks, wire
 from hansard.adapters.acp.tools import Tools
-from hansard.adapters.acp.words import at, is_list, told
+from hansard.adapters.acp.words import is_list, told
 from hansard.content import AnyBlock, TextBlock
 from hansard.events import (
     AssistantChunk,
@@ -28,6 +28,7 @@ from hansard.events import (
     user_message,
 )
 from hansard.loose import as_list
+from hansard.words import at
 
 
 class Saying:

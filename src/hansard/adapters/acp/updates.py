@@ -10,7 +10,7 @@ from hansard.adapter import Context
 from hansard.adapters.acp import blocks, wire
 from hansard.adapters.acp.ends import end_of, error_in_text, error_of, failed
 from hansard.adapters.acp.speech import Speech
-from hansard.adapters.acp.words import at, is_list, milliseconds, minus, present, told, usage_of, whole
+from hansard.adapters.acp.words import is_list, minus, present, told, usage_of
 from hansard.events import (
     ErrorInfo,
     Event,
@@ -33,6 +33,7 @@ from hansard.events import (
     usage,
 )
 from hansard.loose import as_list, as_object
+from hansard.words import at, milliseconds, whole
 
 _KNOWN = {str(update.__struct_config__.tag) for update in get_args(wire.Update)}
 # Gemini CLI 0.61.0 says a change of mode as if the model had: packages/cli/src/acp/acpSession.ts, sendUpdate of "[MODE_UPDATE] …"

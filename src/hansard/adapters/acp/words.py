@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
-from hashlib import sha256
 from typing import Any
 
 import msgspec
 
 from hansard.adapters.acp import wire
 from hansard.events import Event, Usage
-
-
-def at(event: Event, response_id: str | None, block_index: int | None = None) -> Event:
-    """The event, placed in a message."""
-    event.response_id, event.block_index = response_id, block_index
-    return event
 
 
 def told(event: Event) -> Event:
@@ -87,27 +79,3 @@ def minus(now: Usage, before: Usage) -> Usage:
         count, known = getattr(now, name), getattr(before, name)
         setattr(difference, name, count if count is None or known is None else count - known)
     return difference
-
-
-def input_hash(value: Any) -> str:
-    """Binds a permission answer to the input that was shown: SHA-256 of its JSON with sorted keys."""
-    try:
-        data = msgspec.json.encode(value, order="sorted")
-    except UnicodeEncodeError:
-        data = repr(value).encode("utf-8", "backslashreplace")
-    return sha256(data).hexdigest()
-
-
-def milliseconds(text: str | None) -> int | None:
-    """An ISO time as ms since the epoch; None if it is none."""
-    if text is None:
-        return None
-    try:
-        return round(datetime.fromisoformat(text).timestamp() * 1000)
-    except ValueError:
-        return None
-
-
-def whole(number: float | None) -> int | None:
-    """Milliseconds without a fraction."""
-    return None if number is None else round(number)

@@ -11,7 +11,7 @@ from typing import Any, cast
 from hansard.adapter import Context
 from hansard.adapters.claude import blocks, wire
 from hansard.adapters.claude.stream import ClaudeOutput
-from hansard.adapters.claude.words import input_hash, line, setting, to_json
+from hansard.adapters.claude.words import line, setting, to_json
 from hansard.content import AnyBlock, SlashCommandBlock, TextBlock
 from hansard.errors import CannotEncode
 from hansard.events import (
@@ -39,6 +39,7 @@ from hansard.events import (
     question,
 )
 from hansard.loose import as_list, as_object
+from hansard.words import input_hash
 
 _SETTINGS = ("set_model", "set_permission_mode", "set_max_thinking_tokens", "apply_flag_settings", "update_settings", "set_color")
 

@@ -14,7 +14,7 @@ from hansard.adapter import RELATIVE, Context
 from hansard.adapters.claude import blocks, objects, record, wire
 from hansard.adapters.claude.control import ClaudeStream
 from hansard.adapters.claude.ends import raised
-from hansard.adapters.claude.words import at, setting
+from hansard.adapters.claude.words import setting
 from hansard.errors import CannotEncode
 from hansard.events import (
     Answer,
@@ -34,6 +34,7 @@ from hansard.events import (
 )
 from hansard.framing import Frame
 from hansard.loose import as_list, as_object
+from hansard.words import at
 
 MAX_TIME = 253_402_300_800_000
 """The end of the year 9999: a larger number is no time."""

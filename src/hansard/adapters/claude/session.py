@@ -14,7 +14,7 @@ from hansard.adapters.claude import blocks, wire
 from hansard.adapters.claude import session_wire as disk
 from hansard.adapters.claude.ends import end_of, error_of
 from hansard.adapters.claude.stream import SYNTHETIC, ClaudeOutput
-from hansard.adapters.claude.words import at, milliseconds, told, whole
+from hansard.adapters.claude.words import told
 from hansard.content import AnyBlock, DocumentBlock, FileBlock, ImageBlock
 from hansard.events import (
     AssistantDone,
@@ -42,6 +42,7 @@ from hansard.events import (
 )
 from hansard.framing import Lines
 from hansard.loose import as_list, as_object
+from hansard.words import at, milliseconds, whole
 
 Author = Literal["human", "agent", "harness"]
 

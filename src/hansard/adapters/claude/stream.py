@@ -16,7 +16,7 @@ from hansard.adapters.claude import blocks, wire
 from hansard.adapters.claude.ends import end_of, error_of
 from hansard.adapters.claude.messages import Message, Piece
 from hansard.adapters.claude.plan import Plan
-from hansard.adapters.claude.words import arguments, at, merged, milliseconds, told, usage_of, whole
+from hansard.adapters.claude.words import arguments, merged, told, usage_of
 from hansard.content import SlashCommandBlock, TextBlock
 from hansard.events import (
     AssistantChunk,
@@ -54,6 +54,7 @@ from hansard.events import (
     user_message,
 )
 from hansard.loose import as_object
+from hansard.words import at, milliseconds, whole
 
 SYNTHETIC = "<synthetic>"
 """The model's name on messages that Claude Code itself wrote."""

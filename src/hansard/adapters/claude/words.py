@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
-from hashlib import sha256
 from typing import Any
 
 import msgspec
 
 from hansard.adapters.claude.wire import Tokens
-from hansard.events import Event, Usage
+from hansard.events import Usage
 from hansard.loose import as_object
-
-
-def at(event: Event, response_id: str | None, block_index: int | None = None) -> Event:
-    """The event, placed in a message."""
-    event.response_id, event.block_index = response_id, block_index
-    return event
 
 
 def told(message: Any, *without: str) -> dict[str, Any]:
@@ -64,15 +56,6 @@ def arguments(text: str) -> Any:
         return text
 
 
-def input_hash(value: Any) -> str:
-    """Binds a permission answer to the input that was shown: SHA-256 of its JSON with sorted keys."""
-    try:
-        data = msgspec.json.encode(value, order="sorted")
-    except UnicodeEncodeError:
-        data = repr(value).encode("utf-8", "backslashreplace")
-    return sha256(data).hexdigest()
-
-
 def setting(change: Any) -> dict[str, Any]:
     """The parameters of a set_… request."""
     params = dict(as_object(change.options))
@@ -94,18 +77,3 @@ def to_json(value: Any) -> bytes:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
         return json.dumps(value, separators=(",", ":")).encode()
-
-
-def milliseconds(text: str | None) -> int | None:
-    """An ISO time as ms since the epoch; None if it is none."""
-    if text is None:
-        return None
-    try:
-        return round(datetime.fromisoformat(text).timestamp() * 1000)
-    except ValueError:
-        return None
-
-
-def whole(number: float | None) -> int | None:
-    """Milliseconds without a fraction."""
-    return None if number is None else round(number)

@@ -11,10 +11,11 @@ from hansard.adapter import Context
 from hansard.adapters.codex import app_wire as wire
 from hansard.adapters.codex import blocks, outcomes, responses
 from hansard.adapters.codex.conversation import Conversation
-from hansard.adapters.codex.words import at, command_arguments, spoken, told, tool_kind
+from hansard.adapters.codex.words import command_arguments, spoken, told, tool_kind
 from hansard.content import ImageBlock
 from hansard.events import Event, queue_update, session_lifecycle, status_change, tool_output_chunk, tool_progress
 from hansard.loose import as_list, as_object
+from hansard.words import at
 
 _SPAWNS = ("spawnAgent", "resumeAgent")
 

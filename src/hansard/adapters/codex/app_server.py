@@ -16,7 +16,7 @@ from hansard.adapters.codex import app_wire as wire
 from hansard.adapters.codex import blocks
 from hansard.adapters.codex.app_items import AppServerItems
 from hansard.adapters.codex.ends import aborted, end_of, error_of
-from hansard.adapters.codex.words import RAW_REASONING, at, context_of, limits_of, plus, share, spoken, told
+from hansard.adapters.codex.words import RAW_REASONING, context_of, limits_of, plus, share, spoken, told
 from hansard.events import (
     AssistantChunk,
     Error,
@@ -47,6 +47,7 @@ from hansard.events import (
 )
 from hansard.framing import Frame
 from hansard.loose import as_object
+from hansard.words import at
 
 _LIFE = {
     wire.ThreadArchived: "archived",

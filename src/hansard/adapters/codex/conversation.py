@@ -12,7 +12,7 @@ from typing import Any, ClassVar, cast
 from hansard.adapter import Adapter, Context
 from hansard.adapters.codex import blocks, outcomes, responses
 from hansard.adapters.codex.outcomes import Outcome
-from hansard.adapters.codex.words import RAW_REASONING, arguments, at, command_arguments, tool_kind, tool_server
+from hansard.adapters.codex.words import RAW_REASONING, arguments, command_arguments, tool_kind, tool_server
 from hansard.content import AnyBlock, TextBlock
 from hansard.events import (
     AssistantDone,
@@ -29,6 +29,7 @@ from hansard.events import (
     user_message,
 )
 from hansard.loose import as_list, as_object
+from hansard.words import at
 
 SEALED = 2 * RAW_REASONING
 """Block index of the sealed part of a thought."""

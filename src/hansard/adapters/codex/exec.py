@@ -11,7 +11,7 @@ from hansard.adapters.codex import exec_wire as wire
 from hansard.adapters.codex import outcomes
 from hansard.adapters.codex.conversation import Conversation
 from hansard.adapters.codex.ends import end_of, error_of
-from hansard.adapters.codex.words import at, command_arguments, minus, spoken, usage_of
+from hansard.adapters.codex.words import command_arguments, minus, spoken, usage_of
 from hansard.events import (
     Error,
     ErrorInfo,
@@ -27,6 +27,7 @@ from hansard.events import (
     tool_progress,
     usage,
 )
+from hansard.words import at
 
 _COUNTED = re.compile(r"item_\d+")
 _RETRY = re.compile(r"Reconnecting\.\.\.")

@@ -13,7 +13,7 @@ from hansard.adapters.codex import blocks, outcomes
 from hansard.adapters.codex.app_items import plain
 from hansard.adapters.codex.app_server import AppServerOutput
 from hansard.adapters.codex.ends import error_of
-from hansard.adapters.codex.words import command_arguments, input_hash, line, told
+from hansard.adapters.codex.words import command_arguments, line, told
 from hansard.errors import CannotEncode
 from hansard.events import (
     Answer,
@@ -38,6 +38,7 @@ from hansard.events import (
     session_lifecycle,
 )
 from hansard.loose import as_list, as_object
+from hansard.words import input_hash
 
 _COMMAND = "item/commandExecution/requestApproval"
 _FILES = "item/fileChange/requestApproval"

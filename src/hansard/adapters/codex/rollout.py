@@ -19,12 +19,10 @@ from hansard.adapters.codex.ends import aborted, end_of, error_of
 from hansard.adapters.codex.outcomes import Outcome
 from hansard.adapters.codex.words import (
     arguments,
-    at,
     command_arguments,
     context_of,
     duration_of,
     limits_of,
-    milliseconds,
     path_of,
     plus,
     share,
@@ -55,6 +53,7 @@ from hansard.events import (
     usage,
 )
 from hansard.loose import as_list, as_object
+from hansard.words import at, milliseconds
 
 # What files of core 0.137 put in the user's mouth; files of 0.166 say so in `content_item_kinds`.
 _HARNESS = re.compile(

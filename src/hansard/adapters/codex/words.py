@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from datetime import datetime
-from hashlib import sha256
 from typing import Any, cast
 
 import msgspec
@@ -58,12 +56,6 @@ def tool_kind(name: str, namespace: str | None = None) -> ToolKind:
 def tool_server(namespace: str | None) -> str | None:
     """The MCP server in a namespace like ``mcp__server``."""
     return namespace.removeprefix("mcp__") if namespace is not None and namespace.startswith("mcp__") else None
-
-
-def at(event: Event, response_id: str | None, block_index: int | None = None) -> Event:
-    """The event, placed in a message."""
-    event.response_id, event.block_index = response_id, block_index
-    return event
 
 
 def told(value: Any) -> dict[str, Any]:
@@ -182,28 +174,9 @@ def path_of(place: str | None) -> str | None:
     return None if place is None else place.removeprefix("file://")
 
 
-def input_hash(value: Any) -> str:
-    """Binds a permission answer to the input that was shown: SHA-256 of its JSON with sorted keys."""
-    try:
-        data = msgspec.json.encode(value, order="sorted")
-    except UnicodeEncodeError:
-        data = repr(value).encode("utf-8", "backslashreplace")
-    return sha256(data).hexdigest()
-
-
 def line(**fields: Any) -> bytes:
     """A frame of the app-server's protocol."""
     return msgspec.json.encode(fields) + b"\n"
-
-
-def milliseconds(text: str | None) -> int | None:
-    """An ISO time as ms since the epoch; None if it is none."""
-    if text is None:
-        return None
-    try:
-        return round(datetime.fromisoformat(text).timestamp() * 1000)
-    except ValueError:
-        return None
 
 
 def duration_of(duration: Any) -> int | None:

@@ -12,7 +12,7 @@ import msgspec
 
 from hansard.adapter import Adapter, Context
 from hansard.adapters.copilot import notices, wire
-from hansard.adapters.copilot.words import at, attachment, error_of, input_hash, milliseconds, shown, tool_kind, usage_of
+from hansard.adapters.copilot.words import attachment, error_of, shown, tool_kind, usage_of
 from hansard.content import TextBlock
 from hansard.events import (
     Error,
@@ -47,6 +47,7 @@ from hansard.events import (
     user_message,
 )
 from hansard.loose import as_list, as_object
+from hansard.words import at, input_hash, milliseconds
 
 
 class Copilot(Adapter):

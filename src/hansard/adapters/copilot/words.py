@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
-from hashlib import sha256
 from typing import Any
-
-import msgspec
 
 from hansard.adapters.copilot import wire
 from hansard.content import AnyBlock, DiffBlock, FileBlock, ImageBlock, RawBlock, ResourceBlock, TextBlock
-from hansard.events import ErrorCode, ErrorInfo, Event, ToolKind, Usage
+from hansard.events import ErrorCode, ErrorInfo, ToolKind, Usage
 from hansard.loose import as_list, as_object, read
 
 _KINDS: dict[str, ToolKind] = {
@@ -147,28 +143,3 @@ def unknown(item: Any) -> RawBlock:
     """A block nobody knows, whole."""
     kind = as_object(item).get("type")
     return RawBlock(raw=item, raw_type=kind if isinstance(kind, str) else None)
-
-
-def at(event: Event, response_id: str | None, block_index: int | None = None) -> Event:
-    """The event, placed in a message."""
-    event.response_id, event.block_index = response_id, block_index
-    return event
-
-
-def milliseconds(text: str | None) -> int | None:
-    """An ISO time as ms since the epoch; None if it is none."""
-    if text is None:
-        return None
-    try:
-        return round(datetime.fromisoformat(text).timestamp() * 1000)
-    except ValueError:
-        return None
-
-
-def input_hash(value: Any) -> str:
-    """Binds a permission answer to the input that was shown: SHA-256 of its JSON with sorted keys."""
-    try:
-        data = msgspec.json.encode(value, order="sorted")
-    except UnicodeEncodeError:
-        data = repr(value).encode("utf-8", "backslashreplace")
-    return sha256(data).hexdigest()

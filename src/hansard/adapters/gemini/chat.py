@@ -12,7 +12,7 @@ from hansard.adapter import Adapter, Context
 from hansard.adapters.gemini import wire
 from hansard.adapters.gemini.errors import classify
 from hansard.adapters.gemini.parts import exit_code, parts_of, response_of, server_of, shown, text_of, to_blocks
-from hansard.adapters.gemini.words import at, milliseconds, plan_of, tool_kind
+from hansard.adapters.gemini.words import milliseconds, plan_of, tool_kind
 from hansard.content import TextBlock
 from hansard.events import (
     Error,
@@ -35,6 +35,7 @@ from hansard.events import (
 )
 from hansard.framing import Sniffed
 from hansard.loose import as_object
+from hansard.words import at
 
 _CONTEXT = ("<session_context>", "<state_snapshot>")
 _NUDGE = "System: "

@@ -8,7 +8,7 @@ from typing import Any
 from hansard.adapter import Adapter, Context
 from hansard.adapters.gemini import wire
 from hansard.adapters.gemini.errors import classify, is_refusal, link_in
-from hansard.adapters.gemini.words import at, change_of, milliseconds, plan_of, tool_kind
+from hansard.adapters.gemini.words import change_of, milliseconds, plan_of, tool_kind
 from hansard.content import RefusalBlock
 from hansard.events import (
     Error,
@@ -30,6 +30,7 @@ from hansard.events import (
     user_message,
 )
 from hansard.loose import as_object
+from hansard.words import at
 
 _FATAL_WARNINGS = ("max_turns", "context_overflow")
 """The program calls a detected loop a warning and the turn a success; nothing came of that turn."""

@@ -68,12 +68,6 @@ def change_of(name: str, args: Any) -> list[AnyBlock] | None:
     return None
 
 
-def at(event: Event, response_id: str | None, block_index: int | None = None) -> Event:
-    """The event, placed in a message."""
-    event.response_id, event.block_index = response_id, block_index
-    return event
-
-
 def milliseconds(text: Any) -> int | None:
     """An ISO time as ms since the epoch; None if it is none."""
     if not isinstance(text, str):

@@ -9,7 +9,7 @@ from hansard.adapter import Context
 from hansard.adapters.openai import chat_wire, ends, parts
 from hansard.adapters.openai.chat_answers import Answer, Call, Choice
 from hansard.adapters.openai.provider import OpenAI
-from hansard.adapters.openai.words import at, chat_usage, told
+from hansard.adapters.openai.words import chat_usage, told
 from hansard.content import AnyBlock, RawBlock, RefusalBlock, TextBlock, ThinkingBlock
 from hansard.events import (
     AssistantChunk,
@@ -34,6 +34,7 @@ from hansard.events import (
     tool_progress,
 )
 from hansard.loose import as_list, as_object
+from hansard.words import at
 
 DONE = b"[DONE]"
 _KNOWN = ("chat.completion.chunk", "chat.completion")

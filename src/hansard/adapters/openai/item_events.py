@@ -7,7 +7,7 @@ from typing import Any
 
 from hansard.adapters.openai import items, parts
 from hansard.adapters.openai.provider import OpenAI
-from hansard.adapters.openai.words import arguments, at, fingerprint, told
+from hansard.adapters.openai.words import arguments, fingerprint, told
 from hansard.content import AnyBlock, DiffBlock, ImageBlock, RefusalBlock, TextBlock
 from hansard.events import (
     AssistantDone,
@@ -30,6 +30,7 @@ from hansard.events import (
     tool_result,
 )
 from hansard.loose import as_list, as_object
+from hansard.words import at
 
 _OPTIONS = [PermissionOption("approve", "Approve", "allow_once"), PermissionOption("deny", "Deny", "reject_once")]
 

@@ -8,7 +8,7 @@ from typing import Any
 from hansard.adapter import Context
 from hansard.adapters.openai import ends, items, parts, responses_wire
 from hansard.adapters.openai.item_events import Items, Slot, call_id, call_name, has_input, is_call, refusal
-from hansard.adapters.openai.words import at, response_usage, told
+from hansard.adapters.openai.words import response_usage, told
 from hansard.content import ImageBlock, RefusalBlock, TextBlock, ThinkingBlock
 from hansard.events import (
     AssistantChunk,
@@ -34,6 +34,7 @@ from hansard.events import (
     user_message,
 )
 from hansard.loose import as_list, as_object
+from hansard.words import at
 
 _ONGOING = ("queued", "in_progress")
 _ANSWERS = (

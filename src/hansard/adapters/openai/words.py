@@ -8,13 +8,7 @@ from typing import Any
 import msgspec
 
 from hansard.adapter import Wire
-from hansard.events import Event, Usage
-
-
-def at(event: Event, response_id: str | None, block_index: int | None = None) -> Event:
-    """The event, placed in an answer."""
-    event.response_id, event.block_index = response_id, block_index
-    return event
+from hansard.events import Usage
 
 
 def told(message: Any, *without: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 from hansard.adapter import Context
 from hansard.adapters.opencode import wire
 from hansard.adapters.opencode.next import NextTalk
-from hansard.adapters.opencode.words import input_hash, plan_entries, told
+from hansard.adapters.opencode.words import plan_entries, told
 from hansard.events import (
     Event,
     OptionKind,
@@ -30,6 +30,7 @@ from hansard.events import (
     status_change,
 )
 from hansard.loose import as_object
+from hansard.words import input_hash
 
 OPTIONS: tuple[tuple[str, str, OptionKind], ...] = (
     ("once", "Allow once", "allow_once"),

@@ -12,7 +12,7 @@ from hansard.adapters.opencode import blocks, wire
 from hansard.adapters.opencode.ends import end_of_error, end_of_finish, error_of
 from hansard.adapters.opencode.state import Message
 from hansard.adapters.opencode.talk import OpenCode
-from hansard.adapters.opencode.words import at, model_name, sealed, told, tool_kind, usage_of
+from hansard.adapters.opencode.words import model_name, sealed, told, tool_kind, usage_of
 from hansard.content import AnyBlock, TextBlock
 from hansard.events import (
     Error,
@@ -33,6 +33,7 @@ from hansard.events import (
     user_message,
 )
 from hansard.loose import as_object
+from hansard.words import at
 
 
 class NextTalk(OpenCode):

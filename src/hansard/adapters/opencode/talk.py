@@ -15,7 +15,7 @@ from hansard.adapter import Adapter, Context
 from hansard.adapters.opencode import blocks, wire
 from hansard.adapters.opencode.ends import REFUSED, end_of_error, end_of_finish, error_of, rejected, retry_of
 from hansard.adapters.opencode.state import Draft, Lane, Message, Piece, Session
-from hansard.adapters.opencode.words import added, at, clock, digest, joined_name, model_name, sealed, told, tool_kind, usage_of
+from hansard.adapters.opencode.words import added, clock, digest, joined_name, model_name, sealed, told, tool_kind, usage_of
 from hansard.content import AnyBlock, RefusalBlock, TextBlock
 from hansard.events import (
     Error,
@@ -44,6 +44,7 @@ from hansard.events import (
 )
 from hansard.ledger import Ledger
 from hansard.loose import as_list, as_object
+from hansard.words import at
 
 _TASK_RESULT = re.compile(r"<task_result>\n(.*)\n</task_result>", re.DOTALL)
 _STOPPED = re.compile(r"<shell_metadata>\n(.*?)\n</shell_metadata>", re.DOTALL)

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from hansard.adapters.opencode.wire import ModelRef, Tokens
-from hansard.events import Event, PlanEntry, ToolKind, Usage
+from hansard.events import PlanEntry, ToolKind, Usage
 from hansard.loose import as_list, as_object
 
 _KINDS: dict[str, ToolKind] = {
@@ -46,12 +46,6 @@ _CLOCK_SPAN = 1 << 36
 def tool_kind(name: str) -> ToolKind:
     """What kind of tool this is. A tool of an MCP server has the server's name before its own: ``server_tool``."""
     return _KINDS.get(name) or ("mcp" if "_" in name else "other")
-
-
-def at(event: Event, response_id: str | None, block_index: int | None = None) -> Event:
-    """The event, placed in a message."""
-    event.response_id, event.block_index = response_id, block_index
-    return event
 
 
 def told(message: Any, *without: str) -> dict[str, Any]:
@@ -118,15 +112,6 @@ def added(first: Usage | None, second: Usage | None) -> Usage | None:
         known = [value for value in (getattr(first, name), getattr(second, name)) if value is not None]
         sums[name] = sum(known) if known else None
     return Usage(**sums)
-
-
-def input_hash(value: Any) -> str:
-    """Binds a permission answer to the input that was shown: SHA-256 of its JSON with sorted keys."""
-    try:
-        data = msgspec.json.encode(value, order="sorted")
-    except UnicodeEncodeError:
-        data = repr(value).encode("utf-8", "backslashreplace")
-    return sha256(data).hexdigest()
 
 
 def digest(text: str) -> str:

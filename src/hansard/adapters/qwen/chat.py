@@ -10,17 +10,7 @@ from typing import Any
 
 from hansard.adapter import Adapter, Context
 from hansard.adapters.qwen import chat_wire as disk
-from hansard.adapters.qwen.words import (
-    at,
-    cancelled_by_user,
-    error_of,
-    exit_code,
-    milliseconds,
-    plan_of,
-    tool_kind,
-    tool_server,
-    whole,
-)
+from hansard.adapters.qwen.words import cancelled_by_user, error_of, exit_code, plan_of, tool_kind, tool_server
 from hansard.content import AnyBlock, DiffBlock, FileBlock, ImageBlock, RawBlock, SlashCommandBlock, TextBlock
 from hansard.events import (
     Error,
@@ -44,6 +34,7 @@ from hansard.events import (
 )
 from hansard.framing import Lines
 from hansard.loose import as_list, as_object, read
+from hansard.words import at, milliseconds, whole
 
 _LIFE = {
     "chat_compression": "compacted",

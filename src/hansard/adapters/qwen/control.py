@@ -8,7 +8,7 @@ from typing import Any, cast
 from hansard.adapter import Context
 from hansard.adapters.qwen import wire
 from hansard.adapters.qwen.stream import QwenOutput
-from hansard.adapters.qwen.words import input_hash, line
+from hansard.adapters.qwen.words import line
 from hansard.content import ImageBlock, RawBlock, TextBlock
 from hansard.errors import CannotEncode
 from hansard.events import (
@@ -30,6 +30,7 @@ from hansard.events import (
     permission_response,
 )
 from hansard.loose import as_list, as_object
+from hansard.words import input_hash
 
 _SETTINGS = ("set_model", "set_permission_mode", "set_effort")
 _OPTIONS: dict[str, OptionKind] = {"allow": "allow_once", "deny": "reject_once"}

@@ -7,17 +7,7 @@ from typing import Any, cast
 
 from hansard.adapter import Adapter, Context
 from hansard.adapters.qwen import lanes, wire
-from hansard.adapters.qwen.words import (
-    API_ERROR,
-    at,
-    cancelled_by_user,
-    error_of,
-    exit_code,
-    plan_of,
-    tool_kind,
-    tool_server,
-    whole,
-)
+from hansard.adapters.qwen.words import API_ERROR, cancelled_by_user, error_of, exit_code, plan_of, tool_kind, tool_server
 from hansard.content import RawBlock, TextBlock
 from hansard.events import (
     Error,
@@ -45,6 +35,7 @@ from hansard.events import (
     user_message,
 )
 from hansard.loose import as_object
+from hansard.words import at, whole
 
 _LIFE = {
     "session_start": "started",

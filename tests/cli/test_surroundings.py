@@ -1,4 +1,4 @@
-"""``hansard schema`` and ``hansard doctor``."""
+"""``hansard schema`` and ``hansard doctor``, and what every command takes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from hansard.cli import doctor
+from hansard.cli import VERBS, doctor
 from hansard.events import TYPES
 from tests.sessions import assistant, call, project, turn, user
 
@@ -72,3 +72,16 @@ def test_the_doctor_looks_at_the_store(run, tmp_path):
     run("import", project(tmp_path, turn(1)))
     assert json.loads(run("doctor", "--json").out)["store"]["sessions"] == 1
     assert "1 sessions" in run("doctor").out
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "demo"])
+def test_every_command_takes_json(run, verb):
+    assert "--json" in run(verb, "--help").out
+
+
+def test_a_conversation_as_json_is_one_object_per_line(run, tmp_path):
+    path = tmp_path / "stdout.jsonl"
+    path.write_text('{"type":"assistant","session_id":"s","message":{"id":"m","content":[{"type":"text","text":"hi \\u001b[31m"}]}}\n')
+    lines = [json.loads(line) for line in run("show", path, "--from", "claude-stream-json", "--json").out.splitlines()]
+    assert [line["text"] for line in lines if "hi" in line["text"]] == ["  hi \x1b[31m"]
+    assert {"text", "tone", "depth"} == set(lines[0])

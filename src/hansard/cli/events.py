@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hansard.cli.options import AUTO, Source, format_option, no_original_option, store_option, store_path
+from hansard.cli.options import AUTO, Source, format_option, json_anyway_option, no_original_option, store_option, store_path
 
 if TYPE_CHECKING:
     from hansard.events import Event
@@ -26,6 +26,7 @@ FLUSH = 256
 @click.option("--type", "types", multiple=True, metavar="T", help="Only events of this type; may be given several times.")
 @click.option("--limit", type=click.IntRange(0), metavar="N", help="At most so many.")
 @no_original_option
+@json_anyway_option
 @format_option
 @store_option
 def command(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hansard.cli.options import Source, format_option, no_original_option, session_name
+from hansard.cli.options import Source, format_option, json_anyway_option, no_original_option, session_name
 
 if TYPE_CHECKING:
     from hansard.adapter import Context
@@ -23,6 +23,7 @@ BATCH = 256
 @format_option
 @click.option("--session", metavar="ID", help="The session id in the events; made of the file's name if not said.")
 @no_original_option
+@json_anyway_option
 def command(file: str, format: str, session: str | None, no_original: bool) -> None:
     """Turn an agent's wire into events, one per line; nothing is stored.
 

@@ -28,6 +28,11 @@ def json_option(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")(function)
 
 
+def json_anyway_option(function: F) -> F:
+    """``--json`` where the output is JSON in any case, so that a script can say it to every command."""
+    return click.option("--json", is_flag=True, expose_value=False, help="JSON; it is never anything else.")(function)
+
+
 def format_option(function: F) -> F:
     """``--from FORMAT``."""
     text = "The wire format, or auto to recognise it; `hansard doctor` lists them."

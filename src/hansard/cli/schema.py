@@ -6,10 +6,13 @@ from typing import Any
 
 import click
 
+from hansard.cli.options import json_anyway_option
+
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 @click.command("schema")
+@json_anyway_option
 def command() -> None:
     """Print the JSON Schema of events.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -33,7 +34,8 @@ COLOURS: dict[str, dict[str, Any]] = {
 @click.option("--raw", is_flag=True, help="Print what was said as it was said, control characters and all. Not to a terminal.")
 @format_option
 @store_option
-def command(what: str, fold: int, raw: bool, format: str, store: str | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per line of the conversation: its text, its tone, its depth.")
+def command(what: str, fold: int, raw: bool, format: str, store: str | None, as_json: bool) -> None:
     """Read one session as a conversation."""
     from hansard.cli.inputs import events_of_file, session_or_file
     from hansard.errors import UsageError
@@ -46,10 +48,16 @@ def command(what: str, fold: int, raw: bool, format: str, store: str | None) -> 
         from hansard.store import open_store
 
         opened = open_store(root)
-        print_lines(transcript(lambda: opened.read(session), fold), raw)
+        lines = transcript(lambda: opened.read(session), fold)
     elif source is not None:
         events = events_of_file(source, format)
-        print_lines(transcript(lambda: events, fold, once=True), raw)
+        lines = transcript(lambda: events, fold, once=True)
+    else:
+        return
+    if as_json:
+        print_objects(lines)
+    else:
+        print_lines(lines, raw)
 
 
 def transcript(read: Callable[[], Iterable[Event]], fold: int, once: bool = False) -> Iterator[Line]:
@@ -84,6 +92,12 @@ def _streams(events: Iterable[Event], fold: int) -> dict[str | None, list[Line]]
             speaker = speakers.setdefault(event.stream, Transcript(fold))
             beside.setdefault(event.parent_tool_call_id, []).extend(speaker.lines(event))
     return beside
+
+
+def print_objects(lines: Iterable[Line]) -> None:
+    """Lines to stdout as JSON, in ASCII: nothing in it can drive a terminal."""
+    for line in lines:
+        click.echo(json.dumps(line._asdict()))
 
 
 def print_lines(lines: Iterable[Line], raw: bool) -> None:

@@ -501,6 +501,7 @@ class ClaudeSession(ClaudeOutput):
                 printed = _STDOUT.search(message.content)
                 text = printed.group(1) if printed else message.content
                 yield AssistantDone(payload=AssistantDonePayload(text=text, phase="local_command"))
+                yield from self.context_usage(message.context_usage)
                 if self.local:
                     yield from self.settle(over=True)
             case disk.ModelFallback():

@@ -11,7 +11,7 @@ from msgspec import field
 
 from hansard.adapter import Wire, read_as
 from hansard.adapters.claude.blocks import Block
-from hansard.adapters.claude.wire import Message
+from hansard.adapters.claude.wire import ContextUsage, Message
 
 
 class _Any(Wire, rename="camel"):
@@ -513,6 +513,7 @@ class LocalCommand(_System, tag="local_command", kw_only=True):
     """What a slash command printed."""
 
     content: str
+    context_usage: ContextUsage | None = field(default=None, name="contextUsage")
 
 
 class ModelFallback(_System, tag="model_fallback"):

@@ -35,6 +35,7 @@ from hansard.events import (
     ToolCallPayload,
     ToolInputChunk,
     ToolInputChunkPayload,
+    Usage,
     auth_status,
     configuration_change,
     content_block,
@@ -371,6 +372,7 @@ class ClaudeOutput(Adapter):
             index = message.take(block)
             for event in self.block(block, item, phase, frame):
                 yield at(event, message_id, index)
+        yield from self.context_usage(frame.context_usage)
         if frame.is_api_error_message or frame.error is not None:
             text = blocks.text_of(blocks.to_blocks(content))
             self.failure = error_of(frame.error, frame.api_error_status, text, frame.api_error_type)
@@ -421,6 +423,12 @@ class ClaudeOutput(Adapter):
                 server=server or blocks.tool_server(name),
             )
         )
+
+    def context_usage(self, found: wire.ContextUsage | None) -> Iterator[Event]:
+        """How full the context window is, where a command says so."""
+        if found is not None:
+            taken = Usage(total_tokens=found.total_tokens)
+            yield usage(scope="context", usage=taken, model=found.model, context_window=found.raw_max_tokens)
 
     def message_usage(self, message_id: str | None, final: bool) -> Iterator[Event]:
         """The usage of one provider message, once. Until the stream says otherwise `output_tokens` is a placeholder: left out."""

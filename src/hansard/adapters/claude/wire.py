@@ -44,6 +44,14 @@ class _Frame(Wire, tag_field="type"):
     """Every frame has a ``uuid`` and a ``session_id``; only where they mean something to us do we read them."""
 
 
+class ContextUsage(Wire):
+    """What ``/context`` found: how much of the window is taken."""
+
+    total_tokens: int | None = None
+    raw_max_tokens: int | None = None
+    model: str | None = None
+
+
 class Assistant(_Frame, tag="assistant", kw_only=True):
     """One frame per content block; the frames of one response share the message's id."""
 
@@ -57,6 +65,7 @@ class Assistant(_Frame, tag="assistant", kw_only=True):
     aborted: bool = False
     thinking_duration_ms: int | None = None
     local_command_run: Any = None
+    context_usage: ContextUsage | None = None
 
 
 class User(_Frame, tag="user", kw_only=True):

@@ -189,7 +189,7 @@ def said(events: list[Event]) -> dict[str, list[Any]]:
         "asked": [(payload.tool_call_id, payload.input_hash) for payload in only(events, "permission_request")],
         "decided": [(payload.decision, payload.option_id, payload.message) for payload in only(events, "permission_response")],
         "answers": [payload.values for payload in only(events, "answer")],
-        "usage": only(events, "usage"),
+        "usage": [used for used in only(events, "usage") if used.scope != "context"],  # the SDK drops `context_usage`
     }
 
 

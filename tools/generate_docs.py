@@ -21,7 +21,6 @@ from hansard.content import BLOCKS
 from hansard.events import TYPES, ErrorCode, ErrorInfo, Event, PermissionOption, PlanEntry, RawReason, TurnStatus, Usage
 from hansard.testing import facts
 from tests.recorded import recordings, streams, told
-from tests.test_recordings import SILENT_ABOUT_ENDS
 
 DOCS = Path(__file__).parent.parent / "docs"
 KINDS = {
@@ -56,7 +55,7 @@ def truth() -> str:
         for format in dict.fromkeys(stream.format for stream in recording.streams if stream.format in formats()):
             events, wire = told(recording, format)
             runs[format] += 1
-            for fact in facts(events, recording.truth, wire, ends=format not in SILENT_ABOUT_ENDS):
+            for fact in facts(events, recording.truth, wire):
                 shown[format][fact.kind] += 1
                 found[format][fact.kind] += fact.found
     rows: list[list[str]] = []

@@ -336,24 +336,21 @@ class Fact(msgspec.Struct, kw_only=True):
     why: str = ""
 
 
-def check_truth(events: list[Event], truth: dict[str, Any], wire: bytes, ends: bool = True) -> list[Fact]:
-    """Everything in the truth that the wire shows is in a typed event, in order. ``wire``: every stream of the recording, joined.
-
-    ``ends``: whether the format says how a turn ends and what it used; a transcript may not.
-    """
-    found = facts(events, truth, wire, ends)
+def check_truth(events: list[Event], truth: dict[str, Any], wire: bytes) -> list[Fact]:
+    """Everything in the truth that the wire shows is in a typed event, in order. ``wire``: every stream of the recording, joined."""
+    found = facts(events, truth, wire)
     missing = [f"turn {fact.turn}, {fact.kind}: {_short(fact.what)}{fact.why}" for fact in found if not fact.found]
     assert not missing, f"{len(missing)} of {len(found)} facts are not in the events:\n" + "\n".join(missing[:20])
     return found
 
 
-def facts(events: list[Event], truth: dict[str, Any], wire: bytes, ends: bool = True) -> list[Fact]:
+def facts(events: list[Event], truth: dict[str, Any], wire: bytes) -> list[Fact]:
     """The facts of a recording that its wire shows, each found or not."""
-    reader = _Reader(events, Shown(wire), ends)
+    reader = _Reader(events, Shown(wire))
     turns = cast("list[dict[str, Any]]", truth["turns"])
     for number, turn in enumerate(turns, 1):
         reader.turn(number, turn)
-    for number, turn in enumerate(turns if ends else [], 1):
+    for number, turn in enumerate(turns, 1):
         reader.usage(number, turn)
     return reader.facts
 
@@ -401,10 +398,9 @@ def _strings(value: Any, found: list[str]) -> list[str]:
 class _Reader:
     """Walks through the truth and the events side by side. A lane is the main agent or one sub-agent; each has an order of its own."""
 
-    def __init__(self, events: list[Event], shown: Shown, ends: bool) -> None:
+    def __init__(self, events: list[Event], shown: Shown) -> None:
         self.events = events
         self.shown = shown
-        self.ends = ends
         self.facts: list[Fact] = []
         self.number = 0
         self.place: dict[str | None, int] = {None: 0}
@@ -420,9 +416,8 @@ class _Reader:
             self.place[None] = begin
         for item in cast("list[dict[str, Any]]", turn["model"]):
             self.item(item, None)
-        if self.ends:
-            self.permissions(turn, begin)
-            self.end(turn, begin)
+        self.permissions(turn, begin)
+        self.end(turn, begin)
 
     def said(self, said: Any) -> None:
         words = said if isinstance(said, str) else "\n".join(part["text"] for part in as_list(said) if "text" in part)

@@ -245,3 +245,16 @@ def test_audit_is_exit_code_1_when_the_log_lost_a_frame(run, tmp_path, store):
     ran = run("audit", ID)
     assert ran.code == 1
     assert "frames in no event: 2" in ran.out
+
+
+@pytest.mark.parametrize("somebody_looks", [True, False], ids=["terminal", "pipe"])
+def test_a_progress_bar_is_for_who_looks(somebody_looks, tmp_path):
+    ours, theirs = pty.openpty() if somebody_looks else os.pipe()
+    command = [sys.executable, "-m", "hansard", "import", project(tmp_path, turn(1)), "--store", tmp_path / "store"]
+    subprocess.run(command, stderr=theirs, stdout=subprocess.DEVNULL, env={**os.environ, "TERM": "xterm"}, check=True)
+    if not somebody_looks:
+        os.close(theirs)
+    assert (b"importing" in os.read(ours, 65536)) == somebody_looks
+    os.close(ours)
+    if somebody_looks:
+        os.close(theirs)

@@ -51,11 +51,6 @@ def store_path(given: str | None) -> Path:
     return Path(given).expanduser() if given else default_place()
 
 
-def log_path(root: Path, session: str) -> Path:
-    """Where the log of a session would be."""
-    return root / session / "events.jsonl"
-
-
 def note(message: str) -> None:
     """A remark beside the output: on stderr, on one line."""
     from hansard.cli.common import one_line

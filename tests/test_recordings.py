@@ -55,7 +55,7 @@ def test_what_was_really_said_is_in_typed_events_in_order(recording: Recording, 
 
 def test_no_golden_file_is_left_over() -> None:
     known = {stream.recording.path / stream.golden for stream in streams()}
-    kept = {path.with_name(path.name.removesuffix(".gz")) for path in FOLDER.glob("*/*/**/*events*.jsonl*")}
+    kept = {path.with_name(path.name.removesuffix(".gz")) for path in FOLDER.glob("*/*/**/*golden.*jsonl*")}
     assert kept <= known
 
 

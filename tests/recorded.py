@@ -6,14 +6,18 @@ import gzip
 import io
 import json
 import re
+import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from hansard.adapter import Context
 from hansard.events import Event
 from hansard.normalizing import normalize
+from hansard.testing.truth import Loss, Medium
 
 FOLDER = Path(__file__).parent / "recordings"
 PACKED = 16 * 1024
@@ -92,10 +96,30 @@ def told(recording: Recording, format: str) -> tuple[list[Event], bytes]:
     """Everything a recording says in one format: the events of all its streams in the order they happened, and the bytes."""
     mine = [stream for stream in recording.streams if stream.format == format]
     mine = [stream for stream in mine if stream.pattern == mine[0].pattern]  # others say the same in another form
+    data = b"\n".join(stream.data for stream in mine)
+    if medium_of(recording, format) == "wire":
+        return list(normalize([stream.data for stream in mine], format, mine[0].context)), data
     parts = [list(normalize(stream.data, format, stream.context)) for stream in mine]
-    if mine[0].name.startswith("disk/"):  # files named by chance: their own times tell which came first
-        parts.sort(key=lambda events: min((event.timestamp for event in events if event.timestamp > 0), default=0))
-    return [event for events in parts for event in events], b"\n".join(stream.data for stream in mine)
+    # files named by chance: their own times tell which came first
+    parts.sort(key=lambda events: min((event.timestamp for event in events if event.timestamp > 0), default=0))
+    return [event for events in parts for event in events], data
+
+
+def medium_of(recording: Recording, format: str) -> Medium:
+    """Whether this format of a recording was said on a wire or kept by the program on disk."""
+    return "disk" if next(stream for stream in recording.streams if stream.format == format).name.startswith("disk/") else "wire"
+
+
+def losses(recording: Recording, format: str) -> list[Loss]:
+    """What the program itself lost in this recording, by the folder's losses.toml."""
+    return [loss for loss in losses_in(recording.path.parent) if loss.format == format and recording.path.name in loss.scenarios]
+
+
+@cache
+def losses_in(folder: Path) -> list[Loss]:
+    """Every loss that a folder's losses.toml declares."""
+    path = folder / "losses.toml"
+    return msgspec.convert(tomllib.loads(path.read_text())["loss"], list[Loss]) if path.exists() else []
 
 
 def files(folder: Path, pattern: str) -> set[str]:

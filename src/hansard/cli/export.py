@@ -1,0 +1,71 @@
+"""``hansard export``: a session in any form, written as it is read."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import click
+
+from hansard.cli.options import AUTO, Source, format_option, note, store_option, store_path
+
+if TYPE_CHECKING:
+    from hansard.events import Event
+    from hansard.projections import Report
+
+
+@click.command("export")
+@click.argument("what", metavar="SESSION|FILE", default="-")
+@click.option("--to", "to", metavar="FORM", required=True, help="The form to give it; `hansard export --help` lists them.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Where to; stdout if not said.")
+@click.option("--report", metavar="FILE", type=click.Path(path_type=Path), help="Write what was left out, and why, as JSON.")
+@format_option
+@store_option
+def command(what: str, to: str, output: Path | None, report: Path | None, format: str, store: str | None) -> None:
+    """Give a session another form: messages for a provider, a trajectory, a page of text, …"""
+    import msgspec
+
+    from hansard.projections import Projected, projection_for
+    from hansard.projections.writing import written
+
+    projection = projection_for(to)
+    projected = Projected(projection(), events_of(what, format, store))
+    with opened(output) as out:
+        for part in written(projected, projection.shape):
+            out.write(part)
+        out.flush()
+    if report is not None:
+        report.write_bytes(msgspec.json.format(msgspec.json.encode(projected.report), indent=2) + b"\n")
+    tell(projected.report)
+
+
+def events_of(what: str, format: str, store: str | None) -> Iterable[Event]:
+    """The events of what was named: a session of the store, a log, or a file of wire."""
+    from hansard.cli.inputs import events_of_file, session_or_file
+    from hansard.store import open_store
+
+    root = store_path(store)
+    session, source = (None, Source(what)) if format != AUTO else session_or_file(root, what)
+    if session is not None:
+        return open_store(root).read(session)
+    return events_of_file(source or Source(what), format)
+
+
+@contextmanager
+def opened(output: Path | None) -> Generator[IO[bytes]]:
+    """The file to write, or stdout."""
+    if output is None:
+        yield sys.stdout.buffer
+        return
+    with output.open("wb") as file:
+        yield file
+
+
+def tell(report: Report) -> None:
+    """One line about what is not in the output, for whoever looks."""
+    if sys.stderr.isatty() and report.left_out:
+        left = report.events - report.used
+        note(f"{report.used:,} of {report.events:,} events used, {left:,} left out; --report says which and why")

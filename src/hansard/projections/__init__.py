@@ -1,0 +1,37 @@
+"""Projections: a session's events in every form people need. Pure functions, one file each; each says what it left out and why.
+
+    messages = hansard.project(events, "openai-messages")
+    list(messages), messages.report
+
+`FORMATS` names them all; each lives in the module that stands beside it and is imported when it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
+
+from hansard.errors import UnknownFormat
+from hansard.events import Event
+from hansard.projections.projection import Projected, Projection, Report, Shape
+
+__all__ = ["FORMATS", "Projected", "Projection", "Report", "Shape", "project", "projection_for"]
+
+FORMATS: dict[str, str] = {
+    "openai-messages": "openai_messages.OpenAIMessages",
+}
+"""Name of the form, and the projection that makes it."""
+
+
+def projection_for(format: str) -> type[Projection[Any]]:
+    """The projection of that name."""
+    if format not in FORMATS:
+        raise UnknownFormat(format, sorted(FORMATS))
+    module, name = FORMATS[format].split(".")
+    return getattr(import_module(f"{__name__}.{module}"), name)
+
+
+def project(events: Iterable[Event], format: str) -> Projected[Any]:
+    """Events in another form: iterate over it, then look at its ``report``."""
+    return Projected(projection_for(format)(), events)

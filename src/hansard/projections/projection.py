@@ -1,0 +1,91 @@
+"""What every projection is: events in, pieces of its output out as soon as they are sure, and a report of what it left out and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import ClassVar, Generic, Literal, TypeVar
+
+from msgspec import Struct, field
+
+from hansard.events import Event, Unknown
+
+T = TypeVar("T")
+
+Shape = Literal["array", "document", "lines", "text", "bytes"]
+"""How the pieces make a file: a JSON array of them, one JSON document, one JSON object a line, text, or bytes as they are."""
+
+
+class Report(Struct, rename="camel"):
+    """Every event is used or left out; what was left out is counted by type and reason."""
+
+    events: int = 0
+    left_out: dict[str, dict[str, int]] = field(default_factory=dict[str, "dict[str, int]"])
+    notes: dict[str, int] = field(default_factory=dict[str, int])
+    """What was carried, and not as it was: counted by what was done to it."""
+
+    @property
+    def used(self) -> int:
+        """How many events are in the output."""
+        return self.events - sum(sum(reasons.values()) for reasons in self.left_out.values())
+
+    def leave(self, kind: str, reason: str) -> None:
+        """Count an event that is not in the output."""
+        reasons = self.left_out.setdefault(kind, {})
+        reasons[reason] = reasons.get(reason, 0) + 1
+
+    def note(self, what: str) -> None:
+        """Count something that had to be changed to fit."""
+        self.notes[what] = self.notes.get(what, 0) + 1
+
+
+class Projection(Generic[T]):
+    """Reads one session's events in order. A subclass says which types it uses and, for each of the others, why not."""
+
+    shape: ClassVar[Shape] = "lines"
+    uses: ClassVar[frozenset[str]]
+    leaves: ClassVar[Mapping[str, str]]
+    """Type of event, and why it is not in the output."""
+    leaves_unknown: ClassVar[str | None] = "a type this version does not know"
+    """Why events of unknown types are left out; None when they are carried."""
+
+    def __init__(self) -> None:
+        self.report = Report()
+
+    def feed(self, event: Event) -> Iterable[T]:
+        """The pieces that this event completes."""
+        self.report.events += 1
+        reason = self.leaves_unknown if isinstance(event, Unknown) else self.leaves.get(event.type)
+        if reason is not None:
+            self.report.leave(event.type, reason)
+            return ()
+        return self.take(event)
+
+    def take(self, event: Event) -> Iterable[T]:
+        """The pieces that an event of a used type completes. What it holds of no use it leaves with `leave`."""
+        raise NotImplementedError
+
+    def finish(self) -> Iterable[T]:
+        """The pieces that are complete because nothing more comes."""
+        return ()
+
+    def leave(self, event: Event, reason: str) -> None:
+        """This event is not in the output after all."""
+        self.report.leave(event.type, reason)
+
+
+class Projected(Generic[T]):
+    """What a projection makes of events: iterate over it once, then ask for the ``report``."""
+
+    def __init__(self, projection: Projection[T], events: Iterable[Event]) -> None:
+        self._projection = projection
+        self._events = events
+
+    def __iter__(self) -> Iterator[T]:
+        for event in self._events:
+            yield from self._projection.feed(event)
+        yield from self._projection.finish()
+
+    @property
+    def report(self) -> Report:
+        """What was left out so far, by type, with the reason."""
+        return self._projection.report

@@ -1,0 +1,52 @@
+"""What holds for every projection: complete lists, every event used or left out with a reason, the same bytes each time, valid output."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hansard.events import TYPES, Event
+from hansard.normalizing import normalize
+from hansard.projections import FORMATS, Projected, projection_for
+from hansard.projections.writing import written
+from tests.projections.referees import REFEREES
+from tests.recorded import Stream, streams
+
+LONG = 64 * 1024
+
+every_form = pytest.mark.parametrize("form", sorted(FORMATS))
+every_stream = pytest.mark.parametrize(
+    "stream", [pytest.param(stream, id=stream.id, marks=[pytest.mark.slow] if len(stream.data) > LONG else []) for stream in streams()]
+)
+
+
+def projected(form: str, events: list[Event]) -> tuple[list[Any], Projected[Any]]:
+    made = Projected(projection_for(form)(), events)
+    return list(made), made
+
+
+@every_form
+def test_every_type_is_used_or_left_out_with_a_reason(form: str) -> None:
+    projection = projection_for(form)
+    assert projection.uses | set(projection.leaves) == set(TYPES)
+    assert not projection.uses & set(projection.leaves)
+    assert all(projection.leaves.values())
+
+
+@every_form
+def test_every_form_has_a_referee(form: str) -> None:
+    assert form in REFEREES
+
+
+@every_stream
+def test_every_recording_is_valid_in_every_form(stream: Stream) -> None:
+    events = list(normalize(stream.data, stream.format, stream.context))
+    for form, referee in REFEREES.items():
+        pieces, made = projected(form, events)
+        data = b"".join(written(pieces, projection_for(form).shape))
+        referee(pieces, data)
+        assert made.report.events == len(events)
+        assert 0 <= made.report.used <= len(events)
+        again = b"".join(written(projected(form, events)[0], projection_for(form).shape))
+        assert data == again

@@ -57,7 +57,7 @@ def watch(root: Path, find: Callable[[], Found], quiet: float, rounds: int | Non
     with closing(open_store(root)) as store:
         while rounds is None or rounds > 0:
             for job in find().jobs:
-                key = job.streams[0].path
+                key = f"{job.session_id} {job.streams[0].path}"
                 session = kept.pop(key, None) or SessionImport(store, root, job)
                 session.job = job
                 outcome = session.run(False, quiet)

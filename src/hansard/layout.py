@@ -1,4 +1,4 @@
-"""What agents keep on disk: where, and what each file is. Names and first lines only; whoever opens the files is elsewhere. Pure."""
+"""What agents keep on disk: where, and what each file is. Names, and how files begin; whoever opens the files is elsewhere. Pure."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Place(Struct, frozen=True):
     sidecar: str | None = None
     """The name of a file beside it that says where the stream belongs."""
     inside: bool = False
-    """Whether the first line of the file says more: see `Layout.told`."""
+    """Whether the beginning of the file says more: see `Layout.told`."""
     document: bool = False
     """Whether the file is written anew each time, and not appended to."""
     database: bool = False
@@ -78,8 +78,8 @@ class Layout:
         """What the file is, or None if it is nothing of this agent's."""
         raise NotImplementedError
 
-    def told(self, place: Place, first_line: bytes) -> Place:
-        """The same, with what the first line of the file says: whose session it is."""
+    def told(self, place: Place, beginning: bytes) -> Place:
+        """The same, with what the first line of the file, or the beginning of a document, says: whose session it is."""
         return place
 
     def parent_of(self, says: bytes, stream: str) -> str | None:

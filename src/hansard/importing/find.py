@@ -214,13 +214,13 @@ def _placed(path: Path, format: str | None) -> tuple[Layout | None, Place | None
     if not known:
         return None, None
     layout, place = next((one for one in known if one[1].sure), known[0])
-    return layout, layout.told(place, _first_line(path)) if place.inside else place
+    return layout, layout.told(place, _beginning(path, place)) if place.inside else place
 
 
-def _first_line(path: Path) -> bytes:
+def _beginning(path: Path, place: Place) -> bytes:
     try:
         with path.open("rb") as file:
-            return file.readline(GLANCE)
+            return file.read(GLANCE) if place.document else file.readline(GLANCE)
     except OSError:
         return b""  # whoever opens it next says what is wrong
 

@@ -50,9 +50,9 @@ class ClaudeFiles(Layout):
             return Place(path.stem, path.parent, stream=path.stem, sidecar=f"{path.stem}.meta.json", inside=True, sure=sure)
         return None
 
-    def told(self, place: Place, first_line: bytes) -> Place:
+    def told(self, place: Place, beginning: bytes) -> Place:
         """``sessionId`` of a line."""
-        line = read_line(first_line, _Line)
+        line = read_line(beginning, _Line)
         return place if line is None or line.session_id is None else msgspec.structs.replace(place, session=line.session_id)
 
 

@@ -50,9 +50,9 @@ class CodexFiles(Layout):
         home = next((above.parent for above in path.parents if above.name in _FOLDERS), path.parent)
         return Place(name.group(1), home, inside=True)
 
-    def told(self, place: Place, first_line: bytes) -> Place:
+    def told(self, place: Place, beginning: bytes) -> Place:
         """``session_meta``: the thread's own id, the one that started it, and since 0.166 the first of them all."""
-        line = read_line(first_line, _First)
+        line = read_line(beginning, _First)
         if line is None:
             return place
         meta = line.payload

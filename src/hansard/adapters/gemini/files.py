@@ -51,9 +51,9 @@ class GeminiFiles(Layout):
             return Place(session, path.parent.parent, stream=path.stem, parent=session)
         return None
 
-    def told(self, place: Place, first_line: bytes) -> Place:
+    def told(self, place: Place, beginning: bytes) -> Place:
         """``sessionId`` of the header, which stands at the beginning of a document too."""
-        found = _ID.search(first_line)
+        found = _ID.search(beginning)
         return place if found is None else replace(place, session=found.group(1).decode(errors="replace"))
 
     def parent_of(self, says: bytes, stream: str) -> str | None:

@@ -16,7 +16,7 @@ from hansard.importing.find import Found, find
 from hansard.importing.many import watch
 from hansard.importing.position import NOTE
 from hansard.store import JsonlStore
-from tests.imported import log, original, run, states
+from tests.imported import attachments, log, original, run, states
 from tests.opencode_database import Writer
 from tests.shared import only
 
@@ -240,6 +240,15 @@ def test_a_database_with_another_name_is_read_when_it_is_named(root: Path, write
         other.execute("CREATE TABLE note (text)")
     other.close()
     assert "no such table: session" in find([tmp_path / "notes.db"], None).problems[0]
+
+
+def test_what_a_session_changed_is_attached(root: Path, writer: Writer) -> None:
+    writer.turn(1, SESSION)
+    path = writer.path.parent / "storage" / "session_diff" / f"{SESSION}.json"
+    path.parent.mkdir(parents=True)
+    path.write_text("[]")
+    run(root, writer.path.parent)
+    assert attachments(root, ID) == {f"session_diff/{SESSION}.json": b"[]"}
 
 
 def test_watching_follows_a_database(root: Path, writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 from pathlib import Path
 
@@ -166,6 +167,21 @@ def test_a_recorded_wire_is_named_by_format_and_place(root, tmp_path):
     (outcome,) = run(root, path)
     assert outcome.session_id.startswith("claude-stream-json-")
     assert [outcome.state for outcome in run(root, tmp_path)] == ["unchanged"]
+
+
+def test_a_recording_whose_times_count_from_its_beginning_ends_when_its_file_was_written(root, tmp_path):
+    said = [{"t": time, "dir": "recv", "line": json.dumps({"type": "keep_alive"})} for time in (100, 500, 900)]
+    lines = [json.dumps(one).encode() + b"\n" for one in said]
+    path = tmp_path / "wire.jsonl"
+    path.write_bytes(b"".join(lines[:2]))
+    os.utime(path, (1_700_000_000, 1_700_000_000))
+    (job,) = find([path], "claude-control").jobs
+    list(import_all(root, [job], False, 600, 1))
+    path.write_bytes(b"".join(lines))
+    os.utime(path, (1_800_000_000, 1_800_000_000))  # copied since: what was said once stays
+    list(import_all(root, [job], False, 600, 1))
+    times = [event.timestamp for event in imported.log(root, job.session_id) if event.frame is not None]
+    assert times == [1_699_999_999_600, 1_700_000_000_000, 1_700_000_000_400]
 
 
 def test_a_copy_of_a_session_elsewhere_adds_nothing(root, tmp_path):

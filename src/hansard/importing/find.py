@@ -11,11 +11,10 @@ from pathlib import Path, PurePath
 
 from msgspec import Struct
 
-from hansard.adapter import Context
 from hansard.adapters import adapter_for, layouts
 from hansard.errors import UsageError
-from hansard.framing import Frame, frames
-from hansard.importing.database import MAGIC, Family, Unreadable, families, rows_of
+from hansard.importing.database import MAGIC, Family, Unreadable, families
+from hansard.importing.job import Attachment, Job, Stream
 from hansard.layout import Layout, Place
 from hansard.recognising import recognise
 
@@ -26,49 +25,6 @@ GLANCE = 256 * 1024
 """How much of a file is read to recognise it."""
 
 OWN_LOG = b'{"type":"session_lifecycle",'
-
-
-class Stream(Struct, frozen=True):
-    """A file of frames. ``name`` is None for the session itself; a sub-agent's file is a stream with a name of its own."""
-
-    path: str
-    name: str | None = None
-    sidecar: str | None = None
-    parents: tuple[str, ...] = ()
-    """Files of which a line says which call started the sub-agent."""
-    document: bool = False
-    """Whether it is written anew each time."""
-    rows: Family | None = None
-    """The sessions whose rows it is, of a database."""
-
-    def state(self) -> tuple[tuple[int, int], float]:
-        """What changes when the file does, and when it was changed last, in seconds since the epoch."""
-        now = os.stat(self.path)
-        if self.rows is None:
-            return (now.st_size, now.st_mtime_ns), now.st_mtime
-        return (self.rows.rows, self.rows.latest), self.rows.latest / 1000 or now.st_mtime
-
-
-class Attachment(Struct, frozen=True):
-    """A file that belongs to a session and is kept as it is."""
-
-    path: str
-    name: str
-
-
-class Job(Struct, frozen=True):
-    """One session to import."""
-
-    session_id: str
-    format: str
-    streams: list[Stream]
-    attachments: list[Attachment] = []
-    provider_session_id: str | None = None
-
-    @property
-    def size(self) -> int:
-        """How many bytes there are to read, about."""
-        return sum(_size(stream) for stream in self.streams)
 
 
 class Found(Struct):
@@ -101,11 +57,11 @@ def find(paths: Iterable[Path], format: str | None) -> Found:
     plain: list[tuple[Path, bool]] = []
     sessions = _Sessions()
     for path, named in _files(paths, found):
-        layout, place = _placed(path, format)
+        layout, place = _placed(path, format, named)
         if layout is None or place is None:
             plain.append((path, named))
         elif place.database:
-            _add_database(found, path, layout)
+            sessions.add_database(path, layout, found)
         else:
             sessions.add(path, layout, place)
     jobs, left = sessions.jobs()
@@ -131,15 +87,28 @@ class _Sessions:
         key = (layout.prefix, place.session, place.folder)
         self._found.setdefault(key, _Session(layout, place.session)).files.append((path, place))
 
+    def add_database(self, path: Path, layout: Layout, found: Found) -> None:
+        if layout.database is None:
+            return
+        try:
+            known = families(path, layout.database)
+        except Unreadable as problem:
+            found.problems.append(str(problem))
+            return
+        for family in known:
+            place = Place(family.ids[0], path.parent, database=True)
+            self.add(path, layout, place)
+            self._found[layout.prefix, place.session, place.folder].families[path] = family
+
     def jobs(self) -> tuple[list[Job], list[Path]]:
         """The sessions, and the attachments of none: files in a folder that only looks like a session's."""
         left: list[Path] = []
+        named: dict[tuple[str, str], list[tuple[PurePath, _Session]]] = {}
+        for (prefix, name, folder), session in self._found.items():
+            named.setdefault((prefix, name), []).append((folder, session))
         for path, layout, place in self._attachments:
-            owners = [
-                session
-                for (prefix, name, folder), session in self._found.items()
-                if (prefix, name) == (layout.prefix, place.session) and folder.is_relative_to(place.folder)
-            ]
+            same = named.get((layout.prefix, place.session), [])
+            owners = [session for folder, session in same if folder.is_relative_to(place.folder)]
             for owner in owners:
                 owner.attachments.append(Attachment(str(path), place.attachment or path.name))
             if not owners:
@@ -153,6 +122,7 @@ class _Session:
         self.session = session
         self.files: list[tuple[Path, Place]] = []
         self.attachments: list[Attachment] = []
+        self.families: dict[Path, Family] = {}
 
     def job(self) -> Job:
         attachments = sorted(self.attachments, key=lambda attachment: attachment.name)
@@ -168,7 +138,7 @@ class _Session:
     def stream(self, path: Path, name: str | None, place: Place) -> Stream:
         sidecar = str(path.with_name(place.sidecar)) if place.sidecar else None
         parents = [str(other) for other, it in self.files if place.parent is not None and place.parent == (it.stream or self.session)]
-        return Stream(str(path), name, sidecar, tuple(sorted(parents)), place.document)
+        return Stream(str(path), name, sidecar, tuple(sorted(parents)), place.document, self.families.get(path))
 
 
 def _files(paths: Iterable[Path], found: Found) -> Iterator[tuple[Path, bool]]:
@@ -207,14 +177,23 @@ def _walk(folder: Path, found: Found) -> Iterator[Path]:
                 yield path
 
 
-def _placed(path: Path, format: str | None) -> tuple[Layout | None, Place | None]:
+def _placed(path: Path, format: str | None, named: bool) -> tuple[Layout | None, Place | None]:
     """What a file is, and whose: of several who know such a name, the one who is sure."""
     places = [(layout, layout.place(path)) for layout in layouts() if format in (None, layout.format)]
     known = [(layout, place) for layout, place in places if place is not None]
     if not known:
-        return None, None
+        keepers = [layout for layout, _ in places if layout.database is not None] if named and _is_database(path) else []
+        return (keepers[0], Place("", path.parent, database=True)) if keepers else (None, None)
     layout, place = next((one for one in known if one[1].sure), known[0])
     return layout, layout.told(place, _beginning(path, place)) if place.inside else place
+
+
+def _is_database(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
 
 
 def _beginning(path: Path, place: Place) -> bytes:
@@ -225,29 +204,12 @@ def _beginning(path: Path, place: Place) -> bytes:
         return b""  # whoever opens it next says what is wrong
 
 
-def _add_database(found: Found, path: Path, layout: Layout) -> None:
-    if layout.database is None:
-        return
-    try:
-        known = families(path, layout.database)
-    except Unreadable as problem:
-        found.problems.append(str(problem))
-        return
-    for family in known:
-        session = family.ids[0]
-        found.jobs.append(Job(f"{layout.prefix}-{session}", layout.format, [Stream(str(path), rows=family)], [], session))
-
-
 def _add_plain(found: Found, path: Path, format: str | None, named: bool) -> None:
     try:
         with path.open("rb") as file:
             head = file.read(GLANCE)
     except OSError as problem:
         found.problems.append(f"{path}: {problem.strerror}")
-        return
-    if head.startswith(MAGIC):
-        for layout in layouts() if named else []:
-            _add_database(found, path, layout)
         return
     if head.startswith(OWN_LOG):
         if named:
@@ -261,51 +223,6 @@ def _add_plain(found: Found, path: Path, format: str | None, named: bool) -> Non
         return
     identity = sha256(os.fsencode(path)).hexdigest()[:12]
     found.jobs.append(Job(f"{name}-{identity}", name, [Stream(str(path))]))
-
-
-def _size(stream: Stream) -> int:
-    try:
-        size = os.stat(stream.path).st_size
-    except OSError:
-        return 0
-    return size if stream.rows is None else int(size * stream.rows.share)
-
-
-def context(session_id: str, format: str, stream: Stream) -> Context:
-    """What the adapter of a file is told: the stream's name for its ids, and the call that another file speaks of."""
-    name = session_id if stream.name is None else f"{session_id}/{stream.name}"
-    return Context(source=name, parent_tool_call_id=_parent_call(format, stream), stream=stream.name)
-
-
-def _parent_call(format: str, stream: Stream) -> str | None:
-    layout = _layout(format)
-    if layout is None or stream.name is None:
-        return None
-    for says in _sayings(stream, stream.name):
-        if (call := layout.parent_of(says, stream.name)) is not None:
-            return call
-    return None
-
-
-def _sayings(stream: Stream, name: str) -> Iterator[bytes]:
-    """The file beside a stream, and the lines of its parent's that speak of it."""
-    if stream.sidecar is not None and os.path.exists(stream.sidecar):
-        yield Path(stream.sidecar).read_bytes()
-    for parent in stream.parents:
-        with open(parent, "rb") as file:
-            yield from (line for line in file if name.encode() in line)
-
-
-def frames_now(stream: Stream, format: str) -> Iterator[Frame]:
-    """All frames of what is written anew each time."""
-    layout = _layout(format)
-    if stream.rows is not None and layout is not None and layout.database is not None:
-        return layout.database.frames_of(rows_of(Path(stream.path), layout.database, stream.rows.ids))
-    return frames([Path(stream.path).read_bytes()], adapter_for(format).framer())
-
-
-def _layout(format: str) -> Layout | None:
-    return next((layout for layout in layouts() if layout.format == format), None)
 
 
 def nothing_found(homes: list[Path]) -> UsageError:

@@ -10,7 +10,8 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import closing
 from pathlib import Path
 
-from hansard.importing.find import Found, Job
+from hansard.importing.find import Found
+from hansard.importing.job import Job
 from hansard.importing.session import Outcome, SessionImport, imported
 from hansard.store import open_store
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -17,7 +17,8 @@ from hansard.adapter import Context
 from hansard.errors import HansardError, UnknownSession
 from hansard.events import Event, SessionLifecycle, UserMessage, session_lifecycle
 from hansard.importing import position
-from hansard.importing.find import Attachment, Job, Stream, context, frames_now
+from hansard.importing.clock import epoch_of
+from hansard.importing.job import Attachment, Job, Stream, context, frames_now
 from hansard.importing.position import Attached, Memory, Position, Replaced
 from hansard.importing.reading import Reading
 from hansard.importing.stated import Stated
@@ -163,7 +164,14 @@ class SessionImport:
             if self._exists:
                 stated.recall(self.store, self.job.session_id)
             return stated
+        told.epoch = epoch_of(stream.path, partial(self._first_time, stream.name))
         return Reading(stream.path, self.job.format, told, known)
+
+    def _first_time(self, stream: str | None) -> int | None:
+        """When the first frame of a stream arrived, as the log has it."""
+        events: Iterable[Event] = self.store.read(self.job.session_id) if self._exists else []
+        first = next((event for event in events if event.frame == 1 and event.stream == stream), None)
+        return None if first is None else first.timestamp if first.received_at is None else first.received_at
 
     def _add(self, events: list[Event], outcome: Outcome) -> None:
         self._batch += events

@@ -1,4 +1,7 @@
-"""Where OpenCode keeps its sessions: ``opencode.db`` in its data folder, ``opencode-<channel>.db`` for other channels (1.18)."""
+"""Where OpenCode keeps its sessions: ``opencode.db`` in its data folder, ``opencode-<channel>.db`` for other channels (1.18).
+
+Beside it, ``storage/session_diff/<session>.json``: what a session changed in files.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ class OpenCodeFiles(Layout):
     prefix = "opencode"
     home = Home(
         default=".local/share/opencode",
-        folders=("opencode*.db",),
+        folders=("opencode*.db", "storage/session_diff"),
         variables=(("XDG_DATA_HOME", "opencode"),),
         file_variable="OPENCODE_DB",
     )
@@ -30,5 +33,10 @@ class OpenCodeFiles(Layout):
     )
 
     def place(self, path: PurePath) -> Place | None:
-        """The database."""
-        return Place("", path.parent, database=True) if _DATABASE.fullmatch(path.name) else None
+        """The database, or the changes that a session made to files."""
+        if _DATABASE.fullmatch(path.name):
+            return Place("", path.parent, database=True)
+        storage = path.parent.parent
+        if (storage.name, path.parent.name) == ("storage", "session_diff") and path.suffix == ".json":
+            return Place(path.stem, storage.parent, attachment=f"session_diff/{path.name}")
+        return None

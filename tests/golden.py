@@ -27,7 +27,7 @@ def main() -> int:
     check = "--check" in sys.argv[1:]
     known = {stream.recording.path / stream.golden: stream for stream in streams() if stream.format in formats()}
     stale = [path for path, stream in known.items() if not is_current(path, golden(stream), check)]
-    for path in FOLDER.glob("*/*/**/*events*.jsonl*"):
+    for path in FOLDER.glob("*/*/**/*golden.*jsonl*"):
         if path.with_name(path.name.removesuffix(".gz")) not in known:
             stale.append(path)
             if not check:

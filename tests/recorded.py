@@ -5,18 +5,22 @@ from __future__ import annotations
 import gzip
 import io
 import json
-from collections.abc import Iterator
+import re
+import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from hansard.adapter import Context
 from hansard.events import Event
 from hansard.normalizing import normalize
+from hansard.testing.truth import Loss, Medium
 
 FOLDER = Path(__file__).parent / "recordings"
-PACKED = 64 * 1024
+PACKED = 16 * 1024
 """Files above this size are kept as .gz."""
 
 
@@ -27,13 +31,15 @@ class Stream:
     recording: Recording
     name: str
     format: str
+    pattern: str
+    """The pattern of formats.json that it was found by."""
     main: bool
     """Whether this is the stream (or the next part of the stream) that the folder is about."""
 
     @property
     def id(self) -> str:
         """A name for test reports: folder, scenario, and the file where that is not obvious."""
-        return self.recording.id if self.golden == "events.jsonl" else f"{self.recording.id}/{Path(self.name).name}"
+        return self.recording.id if self.golden == "golden.jsonl" else f"{self.recording.id}/{Path(self.name).name}"
 
     @property
     def data(self) -> bytes:
@@ -42,12 +48,12 @@ class Stream:
 
     @property
     def golden(self) -> str:
-        """The file with the events we make of it: events.jsonl for the stream itself, events.2.jsonl for its next part."""
+        """The file with the events we make of it: golden.jsonl for the stream itself, golden.2.jsonl for its next part."""
         name = Path(self.name)
         if not self.main:
-            return str(name.with_suffix(".events.jsonl"))
-        _, *part = name.stem.split(".")
-        return ".".join(["events", *part, "jsonl"])
+            return f"{name}.golden.jsonl"
+        _, *part = re.split(r"[.-]", name.stem)
+        return ".".join(["golden", *part, "jsonl"])
 
     @property
     def context(self) -> Context:
@@ -80,7 +86,7 @@ class Recording:
         """Its files that a format reads, by the folder's formats.json: patterns, the first of them for the stream itself."""
         patterns: dict[str, str] = json.loads((self.path.parent / "formats.json").read_bytes())
         return [
-            Stream(self, name, format, pattern == next(iter(patterns)))
+            Stream(self, name, format, pattern, pattern == next(iter(patterns)))
             for pattern, format in patterns.items()
             for name in sorted(files(self.path, pattern), key=_parts)
         ]
@@ -89,21 +95,43 @@ class Recording:
 def told(recording: Recording, format: str) -> tuple[list[Event], bytes]:
     """Everything a recording says in one format: the events of all its streams in the order they happened, and the bytes."""
     mine = [stream for stream in recording.streams if stream.format == format]
+    mine = [stream for stream in mine if stream.pattern == mine[0].pattern]  # others say the same in another form
+    data = b"\n".join(stream.data for stream in mine)
+    if medium_of(recording, format) == "wire":
+        return list(normalize([stream.data for stream in mine], format, mine[0].context)), data
     parts = [list(normalize(stream.data, format, stream.context)) for stream in mine]
-    if mine[0].name.startswith("disk/"):  # files named by chance: their own times tell which came first
-        parts.sort(key=lambda events: min((event.timestamp for event in events if event.timestamp > 0), default=0))
-    return [event for events in parts for event in events], b"\n".join(stream.data for stream in mine)
+    # files named by chance: their own times tell which came first
+    parts.sort(key=lambda events: min((event.timestamp for event in events if event.timestamp > 0), default=0))
+    return [event for events in parts for event in events], data
 
 
-def files(folder: Path, pattern: str) -> Iterator[str]:
+def medium_of(recording: Recording, format: str) -> Medium:
+    """Whether this format of a recording was said on a wire or kept by the program on disk."""
+    return "disk" if next(stream for stream in recording.streams if stream.format == format).name.startswith("disk/") else "wire"
+
+
+def losses(recording: Recording, format: str) -> list[Loss]:
+    """What the program itself lost in this recording, by the folder's losses.toml."""
+    return [loss for loss in losses_in(recording.path.parent) if loss.format == format and recording.path.name in loss.scenarios]
+
+
+@cache
+def losses_in(folder: Path) -> list[Loss]:
+    """Every loss that a folder's losses.toml declares."""
+    path = folder / "losses.toml"
+    return msgspec.convert(tomllib.loads(path.read_text())["loss"], list[Loss]) if path.exists() else []
+
+
+def files(folder: Path, pattern: str) -> set[str]:
     """The files a pattern names, by the names they had when they were recorded. Golden files are not recordings."""
     found = [*folder.glob(pattern), *folder.glob(pattern + ".gz")]
-    return (name for path in found if not (name := str(path.relative_to(folder)).removesuffix(".gz")).endswith("events.jsonl"))
+    names = {str(path.relative_to(folder)).removesuffix(".gz") for path in found}
+    return {name for name in names if not name.endswith("golden.jsonl") and not name.endswith(".meta.json")}
 
 
 def _parts(name: str) -> list[str]:
-    """Sorts stdout.jsonl before stdout.2.jsonl."""
-    return name.removesuffix(".jsonl").split(".")
+    """Sorts stdout.jsonl before stdout.2.jsonl, and wire.jsonl before wire-2.jsonl."""
+    return re.split(r"[.-]", name.rpartition(".")[0])
 
 
 @cache

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from hansard.adapters import formats
 from hansard.codec import decode
 from hansard.testing import check_adapter, check_truth
 from tests.golden import golden
-from tests.recorded import FOLDER, Recording, Stream, read, recordings, streams, told
+from tests.recorded import FOLDER, Recording, Stream, losses, losses_in, medium_of, read, recordings, streams, told
 
 LONG = 64 * 1024
 
@@ -50,12 +52,21 @@ def test_the_stream_keeps_every_promise(stream: Stream) -> None:
 @every_truth
 def test_what_was_really_said_is_in_typed_events_in_order(recording: Recording, format: str) -> None:
     events, wire = told(recording, format)
-    assert check_truth(events, recording.truth, wire)
+    assert check_truth(events, recording.truth, wire, medium_of(recording, format), losses(recording, format))
+
+
+def test_every_declared_loss_names_recordings_that_there_are() -> None:
+    for folder in {recording.path.parent for recording in recordings()}:
+        there = {recording.path.name for recording in recordings() if recording.path.parent == folder}
+        formats = set(json.loads((folder / "formats.json").read_bytes()).values())
+        for loss in losses_in(folder):
+            assert set(loss.scenarios) <= there
+            assert loss.format in formats
 
 
 def test_no_golden_file_is_left_over() -> None:
     known = {stream.recording.path / stream.golden for stream in streams()}
-    kept = {path.with_name(path.name.removesuffix(".gz")) for path in FOLDER.glob("*/*/**/*events*.jsonl*")}
+    kept = {path.with_name(path.name.removesuffix(".gz")) for path in FOLDER.glob("*/*/**/*golden.*jsonl*")}
     assert kept <= known
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from hansard import testing
 from hansard.codec import decode, encode
 from hansard.events import (
     AssistantDone,
@@ -24,7 +23,8 @@ from hansard.events import (
     UserMessage,
 )
 from hansard.normalizing import normalize
-from hansard.testing import check_adapter, check_events, check_originals, check_truth, facts
+from hansard.testing import Loss, check_adapter, check_events, check_originals, check_truth, facts, promises
+from hansard.testing.truth import Shown
 from tests.recorded import Recording, recordings, told
 
 FORMAT = "claude-control"
@@ -103,25 +103,25 @@ def text_that_is_a_number(events: list[Event]) -> None:
 
 
 BROKEN = [
-    (testing.check_order, same_id, "ids given twice"),
-    (testing.check_order, gap, "seq has a gap"),
-    (testing.check_frames, no_frame, "names no frame"),
-    (testing.check_frames, frame_without_bytes, "has no original"),
-    (testing.check_frames, frame_left_out, "after frame"),
-    (testing.check_turns, no_turn, "says turn None"),
-    (testing.check_turns, lose(TurnEnd), "says turn None|never ends"),
-    (testing.check_turns, lose(TurnStart), "in turn None"),
-    (testing.check_closed, lose(ToolResult), "still open"),
-    (testing.check_closed, lose(PermissionResponse), "still open"),
-    (testing.check_chunks, other_text, "chunks say"),
-    (testing.check_chunks, lose(AssistantDone), "never done"),
-    (testing.check_chunks, other_arguments, "chunks say"),
-    (testing.check_tools, result_for_nobody, "a result too many"),
-    (testing.check_tools, lose(ToolResult), "without a result"),
-    (testing.check_questions, answer_for_nobody, "nobody asked"),
-    (testing.check_questions, lose(PermissionResponse), "never answered"),
-    (testing.check_usage, usage_twice, "counted more than once"),
-    (testing.check_json, text_that_is_a_number, "reads back"),
+    (promises.check_order, same_id, "ids given twice"),
+    (promises.check_order, gap, "seq has a gap"),
+    (promises.check_frames, no_frame, "names no frame"),
+    (promises.check_frames, frame_without_bytes, "has no original"),
+    (promises.check_frames, frame_left_out, "after frame"),
+    (promises.check_turns, no_turn, "says turn None"),
+    (promises.check_turns, lose(TurnEnd), "says turn None|never ends"),
+    (promises.check_turns, lose(TurnStart), "in turn None"),
+    (promises.check_closed, lose(ToolResult), "still open"),
+    (promises.check_closed, lose(PermissionResponse), "still open"),
+    (promises.check_chunks, other_text, "chunks say"),
+    (promises.check_chunks, lose(AssistantDone), "never done"),
+    (promises.check_chunks, other_arguments, "chunks say"),
+    (promises.check_tools, result_for_nobody, "a result too many"),
+    (promises.check_tools, lose(ToolResult), "without a result"),
+    (promises.check_questions, answer_for_nobody, "nobody asked"),
+    (promises.check_questions, lose(PermissionResponse), "never answered"),
+    (promises.check_usage, usage_twice, "counted more than once"),
+    (promises.check_json, text_that_is_a_number, "reads back"),
 ]
 
 
@@ -162,7 +162,7 @@ def test_events_that_depend_on_the_reads_are_found(monkeypatch: pytest.MonkeyPat
         calls.append(source)
         return list(normalize(source, format, context))[len(calls) - 1 :]
 
-    monkeypatch.setattr(testing, "normalize", forgetful)
+    monkeypatch.setattr(promises, "normalize", forgetful)
     with pytest.raises(AssertionError, match="all at once"):
         check_adapter(FORMAT, b'{"type":"x"}\n{"type":"y"}\n')
 
@@ -199,7 +199,8 @@ def under_a_parent(events: list[Event]) -> None:
 
 
 def not_an_error(events: list[Event]) -> None:
-    first(events, ToolResult).payload.is_error = False
+    result = first(events, ToolResult).payload
+    result.is_error, result.exit_code = False, None
 
 
 def allowed(events: list[Event]) -> None:
@@ -236,6 +237,16 @@ def test_what_is_not_as_it_really_was_is_found(name: str, change: Callable[[list
         check_truth(events, truth, wire)
 
 
+def test_what_the_program_itself_lost_is_excused_and_nothing_else() -> None:
+    events, truth, wire = truth_of("claude-control/tool_fail")
+    not_an_error(events)
+    loss = Loss(format=FORMAT, scenarios=["tool_fail"], kind="tool_result", reason="it does not say")
+    check_truth(events, truth, wire, losses=[loss])
+    other = Loss(format=FORMAT, scenarios=["tool_fail"], kind="tool_result", what="something else", reason="it does not say")
+    with pytest.raises(AssertionError, match="explain nothing"):
+        check_truth(events, truth, wire, losses=[other])
+
+
 def test_what_the_wire_does_not_show_is_no_fact() -> None:
     truth = {"turns": [{"user": "never said on the wire", "model": [{"text": "nor this"}], "usage": {}, "end": "completed"}]}
     assert [fact.kind for fact in facts([], truth, b'{"type":"x"}\n')] == ["end"]
@@ -244,6 +255,6 @@ def test_what_the_wire_does_not_show_is_no_fact() -> None:
 def test_a_fact_in_pieces_counts_as_shown() -> None:
     truth = {"turns": [{"user": None, "model": [{"text": "two pieces"}], "usage": {}, "end": "completed"}]}
     wire = b"\n".join(json.dumps({"delta": piece}).encode() for piece in ("two pie", "ces"))
-    assert "two pieces" not in testing.Shown(wire).text
+    assert "two pieces" not in Shown(wire).text
     wire = b'["two pie"]\n["ces"]\n'
     assert [fact.kind for fact in facts([], truth, wire)] == ["text"]

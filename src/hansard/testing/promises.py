@@ -1,0 +1,316 @@
+"""The promises every adapter keeps: nothing about them needs to know what was said."""
+
+# ruff: noqa: S101, S311 (these are tests, wherever they run)
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from hansard import originals
+from hansard.adapter import Context
+from hansard.adapters import adapter_for
+from hansard.audit import REVIEWED, audit
+from hansard.codec import decode, encode, from_builtins, to_builtins
+from hansard.events import (
+    Answer,
+    AssistantChunk,
+    AssistantDone,
+    Event,
+    PermissionCancelled,
+    PermissionRequest,
+    PermissionResponse,
+    Question,
+    ThinkingChunk,
+    ThinkingDone,
+    ToolCall,
+    ToolInputChunk,
+    ToolResult,
+    TurnEnd,
+    TurnStart,
+    UsageEvent,
+)
+from hansard.framing import Lines, TwoWay, frames
+from hansard.loose import as_object
+from hansard.normalizing import normalize
+from hansard.testing.words import json_of, short, within
+
+BYTE_BY_BYTE = 32 * 1024
+"""Streams up to this size are also fed one byte at a time; longer ones in random pieces only."""
+
+RANDOM_SPLITS = 3
+
+
+def check_adapter(format: str, data: bytes, context: Context | None = None, seed: int = 0) -> list[Event]:
+    """Hold one stream to every promise that needs nothing but the stream. Gives its events."""
+    events = list(normalize(data, format, context))
+    check_splits(format, data, events, context, seed)
+    check_originals(format, data, events)
+    check_events(events)
+    check_paths(format, data)
+    return events
+
+
+def check_events(events: list[Event]) -> None:
+    """Hold the events of one stream to every promise about events."""
+    check_order(events)
+    check_frames(events)
+    check_turns(events)
+    check_closed(events)
+    check_chunks(events)
+    check_tools(events)
+    check_questions(events)
+    check_usage(events)
+    check_json(events)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The stream
+
+
+def check_splits(format: str, data: bytes, events: list[Event], context: Context | None = None, seed: int = 0) -> None:
+    """The same bytes give the same events, however they arrive."""
+    whole = [encode(event) for event in events]
+    chance = random.Random(seed)
+    ways = {f"random pieces (seed {seed}, no. {n})": list(pieces(data, chance)) for n in range(RANDOM_SPLITS)}
+    if len(data) <= BYTE_BY_BYTE:
+        ways["byte by byte"] = [data[i : i + 1] for i in range(len(data))]
+    for name, chunks in ways.items():
+        again = [encode(event) for event in normalize(chunks, format, context)]
+        for number, (one, other) in enumerate(zip(whole, again, strict=False), 1):
+            assert one == other, f"{name}: event {number} is {short(other)}, all at once it is {short(one)}"
+        assert len(whole) == len(again), f"{name}: {len(again)} events, all at once {len(whole)}"
+
+
+def pieces(data: bytes, chance: random.Random) -> Iterator[bytes]:
+    """The data in reads of random size, most of them small, some of them empty."""
+    position = 0
+    while position < len(data):
+        size = int(chance.paretovariate(0.5)) - 1
+        yield data[position : position + size]
+        position += size
+
+
+def check_paths(format: str, data: bytes) -> None:
+    """Every field of the wire is read by the adapter, or is in its reviewed list of what stays in the original alone."""
+    adapter = adapter_for(format)
+    found = audit(frames([data], adapter.framer()), adapter(), format)
+    assert not found.unaccounted, f"frames without an event: {found.unaccounted[:3]}"
+    assert not found.altered, f"frames that do not come back: {found.altered[:3]}"
+    assert not found.new_paths, f"neither read nor listed in {REVIEWED}: {found.new_paths[:10]}"
+
+
+def check_originals(format: str, data: bytes, events: list[Event]) -> None:
+    """The originals joined are the stream, byte for byte; of a two-way recording, those of each direction are what that side said."""
+    kept = [(event.direction == "out", verbatim(event)) for event in events if event.original is not None]
+    recorded = recorded_lines(data)
+    if recorded is None:
+        _same_bytes(b"".join(line for _, line in kept), data)
+        if issubclass(adapter_for(format).framer, Lines | TwoWay):
+            lines = data.split(b"\n")
+            _same_lines([line for _, line in kept], lines if lines[-1] else lines[:-1])
+        return
+    for out in (False, True):
+        _same_lines([line for sent, line in kept if sent == out], [line for sent, line in recorded if sent == out])
+
+
+def recorded_lines(data: bytes) -> list[tuple[bool, bytes]] | None:
+    """What each side said in a two-way recording (true: sent by our side), or None if it is none."""
+    lines = [line for line in data.split(b"\n") if line.strip()]
+    said = [_recorded(line) for line in lines]
+    if not said or said[0] is None:
+        return None
+    return [(False, line) if message is None else message for line, message in zip(lines, said, strict=True)]
+
+
+def _recorded(line: bytes) -> tuple[bool, bytes] | None:
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    fields = as_object(message)
+    out, text = fields.get("dir") == "send", fields.get("line")
+    if set(fields) - {"t", "status", "exception"} != {"dir", "line"} or fields["dir"] not in ("recv", "send") or not isinstance(text, str):
+        return None
+    try:
+        return out, text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return out, text.encode("utf-8", "surrogatepass")
+
+
+def verbatim(event: Event) -> bytes:
+    """The bytes of the frame that this event is the first of."""
+    assert event.original is not None
+    return originals.unwrap(event.original) + ("\n" if event.eol is None else event.eol).encode()
+
+
+def _same_bytes(kept: bytes, data: bytes) -> None:
+    if kept == data:
+        return
+    place = next((i for i, (one, other) in enumerate(zip(kept, data, strict=False)) if one != other), min(len(kept), len(data)))
+    around = slice(max(0, place - 40), place + 40)
+    raise AssertionError(f"originals differ from the stream at byte {place}: kept {kept[around]!r}, was {data[around]!r}")
+
+
+def _same_lines(kept: list[bytes], said: list[bytes]) -> None:
+    for number, (one, other) in enumerate(zip(kept, said, strict=False), 1):
+        assert one.removesuffix(b"\n") == other, f"original {number} is {short(one)}, the line was {short(other)}"
+    assert len(kept) == len(said), f"{len(kept)} originals for {len(said)} lines"
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The events
+
+
+def check_order(events: list[Event]) -> None:
+    """`seq` counts 1, 2, 3 … and no id is given twice."""
+    assert [event.seq for event in events] == list(range(1, len(events) + 1)), "seq has a gap"
+    twice = [name for name, count in Counter(event.id for event in events).items() if count > 1]
+    assert not twice, f"ids given twice: {twice[:3]}"
+    assert all(event.id for event in events), "an event without an id"
+
+
+def check_frames(events: list[Event]) -> None:
+    """Every frame has an event and every event a frame; a frame's bytes ride on its first event, and on no other."""
+    last = 0
+    for event in events:
+        frame = event.frame
+        assert frame is not None, f"{_name(event)} names no frame"
+        if event.original is None:
+            assert frame == last, f"{_name(event)} is the first of frame {frame} and has no original"
+        else:
+            assert frame == last + 1, f"frame {frame} after frame {last}: {_name(event)}"
+            last = frame
+        assert event.original is None or bytes(event.original) != b"null", f"{_name(event)} has an original that reads as none"
+
+
+def check_turns(events: list[Event]) -> None:
+    """Every turn that starts ends, one after the other; what happens between has the turn's id, what happens outside has none."""
+    turn: str | None = None
+    for event in events:
+        if isinstance(event, TurnStart):
+            assert turn is None, f"{_name(event)} while a turn is open"
+            turn = event.turn_id
+            assert turn, f"{_name(event)} has no turnId"
+        assert event.turn_id == turn, f"{_name(event)} says turn {event.turn_id} in turn {turn}"
+        if isinstance(event, TurnEnd):
+            assert turn is not None, f"{_name(event)} while no turn is open"
+            turn = None
+    assert turn is None, f"turn {turn} never ends"
+
+
+def check_closed(events: list[Event]) -> None:
+    """Nothing stays open: every block that began is done, every call has a result, every question an answer. Of any stream, however odd."""
+    still: dict[tuple[Any, ...], Event] = {}
+    for event in events:
+        match event:
+            case AssistantChunk() | ThinkingChunk():
+                still[event.response_id, event.block_index] = event
+            case AssistantDone() | ThinkingDone():
+                still.pop((event.response_id, event.block_index), None)
+            case ToolCall():
+                still["tool", event.payload.tool_call_id] = event
+            case ToolResult():
+                still.pop(("tool", event.payload.tool_call_id), None)
+            case PermissionRequest():
+                still["permission", event.payload.request_id] = event
+            case PermissionResponse() | PermissionCancelled():
+                still.pop(("permission", event.payload.request_id), None)
+            case Question():
+                still["question", event.payload.request_id] = event
+            case Answer():
+                still.pop(("question", event.payload.request_id), None)
+            case _:
+                pass
+    assert not still, f"still open at the end: {[_name(event) for event in still.values()][:3]}"
+
+
+def check_chunks(events: list[Event]) -> None:
+    """Chunks joined are the done event's text, unless that says it was interrupted; every block that began is done in the end."""
+    text: dict[tuple[Any, ...], list[str]] = defaultdict(list)
+    inputs: dict[str, str] = defaultdict(str)
+    for event in events:
+        match event:
+            case AssistantChunk() | ThinkingChunk():
+                text[_block(event)].append(event.payload.text)
+            case AssistantDone() | ThinkingDone():
+                said = "".join(parts) if (parts := text.pop(_block(event), None)) is not None else None
+                if said is not None and not event.payload.interrupted:
+                    assert said == event.payload.text, f"{_name(event)}: chunks say {short(said)}, done says {short(event.payload.text)}"
+            case ToolInputChunk(payload=piece):
+                assert piece.offset == len(inputs[piece.tool_call_id]), f"{_name(event)}: offset {piece.offset} leaves a gap"
+                inputs[piece.tool_call_id] += piece.chunk
+            case ToolCall(payload=call) if call.tool_call_id in inputs:
+                said = inputs.pop(call.tool_call_id)
+                args = as_object(call.args)  # agents fill in defaults; what was streamed must be there as it was
+                if args:
+                    assert within(json_of(said), args), f"{_name(event)}: chunks say {short(said)}, the call says {short(args)}"
+            case _:
+                pass
+    assert not text, f"blocks that are never done: {sorted(map(str, text))[:3]}"
+
+
+def check_tools(events: list[Event]) -> None:
+    """Every call gets one result, after it; no result comes without a call."""
+    calls: Counter[str] = Counter()
+    results: Counter[str] = Counter()
+    for event in events:
+        if isinstance(event, ToolCall):
+            calls[event.payload.tool_call_id] += 1
+        elif isinstance(event, ToolResult):
+            results[event.payload.tool_call_id] += 1
+            assert results[event.payload.tool_call_id] <= calls[event.payload.tool_call_id], f"{_name(event)}: a result too many"
+    assert calls == results, f"calls without a result: {sorted((calls - results).elements())[:3]}"
+
+
+def check_questions(events: list[Event]) -> None:
+    """Every permission request is answered or cancelled, once, and every question answered.
+
+    A decision about a call may come without a question: a policy decides by itself, and transcripts keep only what was decided.
+    """
+    asked: set[tuple[str, str]] = set()
+    called: set[str] = set()
+    for event in events:
+        match event:
+            case ToolCall(payload=call):
+                called.add(call.tool_call_id)
+            case PermissionRequest() | Question():
+                key = ("question" if isinstance(event, Question) else "permission", event.payload.request_id)
+                assert key not in asked, f"{_name(event)}: {event.payload.request_id} is asked twice"
+                asked.add(key)
+            case PermissionResponse() | PermissionCancelled() | Answer():
+                key = ("question" if isinstance(event, Answer) else "permission", event.payload.request_id)
+                assert key in asked or event.payload.request_id in called, f"{_name(event)}: nobody asked {event.payload.request_id}"
+                asked.discard(key)
+            case _:
+                pass
+    assert not asked, f"never answered: {sorted(asked)[:3]}"
+
+
+def check_usage(events: list[Event]) -> None:
+    """The usage of a provider message is counted once."""
+    counted = Counter(event.response_id for event in events if isinstance(event, UsageEvent) and event.payload.scope == "message")
+    twice = [name for name, count in counted.items() if count > 1]
+    assert not twice, f"usage of one message counted more than once: {twice[:3]}"
+
+
+def check_json(events: list[Event]) -> None:
+    """Events survive JSON: read, they are equal; read and written, their lines are equal."""
+    for event in events:
+        line = encode(event)
+        again = decode(line)
+        assert again == event, f"{_name(event)} reads back as {short(encode(again))}"
+        assert encode(again) == line, f"{_name(event)} is written differently the second time"
+        plain = to_builtins(event)
+        assert to_builtins(from_builtins(plain)) == plain, f"{_name(event)} does not survive plain dicts"
+
+
+def _block(event: Event) -> tuple[Any, ...]:
+    return ("thinking" if isinstance(event, ThinkingChunk | ThinkingDone) else "text", event.response_id, event.block_index)
+
+
+def _name(event: Event) -> str:
+    return f"event {event.seq} ({event.type}, frame {event.frame})"

@@ -1,0 +1,406 @@
+"""The truth: what user and model really said, as the scripted model of a recording knows it, looked for in the events.
+
+A fact counts only if the wire shows it at all: what an agent does not pass on nobody can be asked for. It is found if a typed event says
+it, in order, under the right parent.
+
+    {"turns": [{"user": "…", "model": [item, …], "usage": {…}, "end": "completed", "error_code": …, "permission_answers": […]}]}
+
+An item is {"text": …}, {"thinking": …}, {"refusal": …}, {"block": {…}}, {"tool_call": {"id", "name", "args"}},
+{"tool_result": {"id", "contains", "is_error"}} or {"subagent": {"tool_call_id", "model": [item, …]}}; others are about the script, not
+about what was said. "seen_on" tells which media have an item at all: "wire", "sent" (by our side, on the wire too), "disk".
+"""
+
+# ruff: noqa: S101 (these are tests, wherever they run)
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, cast
+
+import msgspec
+from msgspec import Struct
+
+from hansard.content import RawBlock, RefusalBlock
+from hansard.events import (
+    AssistantDone,
+    ContentBlock,
+    Event,
+    Interrupt,
+    PermissionCancelled,
+    PermissionRequest,
+    PermissionResponse,
+    ThinkingDone,
+    ToolCall,
+    ToolResult,
+    TurnEnd,
+    TurnStart,
+    UsageEvent,
+    UserMessage,
+)
+from hansard.loose import as_list, as_object
+from hansard.testing.words import short, strings, within
+
+Medium = Literal["wire", "disk"]
+
+
+class Fact(Struct, kw_only=True):
+    """Something that was said or happened, and whether the events tell it. ``what`` is for people."""
+
+    kind: str
+    what: str
+    turn: int
+    found: bool = False
+    why: str = ""
+
+
+class Loss(Struct, kw_only=True, forbid_unknown_fields=True):
+    """What a program itself loses or changes on the way to its wire, so that no reader can find it there. Every loss has its reason."""
+
+    format: str
+    scenarios: list[str]
+    kind: str
+    what: str = ""
+    """A part of what is missing, where not all facts of the kind are."""
+    reason: str
+
+    def covers(self, fact: Fact) -> bool:
+        """Whether this is why the fact is missing."""
+        return not fact.found and fact.kind == self.kind and self.what in fact.what
+
+
+def check_truth(
+    events: list[Event], truth: dict[str, Any], wire: bytes, medium: Medium = "wire", losses: Sequence[Loss] = ()
+) -> list[Fact]:
+    """Everything in the truth that the wire shows is in a typed event, in order. ``wire``: every stream of the recording, joined.
+
+    What the program itself lost is excused; a loss that explains nothing is a mistake.
+    """
+    found = facts(events, truth, wire, medium)
+    idle = [loss.reason for loss in losses if not any(map(loss.covers, found))]
+    assert not idle, f"these losses explain nothing: {idle}"
+    told = [fact for fact in found if not any(loss.covers(fact) for loss in losses)]
+    missing = [f"turn {fact.turn}, {fact.kind}: {short(fact.what)}{fact.why}" for fact in told if not fact.found]
+    assert not missing, f"{len(missing)} of {len(told)} facts are not in the events:\n" + "\n".join(missing[:20])
+    return told
+
+
+def facts(events: list[Event], truth: dict[str, Any], wire: bytes, medium: Medium = "wire") -> list[Fact]:
+    """The facts of a recording that its wire shows, each found or not."""
+    reader = _Reader(events, Shown(wire), medium)
+    turns = cast("list[dict[str, Any]]", truth["turns"])
+    for number, turn in enumerate(turns, 1):
+        reader.turn(number, turn)
+    for number, turn in enumerate(turns, 1):
+        reader.usage(number, turn, len(turns))
+    return reader.facts
+
+
+class Shown:
+    """What a wire shows: every string in its JSON (also in JSON inside strings), short ones joined, as deltas are, and every object."""
+
+    def __init__(self, wire: bytes) -> None:
+        found: list[str] = []
+        self.objects: list[dict[str, Any]] = []
+        for line in wire.split(b"\n"):
+            strings(_json_line(line), found, self.objects)
+        self.text = "\0".join(found)
+        self.joined = "".join(text for text in found if len(text) < 400)
+        self.strings = frozenset(found)
+
+    def __contains__(self, text: object) -> bool:
+        return isinstance(text, str) and bool(text) and (text in self.text or text in self.joined)
+
+    def has(self, value: Any) -> bool:
+        """Whether an object of the wire has all of these fields."""
+        return any(within(value, one) for one in self.objects)
+
+
+def _json_line(line: bytes) -> Any:
+    text = line.decode("utf-8", "replace").removeprefix("data:")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+class _Reader:
+    """Walks through the truth and the events side by side. A lane is the main agent or one sub-agent; each has an order of its own."""
+
+    def __init__(self, events: list[Event], shown: Shown, medium: Medium) -> None:
+        self.events = events
+        self.shown = shown
+        self.media = {"wire": {"wire", "sent"}, "disk": {"disk"}}[medium]
+        self.facts: list[Fact] = []
+        self.number = 0
+        self.place: dict[str | None, int] = {None: 0}
+        self.called: dict[str, int] = {}
+        self.starts: dict[int, int] = {}
+        self.begin = 0
+
+    def turn(self, number: int, turn: dict[str, Any]) -> None:
+        self.number = number
+        begin = self.begin = self.place[None]
+        self.said(turn["user"])
+        self.said(turn.get("queued_user"))
+        if "queued_user" in turn:  # it was said while the rest went on
+            self.place[None] = begin
+        for item in cast("list[dict[str, Any]]", turn["model"]):
+            inside = item.get("inside_subagent") or item.get("agent")
+            self.item(item, f"inside {inside}" if inside else None)
+        self.permissions(turn, begin)
+        self.end(turn, begin)
+
+    def said(self, said: Any) -> None:
+        parts = [{"text": part} if isinstance(part, str) else part for part in as_list(said)]
+        words = said if isinstance(said, str) else "\n".join(part["text"] for part in parts if "text" in part)
+        if words in self.shown:
+            self.look("user", words, lambda event: _is_said(event, words, parts))
+
+    def item(self, item: dict[str, Any], lane: str | None) -> None:
+        if "seen_on" in item and not self.media & set(item["seen_on"]):
+            return
+        match item:
+            case {"text": text} if text in self.shown:
+                self.look("text", text, lambda event: self.says(event, text, lane), lane)
+            case {"thinking": text} if text in self.shown:
+                self.look("thinking", text, lambda event: isinstance(event, ThinkingDone) and self.same(text, event.payload.text), lane)
+            case {"refusal": str(text)} if text in self.shown:
+                self.look("refusal", text, lambda event: _refuses(event) == text, lane)
+            case {"block": block} if self.shows(whole := {key: value for key, value in block.items() if key != "raw_deltas"}):
+                self.look("block", str(whole), lambda event: _carries(event, whole), lane)
+            case {"tool_call": call} if self.shows_call(call):
+                place = self.look("tool_call", f"{call['name']} {call['args']}", lambda event: self.calls(event, call), lane)
+                if "id" in call:
+                    self.called[call["id"]] = place or 0
+            case {"tool_result": result} if self.shows_result(result):
+                what = f"{result.get('id', '')} {result['contains']!r} is_error={result['is_error']}"
+                after = self.called[result["id"]] if "id" in result else self.begin
+                self.look("tool_result", what, lambda event: _returns(event, result), lane, after)
+            case {"subagent": sub}:
+                for inner in sub["model"]:
+                    self.item(inner, sub["tool_call_id"])
+            case _:
+                pass
+
+    # ---- what the wire shows
+
+    def shows(self, value: Any) -> bool:
+        """Whether the wire shows every longer string of it."""
+        return all(text in self.shown for text in strings(value, []) if len(text) > 6)
+
+    def shows_call(self, call: dict[str, Any]) -> bool:
+        return self.shows(list(_values(_args(call)))) and ("id" not in call or call["id"] in self.shown.strings)
+
+    def shows_result(self, result: dict[str, Any]) -> bool:
+        if "id" in result and result["id"] not in self.called:
+            return False
+        return result["contains"] in self.shown if result["contains"] else "id" in result
+
+    def same(self, said: str, text: str) -> bool:
+        """A text that the wire shows whole is the event's text; one that only comes in pieces is in it: not every wire has boundaries."""
+        return said == text if said in self.shown.strings else said in text
+
+    # ---- what the events say
+
+    def says(self, event: Event, text: str, lane: str | None) -> bool:
+        if isinstance(event, AssistantDone):
+            return self.same(text, event.payload.text)
+        # what a sub-agent said last is the result of the call that started it, and often nothing else of it is on the wire
+        return lane is not None and isinstance(event, ToolResult) and text in _told(event)
+
+    def calls(self, event: Event, call: dict[str, Any]) -> bool:
+        """Agents fill in defaults and rename fields. What the wire shows as the model said it must be there as it was."""
+        if not isinstance(event, ToolCall) or event.payload.tool_call_id != call.get("id", event.payload.tool_call_id):
+            return False
+        args = _args(call)
+        if "id" in call and event.payload.tool_name != call["name"]:
+            return False
+        if event.payload.args == args:
+            return True
+        if isinstance(args, dict) and args and self.shown.has(args):
+            return within(args, event.payload.args)
+        kept = "\0".join(strings(event.payload.args, []))
+        return all(text in kept for text in _values(args) if len(text) > 6)
+
+    def look(self, kind: str, what: str, matches: Callable[[Event], bool], lane: str | None = None, after: int | None = None) -> int | None:
+        """Find the event that says this, after the one before it in its lane (or after a given place, for what may come in any order)."""
+        fact = Fact(kind=kind, what=what, turn=self.number)
+        self.facts.append(fact)
+        for place in range(self.place.get(lane, 0) if after is None else after, len(self.events)):
+            if self.in_lane(self.events[place], lane) and matches(self.events[place]):
+                fact.found = True
+                if after is None:
+                    self.place[lane] = place + 1
+                if lane is None:
+                    self.starts.setdefault(self.number, place)
+                return place
+        if any(matches(event) for event in self.events):
+            fact.why = " (it is there, but out of order or under another parent)"
+        return None
+
+    def in_lane(self, event: Event, lane: str | None) -> bool:
+        if lane is not None and lane.startswith("inside "):
+            return event.parent_tool_call_id is not None or isinstance(event, ToolResult)
+        return event.parent_tool_call_id == lane or (isinstance(event, ToolResult) and event.payload.tool_call_id == lane)
+
+    def permissions(self, turn: dict[str, Any], begin: int) -> None:
+        """Each answer that was given, in order. An agent that was told "always" does not ask again."""
+        answers = cast("list[Any]", turn.get("permission_answers", turn.get("answers", [])))
+        if not answers or not self.shown.strings & _ASKING:
+            return
+        asked = [event.payload for event in self.events[begin:] if isinstance(event, PermissionRequest)]
+        if not asked:
+            self.facts.append(Fact(kind="permission", what=str(answers), turn=self.number))
+        for given, request in zip(answers, asked, strict=False):
+            wanted = (request.request_id, _decision(given))
+            self.look("permission", f"{request.tool_name}: {given}", lambda event, wanted=wanted: _decided(event) == wanted, after=begin)
+
+    def end(self, turn: dict[str, Any], begin: int) -> None:
+        status = turn["end"]
+        if turn.get("end_on_wire") is False or turn["user"] is None:  # nobody said anything: control requests alone
+            return
+        if status == "interrupted":
+            self.look("interrupt", status, lambda event: isinstance(event, Interrupt), after=begin)
+        if status == "refused" and "refusal" in self.shown.strings:
+            self.look("refusal", status, lambda event: _refuses(event) is not None, after=begin)
+        self.look("end", status, lambda event: isinstance(event, TurnEnd) and event.payload.status == status)
+        code = turn.get("error_code")
+        if code is not None:
+            self.look("error_code", code, lambda event: isinstance(event, TurnEnd) and _code(event) == code, after=begin)
+
+    def usage(self, number: int, turn: dict[str, Any], count: int) -> None:
+        """The sum over the messages of a turn, and what the agent itself reports, are what the model's answers used.
+
+        An agent that was stopped may leave its last answer out of its own report. A number the wire is silent about is no fact, and neither
+        is one about a turn that cannot be told from its neighbour, because nobody said anything in it.
+        """
+        self.number = number
+        if number not in self.starts or (number + 1 <= count and number + 1 not in self.starts):
+            return
+        begin = self.start_of(number)
+        later = [self.start_of(n) for n in self.starts if n > number]
+        end = min(later, default=len(self.events))
+        with_subagents = any("inside_subagent" in item for item in turn["model"])
+        told_in_turn = [
+            event
+            for event in self.events[begin:end]
+            if isinstance(event, UsageEvent) and (event.parent_tool_call_id is None or with_subagents)
+        ]
+        mine = list({event.response_id or event.id: event.payload for event in told_in_turn}.values())  # a fork repeats its history
+        scopes = ("message",) if turn["end"] in ("error", "interrupted") else ("message", "turn")
+        spent = cast("dict[str, Any]", turn["usage"])
+        for name, wanted in spent.items():
+            field = _SPENT.get(name)
+            if field is None:
+                continue
+            # some providers count thinking apart from the answer, and some agents add it
+            right = {wanted, wanted + spent.get("thinking_tokens", 0)} if field == "output_tokens" else {wanted}
+            for scope in scopes:
+                told = [getattr(used.usage, field) for used in mine if used.scope == scope]
+                if told and None not in told:
+                    why = f" (events say {told})"
+                    self.facts.append(Fact(kind="usage", what=f"{scope} {name} {wanted}", turn=number, found=sum(told) in right, why=why))
+
+    def start_of(self, number: int) -> int:
+        """Where the turn begins in which the first fact of this one was found."""
+        place = self.starts.get(number, 0)
+        while place > 0 and not isinstance(self.events[place], TurnStart):
+            place -= 1
+        return place
+
+
+_ASKING = {"can_use_tool", "session/request_permission", "permission.asked", "item/commandExecution/requestApproval"}
+_SPENT = {
+    "input_tokens": "input_tokens",
+    "output_tokens": "output_tokens",
+    "cached_input_tokens": "cache_read_input_tokens",
+    "cache_read_input_tokens": "cache_read_input_tokens",
+    "cache_creation_input_tokens": "cache_creation_input_tokens",
+    "reasoning_tokens": "reasoning_tokens",
+    "reasoning_output_tokens": "reasoning_tokens",
+}
+"""What the truth calls what was spent, and what we do. ``per_step`` and the like are the script's."""
+
+
+def _is_said(event: Event, words: str, parts: list[Any]) -> bool:
+    """Whether a user said this: the words, and the data of every picture and document."""
+    if not isinstance(event, UserMessage) or event.payload.text != words:
+        return False
+    data = [part["source"]["data"] for part in parts if "source" in part]
+    kept = strings(msgspec.to_builtins(event.payload.content), [])
+    return all(item in kept for item in data)
+
+
+def _told(event: ToolResult) -> str:
+    payload = event.payload
+    return "\0".join(strings(msgspec.to_builtins([payload.result, payload.content, payload.error]), []))
+
+
+def _refuses(event: Event) -> str | None:
+    if isinstance(event, ContentBlock) and isinstance(event.payload.block, RefusalBlock):
+        return event.payload.block.text
+    return None
+
+
+def _carries(event: Event, block: dict[str, Any]) -> bool:
+    """A block nobody knows is kept whole; of one we know, its data is in the event."""
+    if isinstance(event, ContentBlock) and isinstance(event.payload.block, RawBlock):
+        return within(block, event.payload.block.raw)
+    if isinstance(event, ThinkingDone):
+        return event.payload.redacted is not None and event.payload.redacted == block.get("data")
+    return False
+
+
+def _args(call: dict[str, Any]) -> Any:
+    return as_object(call["args"]).get("raw_text_that_is_not_json", call["args"])
+
+
+def _values(args: Any) -> list[str]:
+    """The strings in the arguments of a call, without the names of its fields: those are the agent's to choose."""
+    if isinstance(args, dict):
+        return [text for value in cast("dict[str, Any]", args).values() for text in _values(value)]
+    if isinstance(args, list):
+        return [text for value in cast("list[Any]", args) for text in _values(value)]
+    return [args] if isinstance(args, str) else []
+
+
+def _returns(event: Event, result: dict[str, Any]) -> bool:
+    return (
+        isinstance(event, ToolResult)
+        and event.payload.tool_call_id == result.get("id", event.payload.tool_call_id)
+        and _failed(event) == result["is_error"]
+        and result["contains"] in _told(event)
+    )
+
+
+def _failed(event: ToolResult) -> bool:
+    """Some agents say that a command failed by its exit code alone."""
+    return bool(event.payload.is_error) or bool(event.payload.exit_code)
+
+
+def _decision(given: Any) -> str:
+    word = as_object(given).get("behavior", given)
+    return _DECISIONS.get(str(word), str(word))
+
+
+_DECISIONS = {
+    "always": "allow",
+    "accept": "allow",
+    "acceptForSession": "allow",
+    "decline": "deny",
+    "wait": "cancelled",
+    "cancel": "cancelled",
+}
+
+
+def _decided(event: Event) -> tuple[str, str] | None:
+    if isinstance(event, PermissionResponse):
+        return event.payload.request_id, event.payload.decision
+    if isinstance(event, PermissionCancelled):
+        return event.payload.request_id, "cancelled"
+    return None
+
+
+def _code(event: TurnEnd) -> str | None:
+    return None if event.payload.error is None else event.payload.error.code

@@ -171,7 +171,7 @@ class GeminiChat(Adapter):
         if message is None or message.type is None:
             yield raw(kind="message", reason="wrong_shape")
             return
-        if rewritten and self.is_known(message):
+        if (rewritten or message.type == "user") and self.is_known(message):  # a document has everything anew each time
             self.history[str(message.id)] = message.type
             return
         if (time := milliseconds(message.timestamp)) is not None:

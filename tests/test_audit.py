@@ -31,6 +31,8 @@ RECORDED = {
     "opencode-sse-v2": ["opencode-sse-v2/*/events*.sse"],
     "opencode-run-json": ["opencode-run-json/*/stdout*.jsonl"],
     "opencode-session": ["opencode-*/*/disk/**/export.json"],
+    "gemini-stream-json": ["gemini-stream-json/*/stdout*.jsonl"],
+    "gemini-chat": ["gemini-*/*/disk/**/chats/**/*.json*"],
 }
 
 

@@ -210,6 +210,19 @@ def test_compression_is_a_compacted_session_not_removed_messages():
     assert [done.text for done in payloads(events, "assistant_done")] == ["Done."]
 
 
+def test_thoughts_and_patches_have_times_of_their_own():
+    thought = {"subject": "Ropes", "description": "Which?", "timestamp": "2026-11-15T20:00:01.000Z"}
+    events = file(
+        said("user", "u", "go"),
+        said("gemini", "g", "Done.", thoughts=[thought]),
+        {"$set": {"directories": ["/d"], "lastUpdated": "2026-11-15T20:00:09.000Z"}},
+    )
+    start = events[0].timestamp
+    times = {event.type: event.timestamp - start for event in events}
+    assert (times["thinking_done"], times["assistant_done"], times["configuration_change"]) == (1000, 0, 9000)
+    assert [change.options["directories"] for change in payloads(events, "configuration_change")] == [["/d"]]
+
+
 def test_a_rewind_is_recorded_and_nothing_is_erased():
     events = file(said("user", "u", "go"), said("gemini", "g", "Done."), {"$rewindTo": "g"})
     (life,) = payloads(events, "session_lifecycle")

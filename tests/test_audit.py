@@ -33,6 +33,9 @@ RECORDED = {
     "opencode-session": ["opencode-*/*/disk/**/export.json"],
     "gemini-stream-json": ["gemini-stream-json/*/stdout*.jsonl"],
     "gemini-chat": ["gemini-*/*/disk/**/chats/**/*.json*"],
+    "qwen-stream-json": ["qwen*-stream-json/*/stdout*.jsonl"],
+    "qwen-stream-json-io": ["qwen-stream-json-io/*/wire*.jsonl"],
+    "qwen-chat": ["qwen*/*/disk/**/chats/*.jsonl", "qwen*/*/disk/**/subagents/**/*.jsonl"],
 }
 
 

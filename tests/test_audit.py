@@ -35,6 +35,7 @@ RECORDED = {
     "gemini-chat": ["gemini-*/*/disk/**/chats/**/*.json*"],
     "qwen-stream-json": ["qwen*-stream-json/*/stdout*.jsonl"],
     "qwen-stream-json-io": ["qwen-stream-json-io/*/wire*.jsonl"],
+    "cursor-stream-json": ["cursor-stream-json/*/stdout*.jsonl"],
     "qwen-chat": ["qwen*/*/disk/**/chats/*.jsonl", "qwen*/*/disk/**/subagents/**/*.jsonl"],
 }
 

@@ -35,6 +35,8 @@ RECORDED = {
     "gemini-chat": ["gemini-*/*/disk/**/chats/**/*.json*"],
     "qwen-stream-json": ["qwen*-stream-json/*/stdout*.jsonl"],
     "qwen-stream-json-io": ["qwen-stream-json-io/*/wire*.jsonl"],
+    "copilot-json": ["copilot-json/*/stdout*.jsonl"],
+    "copilot-session": ["copilot-*/*/disk/**/events.jsonl"],
     "cursor-stream-json": ["cursor-stream-json/*/stdout*.jsonl"],
     "qwen-chat": ["qwen*/*/disk/**/chats/*.jsonl", "qwen*/*/disk/**/subagents/**/*.jsonl"],
 }

@@ -114,15 +114,68 @@ def test_what_a_sub_agent_says_nests_under_its_call():
     assert ends(events) == [("completed", None)]
 
 
-def test_attachments_are_files():
-    prompt = event("user.message", content="see", attachments=[{"type": "file", "path": "/a", "displayName": "a"}])
-    assert payloads(read(prompt), "user_message")[0].content[1] == FileBlock(name="a", path="/a")
+def test_attachments_are_files_and_pictures():
+    picture = {"type": "file", "path": "/p.png", "assetId": "sha256:1", "mimeType": "image/png"}
+    prompt = event("user.message", content="see", attachments=[{"type": "file", "path": "/a", "displayName": "a"}, picture])
+    asset = event("session.binary_asset", assetId="sha256:1", type="image", mimeType="image/png", data="AA==")
+    assert payloads(read(asset, prompt), "user_message")[0].content[1:] == [
+        FileBlock(name="a", path="/a"),
+        ImageBlock(media_type="image/png", data="AA==", file_id="sha256:1"),
+    ]
+
+
+def test_what_the_program_adds_to_a_prompt_is_not_what_the_user_said():
+    given = "<current_datetime>now</current_datetime>\n\ngo"
+    messages = payloads(read(event("user.message", content="go", transformedContent=given)), "user_message")
+    assert [(message.text, message.author) for message in messages] == [
+        ("go", "human"),
+        ("<current_datetime>now</current_datetime>\n\n", "harness"),
+    ]
+    (_, replaced) = payloads(read(event("user.message", content="go", transformedContent="other")), "user_message")
+    assert replaced.text == "other"
+
+
+def test_modes_are_said_when_they_change():
+    prompt = event("user.message", content="go", agentMode="plan")
+    asked = event("permission.requested", requestId="q", permissionRequest={}, agentMode="plan", permissionMode="manual")
+    changes = payloads(read(prompt, asked), "configuration_change")
+    assert [(change.mode_id, change.permission_mode) for change in changes] == [("plan", None), (None, "manual")]
+
+
+def test_a_refused_call_is_a_decision_though_nobody_was_asked():
+    refused = event("tool.execution_complete", toolCallId="t", success=False, error={"code": "denied", "message": "no approval"})
+    (answered,) = payloads(read(PROMPT, said("", toolRequests=[request()]), refused), "permission_response")
+    assert (answered.request_id, answered.decision, answered.message) == ("t", "deny", "no approval")
+    once = read(PROMPT, ASKED, DENIED, event("tool.execution_complete", toolCallId="t", success=False, error={"code": "rejected"}))
+    assert [made.decision for made in payloads(once, "permission_response")] == ["deny"]
+
+
+def test_how_full_the_context_window_is():
+    metrics = {"context_current_tokens": 90.0, "context_token_limit": 100}
+    ran = event("tool.execution_complete", toolCallId="t", success=True, model="m", toolTelemetry={"metrics": metrics})
+    events = read(PROMPT, ran, event("session.usage_info", currentTokens=95, tokenLimit=100))
+    assert [(used.scope, used.usage.total_tokens, used.context_window) for used in payloads(events, "usage")] == [
+        ("context", 90, 100),
+        ("context", 95, 100),
+    ]
+
+
+def test_fields_of_a_wrong_shape_cost_nothing_but_themselves():
+    odd = event("user.message", content="go", attachments=7)
+    events = read(odd, event("assistant.message", content="no id"), over())
+    assert [message.text for message in payloads(events, "user_message")] == ["go"]
+    assert [(made.kind, made.reason) for made in payloads(events, "raw")] == [
+        ("UserSaid", "wrong_shape"),
+        ("assistant.message", "wrong_shape"),
+    ]
 
 
 ASKED = event(
     "permission.requested", requestId="q", permissionRequest={"kind": "shell", "toolCallId": "t", "canOfferSessionApproval": True}
 )
-DENIED = event("permission.completed", requestId="q", result={"kind": "denied-interactively-by-user"}, decisionSource="human_response")
+DENIED = event(
+    "permission.completed", requestId="q", toolCallId="t", result={"kind": "denied-interactively-by-user"}, decisionSource="human_response"
+)
 FAILED = event("session.error", errorType="query", message="500 x", statusCode=500)
 
 

@@ -69,6 +69,12 @@ def test_reasoning_is_said_once_though_it_comes_three_times():
     assert [done.text for done in payloads(read(PROMPT, said("x", reasoningText="hm")), "thinking_done")] == ["hm"]
 
 
+def test_reasoning_keeps_the_blanks_at_its_ends_where_its_pieces_have_them():
+    delta = event("assistant.reasoning_delta", reasoningId="r", deltaContent="hm\n")
+    for whole in (said("x", reasoningText="hm"), event("assistant.reasoning", reasoningId="r", content="hm")):
+        assert [done.text for done in payloads(read(PROMPT, delta, whole, over()), "thinking_done")] == ["hm\n"]
+
+
 def test_a_call_is_made_once_though_it_is_requested_and_started():
     start = event("tool.execution_start", toolCallId="t", toolName="bash", arguments={"command": "x"}, toolTitle="Running")
     events = read(PROMPT, said("", toolRequests=[request()]), start, over())
@@ -277,6 +283,7 @@ DIFFERENCES = {
     ("max_tokens", "texts"): "deltas are not kept, and two answers that hit the limit never became messages",
     ("max_tokens", "ends"): "finish reasons are in the file only",
     ("refusal", "ends"): "finish reasons are in the file only",
+    ("thinking", "thinking"): "the file has reasoning without the blanks at its ends",
 }
 """What the program itself writes differently, by scenario and kind."""
 

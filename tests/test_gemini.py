@@ -184,6 +184,7 @@ def test_a_refused_call_has_only_its_response():
     events = file(said("user", "u", "go"), said("gemini", "g", ""), said("user", "r", [refused]), said("gemini", "h", "As you like."))
     (result,) = payloads(events, "tool_result")
     assert (result.is_error, result.tool_name) == (True, "write_file")
+    assert [(event.payload.tool_call_id, event.synthetic) for event in events if event.type == "tool_call"] == [("t", True)]
     assert ends(events) == [("denied", None)]
 
 

@@ -253,7 +253,13 @@ class Copilot(Adapter):
             self.thought.add(streamed)
         place = message.message_id if streamed is None else streamed
         index = None if streamed is None else 0
-        yield at(thinking_done(text=message.reasoning_text, redacted=message.reasoning_opaque), place, index)
+        text = self.untrimmed(message.reasoning_text, place, index)
+        yield at(thinking_done(text=text, redacted=message.reasoning_opaque), place, index)
+
+    def untrimmed(self, text: str, place: str, index: int | None) -> str:
+        """Reasoning loses the blanks at its ends when it is put together; where it came in pieces, they have them."""
+        pieces = self.open.text(place, index)
+        return pieces if pieces.strip() == text and pieces != "" else text
 
     def called_for(self, request: wire.ToolRequest) -> Event:
         if request.tool_call_id in self.called:
@@ -274,7 +280,8 @@ class Copilot(Adapter):
             return
         self.thought.add(reasoning.reasoning_id)
         self.thinking.pop(self.parent, None)
-        yield at(thinking_done(text=reasoning.content), reasoning.reasoning_id, 0)
+        text = self.untrimmed(reasoning.content, reasoning.reasoning_id, 0)
+        yield at(thinking_done(text=text), reasoning.reasoning_id, 0)
 
     def input(self, delta: wire.ToolCallDelta) -> Event:
         offset = self.written.get(delta.tool_call_id, 0)

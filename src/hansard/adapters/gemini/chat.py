@@ -253,6 +253,11 @@ class GeminiChat(Adapter):
             yield status_change(status="function_response", detail={"toolCallId": response.id})
             return
         self.returned.add(response.id)
+        if response.id not in self.called:  # a call that was refused, or that no tool answers to: only its response is written down
+            self.called.add(response.id)
+            made = tool_call(tool_call_id=response.id, tool_name=str(response.name), args=None, kind=tool_kind(str(response.name)))
+            made.synthetic = True
+            yield made
         failed = as_object(response.response).get("error")
         self.denied = self.denied or (isinstance(failed, str) and failed.endswith(_REFUSED))
         yield tool_result(

@@ -1,4 +1,4 @@
-"""Copilot CLI: quirks of its event log, declared types that no recording shows, and that wire and file tell the same story."""
+"""Copilot CLI: quirks of its event log, and declared types that no recording shows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from hansard.normalizing import normalize
 
 LIVE, FILE = "copilot-json", "copilot-session"
 SHARED = Path(os.environ.get("HANSARD_SHARED") or Path(__file__).resolve().parents[1] / ".." / "shared")
-RECORDINGS = sorted(SHARED.glob("captures/copilot-json/*/stdout.jsonl"))
 FILES = sorted(SHARED.glob("captures/copilot-*/*/disk/copilot/session-state/*/events.jsonl"))
 MISSING = f"no recordings at {SHARED}: set HANSARD_SHARED"
 
@@ -277,37 +276,6 @@ def test_there_is_nothing_to_send_and_the_first_event_is_recognised():
 
 
 # ---- recordings
-
-DIFFERENCES = {
-    ("interrupt", "texts"): "deltas are not kept, and this answer never became a message",
-    ("max_tokens", "texts"): "deltas are not kept, and two answers that hit the limit never became messages",
-    ("max_tokens", "ends"): "finish reasons are in the file only",
-    ("refusal", "ends"): "finish reasons are in the file only",
-    ("thinking", "thinking"): "the file has reasoning without the blanks at its ends",
-}
-"""What the program itself writes differently, by scenario and kind."""
-
-
-def conversation(events: list[Event]) -> dict[str, list[Any]]:
-    return {
-        "prompts": [(message.text, message.author) for message in payloads(events, "user_message") if message.author != "harness"],
-        "texts": [done.text for done in payloads(events, "assistant_done")],
-        "thinking": [done.text for done in payloads(events, "thinking_done")],
-        "calls": [(made.tool_call_id, made.tool_name, made.args) for made in payloads(events, "tool_call")],
-        "results": [(made.tool_call_id, made.is_error, made.exit_code, made.error) for made in payloads(events, "tool_result")],
-        "ends": ends(events),
-    }
-
-
-@pytest.mark.skipif(not RECORDINGS, reason=MISSING)
-@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.parent.name)
-def test_live_and_disk_tell_the_same_conversation(path: Path):
-    processes = sorted(path.parent.glob("stdout*.jsonl"), key=lambda file: (len(file.name), file.name))
-    wire = conversation([made for file in processes for made in normalize(file.read_bytes(), LIVE)])
-    (written,) = path.parent.glob("disk/copilot/session-state/*/events.jsonl")
-    disk = conversation(list(normalize(written.read_bytes(), FILE)))
-    different = {(path.parent.name, kind) for kind in wire if wire[kind] != disk[kind]}
-    assert different == {key for key in DIFFERENCES if key[0] == path.parent.name}
 
 
 @pytest.mark.skipif(not FILES, reason=MISSING)

@@ -55,7 +55,7 @@ def audit_stream(source: Source, format: str) -> Audit:
 def audit_session(root: Path, session: str) -> Audit:
     """The audit of a log: its own originals, and the events that are really there. Several streams are one after the other."""
     from hansard.adapters import adapter_for
-    from hansard.audit import LogAuditor
+    from hansard.audit import Auditor, LogAuditor
     from hansard.events import SessionLifecycle
     from hansard.store import open_store
 
@@ -63,7 +63,7 @@ def audit_session(root: Path, session: str) -> Audit:
     auditor: LogAuditor | None = None
     for event in store.read(session):
         if auditor is None and isinstance(event, SessionLifecycle) and event.payload.format:
-            auditor = LogAuditor(adapter_for(event.payload.format), event.payload.format)
+            auditor = LogAuditor(Auditor(adapter_for(event.payload.format), event.payload.format))
         if auditor is not None:
             auditor.saw(event, None if event.original is None else store.original(session, event))
     if auditor is None:

@@ -60,10 +60,11 @@ def chosen(value: Any, types: Any) -> Any:
 @cache
 def _by_tag(types: Any) -> tuple[str | None, dict[str, Any]]:
     """The field that tells the structs of a union apart, and each by its tag; no field if it is no such union."""
-    configs = [(getattr(struct, "__struct_config__", None), struct) for struct in get_args(types)]
-    if not configs or any(config is None or config.tag_field is None for config, _ in configs):
+    configs: dict[Any, Any] = {struct: getattr(struct, "__struct_config__", None) for struct in get_args(types)}
+    fields = {None if config is None else config.tag_field for config in configs.values()}
+    if len(fields) != 1 or None in fields:
         return None, {}
-    return configs[0][0].tag_field, {config.tag: struct for config, struct in configs}
+    return fields.pop(), {config.tag: struct for struct, config in configs.items()}
 
 
 def _without(value: Any, steps: list[str | int]) -> Any:

@@ -22,9 +22,7 @@ class Plain(msgspec.Struct):
     size: int = 0
 
 
-@pytest.mark.parametrize(
-    "value", [{"kind": "cat"}, {"kind": "dog", "name": "Rex"}, {"kind": "dog"}, {"kind": "bird"}, {}, [], "cat", None]
-)
+@pytest.mark.parametrize("value", [{"kind": "cat"}, {"kind": "dog", "name": "Rex"}, {"kind": "dog"}, {"kind": "bird"}, {}, [], "cat", None])
 def test_choosing_by_tag_says_what_msgspec_says(value: Any):
     try:
         wanted: Any = msgspec.convert(value, Cat | Dog)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -53,35 +52,3 @@ def say(adapter: Adapter, *messages: dict[str, Any], out: bool = False) -> list[
 def only(events: list[Event], kind: str) -> list[Any]:
     """The payloads of the events of one type."""
     return [event.payload for event in events if event.type == kind]
-
-
-RECORDED = {
-    "claude-stream-json": ["claude-stream-json/*/stdout*.jsonl", "claude-stream-json-partial/*/stdout*.jsonl"],
-    "claude-control": ["claude-control/*/wire*.jsonl", "claude-agent-sdk/*/wire*.jsonl"],
-    "agent-sdk": ["claude-agent-sdk/*/objects*.jsonl"],
-    "claude-session": ["claude-*/*/disk/projects/**/*.jsonl"],
-    "codex-exec-json": ["codex-exec-json/*/stdout*.jsonl"],
-    "codex-app-server": ["codex-app-server/*/wire*.jsonl"],
-    "codex-rollout": ["codex-*/*/disk/**/rollout-*.jsonl"],
-    "acp": ["*-acp/*/wire*.jsonl"],
-    "openai-chat-completions": ["openai-chat-completions/*/wire*.jsonl", "openai-chat-completions/*/events*.sse"],
-    "openai-responses": ["openai-responses/*/wire*.jsonl", "openai-responses/*/events*.sse"],
-    "opencode-sse": ["opencode-sse/*/events*.sse"],
-    "opencode-sse-v2": ["opencode-sse-v2/*/events*.sse"],
-    "opencode-run-json": ["opencode-run-json/*/stdout*.jsonl"],
-    "opencode-session": ["opencode-*/*/disk/**/export.json", "opencode-*/*/disk/**/*.db.jsonl"],
-    "gemini-stream-json": ["gemini-stream-json/*/stdout*.jsonl"],
-    "gemini-chat": ["gemini-*/*/disk/**/*.json*"],
-    "qwen-stream-json": ["qwen*-stream-json/*/stdout*.jsonl", "qwen-stream-json-io/*/wire*.jsonl"],
-    "qwen-chat": ["qwen*/*/disk/**/chats/*.jsonl"],
-    "copilot-json": ["copilot-json/*/stdout*.jsonl"],
-    "copilot-session": ["copilot-*/*/disk/**/*.jsonl"],
-    "cursor-stream-json": ["cursor-stream-json/*/stdout*.jsonl"],
-}
-"""Where each format was recorded."""
-
-
-@cache
-def captured() -> list[tuple[str, Path]]:
-    """Every recording of a stream, and its format."""
-    return [(name, path) for name, globs in RECORDED.items() for glob in globs for path in sorted(CAPTURES.glob(glob))]

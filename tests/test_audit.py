@@ -15,8 +15,8 @@ from hansard.events import Event
 from hansard.framing import Frame, frames
 from hansard.normalizing import normalize
 from hansard.originals import unwrap
+from tests.recorded import streams
 from tests.sessions import SHARED
-from tests.shared import captured
 
 RECORDED = {
     "claude-stream-json": ["claude-stream-json/*/stdout*.jsonl", "claude-stream-json-partial/*/stdout*.jsonl"],
@@ -158,13 +158,10 @@ def audited_log(events: list[Event], name: str):
     return auditor.done()
 
 
-@pytest.mark.parametrize("name", sorted({name for name, _ in captured()}) or ["(no recordings)"])
+@pytest.mark.parametrize("name", sorted({stream.format for stream in streams()}))
 def test_the_audit_of_a_log_is_the_audit_of_its_file(name: str):
-    if not captured():
-        pytest.skip(f"no recordings under {SHARED}")
-    for path in [path for format, path in captured() if format == name][::5]:
-        data = path.read_bytes()
-        assert audited_log(list(normalize(data, name)), name) == audited(data, name), path
+    for stream in [stream for stream in streams() if stream.format == name][::5]:
+        assert audited_log(list(normalize(stream.data, name)), name) == audited(stream.data, name), stream.id
 
 
 @pytest.mark.parametrize(

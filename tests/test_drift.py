@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,10 +12,9 @@ from hansard.adapters import adapter_for, formats
 from hansard.audit import REVIEWED, package_of
 from hansard.drift import MESSAGE, SEEN, Difference, Survey, Surveyor, drift, is_choice, seen, seen_lines
 from hansard.framing import Frame, frames
-from tests.shared import CAPTURES, captured
+from tests.recorded import streams
 from tools.generate_seen import MADE_UP, folder_of, survey
 
-needs_recordings = pytest.mark.skipif(not captured(), reason="no recordings: set HANSARD_SHARED")
 FORMATS = sorted({adapter.formats[0] for adapter in formats().values()})
 
 
@@ -26,11 +24,11 @@ def surveyed(name: str, told: list[Frame]) -> Survey:
     return found
 
 
-def recorded(name: str) -> Iterator[tuple[Path, list[Frame]]]:
+def recorded(name: str) -> Iterator[list[Frame]]:
     """The recordings of a format in which nothing was made up, as frames."""
-    for format, path in captured():
-        if adapter_for(format) is adapter_for(name) and MADE_UP.search(path.relative_to(CAPTURES).parts[1]) is None:
-            yield path, list(frames([path.read_bytes()], adapter_for(name).framer()))
+    for stream in streams():
+        if adapter_for(stream.format) is adapter_for(name) and MADE_UP.search(stream.recording.id) is None:
+            yield list(frames([stream.data], adapter_for(name).framer()))
 
 
 def new(name: str, told: list[Frame]) -> list[Difference]:
@@ -61,7 +59,6 @@ def with_value(place: Any, name: str, words: frozenset[str]) -> bool:
     return found
 
 
-@needs_recordings
 @pytest.mark.parametrize("name", FORMATS)
 def test_what_recordings_showed_is_written_down_and_nothing_in_them_is_new(name: str):
     adapter, shown = adapter_for(name), survey(name)
@@ -72,10 +69,9 @@ def test_what_recordings_showed_is_written_down_and_nothing_in_them_is_new(name:
     assert [one for one in drift(shown, adapter, name) if has_list or one.kind != "field"] == []
 
 
-@needs_recordings
 @pytest.mark.parametrize("name", FORMATS)
 def test_an_invented_field_is_reported(name: str):
-    _, told = next(recorded(name))
+    told = next(recorded(name))
 
     def add(message: dict[str, Any]) -> bool:
         message["aura"] = {"colour": "blue"}
@@ -87,10 +83,9 @@ def test_an_invented_field_is_reported(name: str):
     assert {(one.kind, one.sample) for one in found} == {("field", '{"colour":"blue"}')}
 
 
-@needs_recordings
 @pytest.mark.parametrize("name", [name for name in FORMATS if name != "opencode-session"])  # whose pieces have no types
 def test_an_invented_type_is_reported(name: str):
-    _, told = next(recorded(name))
+    told = next(recorded(name))
     tag = adapter_for(name).tag
     times = 0
 
@@ -108,13 +103,12 @@ def test_an_invented_type_is_reported(name: str):
     assert "telepathy" in found[0].sample or len(found[0].sample) == 48
 
 
-@needs_recordings
 @pytest.mark.parametrize("name", [name for name in FORMATS if any(place != MESSAGE for place in seen(adapter_for(name)))])
 def test_an_invented_value_is_reported_wherever_there_is_a_fixed_set(name: str):
     places = {place: words for place, words in seen(adapter_for(name)).items() if is_choice(place)}
     place, words = max(places.items(), key=lambda item: (len(item[1]), item[0]))
     field = place.rpartition(".")[2]
-    for _, told in recorded(name):
+    for told in recorded(name):
         if changed(told, lambda message: with_value(message, field, words)) and (found := in_values(name, told, place)):
             assert found[0].times >= 1
             assert found[0].sample == '"telepathic"'

@@ -22,17 +22,20 @@ class Plain(msgspec.Struct):
     size: int = 0
 
 
-@pytest.mark.parametrize("value", [{"kind": "cat"}, {"kind": "dog", "name": "Rex"}, {"kind": "dog"}, {"kind": "bird"}, {}, [], "cat", None])
+@pytest.mark.parametrize("value", [{"kind": "cat"}, {"kind": "cat", "lives": 7}, {"kind": "dog", "name": "Rex"}])
+def test_choosing_by_tag_reads_what_msgspec_reads(value: Any):
+    wanted = msgspec.convert(value, Cat | Dog)
+    assert loose.convert(value, Cat | Dog) == (wanted, [])
+    assert loose.read(value, Cat | Dog) == wanted
+
+
+@pytest.mark.parametrize("value", [{"kind": "dog"}, {"kind": "bird"}, {}, [], "cat", None])
 def test_choosing_by_tag_says_what_msgspec_says(value: Any):
-    try:
-        wanted: Any = msgspec.convert(value, Cat | Dog)
-    except msgspec.ValidationError as problem:
-        with pytest.raises(ValueError) as found:
-            loose.convert(value, Cat | Dog)
-        assert str(problem).removesuffix(" - at `$.kind`") == str(found.value)
-    else:
-        assert loose.convert(value, Cat | Dog) == (wanted, [])
-        assert loose.read(value, Cat | Dog) == wanted
+    with pytest.raises(msgspec.ValidationError) as wanted:
+        msgspec.convert(value, Cat | Dog)
+    with pytest.raises(ValueError) as found:
+        loose.convert(value, Cat | Dog)
+    assert str(found.value) == str(wanted.value).removesuffix(" - at `$.kind`")
 
 
 @pytest.mark.parametrize("tag", ["bird", "o'dd", "new\nline", ""])

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.recorded import streams
 from tests.sessions import assistant, line, project, text, turn
-from tests.shared import CAPTURES, scenarios
 
 
 def strange(home: Path) -> Path:
@@ -86,10 +86,11 @@ def test_what_cannot_be_compared_is_said(run, tmp_path):
     assert "one file or session at a time" in run("audit", path, other).err
 
 
-@pytest.mark.skipif(not CAPTURES.exists(), reason="no recordings: set HANSARD_SHARED")
-def test_a_newer_codex_writes_fields_that_an_older_one_did_not(run):
-    assert "text" in scenarios("codex-acp", "wire.jsonl")
-    ran = run("audit", CAPTURES / "codex-exec-json/text/disk", "--against", CAPTURES / "codex-acp/text/disk", "--json")
+def test_a_newer_codex_writes_fields_that_an_older_one_did_not(run, tmp_path):
+    for stream in streams():
+        if stream.format == "codex-rollout" and stream.recording.id in ("codex-exec-json/text", "codex-acp/text"):
+            (tmp_path / f"{stream.recording.path.parent.name}.jsonl").write_bytes(stream.data)
+    ran = run("audit", tmp_path / "codex-exec-json.jsonl", "--against", tmp_path / "codex-acp.jsonl", "--json")
     new = {(kind, where, word) for kind, where, word, _ in found(ran)}
     assert ("field", "session_meta.ordinal", None) in new
     assert ("type", "event_msg.payload", "item_completed") in new

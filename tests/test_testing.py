@@ -289,7 +289,7 @@ def test_a_text_that_came_as_one_chunk_may_be_a_part_of_its_message() -> None:
 
 def test_a_queued_message_is_said_where_it_is_sent() -> None:
     truth = {"turns": [{"user": word, "model": [], "usage": {}, "end": "completed", "end_on_wire": False} for word in ("first", "later")]}
-    queued = [user_message(text="later", queued=True, message_id="q"), user_message(text="first")]
+    queued: list[Event] = [user_message(text="later", queued=True, message_id="q"), user_message(text="first")]
     assert missing(queued, truth, b'["first", "later"]') == ["later"]
     assert missing([*queued, queue_update(action="sent", item_id="q")], truth, b'["first", "later"]') == []
 
@@ -307,10 +307,10 @@ def test_only_a_refusal_with_words_is_one(wire: bytes, shown: bool) -> None:
 
 
 def test_usage_without_a_name_is_its_own_and_a_name_counts_once() -> None:
-    events = [event for event in events_of("claude-control/permission_ok") if isinstance(event, UsageEvent)] * 2
-    for event in events:
-        event.payload.scope, event.response_id = "message", None
+    used = first(events_of("claude-control/permission_ok"), UsageEvent)
+    used.payload.scope, used.response_id = "message", None
+    events: list[Event] = [used, used]
     promises.check_usage(events)
-    events[0].response_id = "m"
+    used.response_id = "m"
     with pytest.raises(AssertionError, match="counted more than once"):
         promises.check_usage(events)

@@ -304,7 +304,7 @@ class _Reader:
         is one about a turn that cannot be told from its neighbour, because nobody said anything in it.
         """
         self.number = number
-        if number not in self.starts or (number + 1 <= count and number + 1 not in self.starts):
+        if count > 1 and (number not in self.starts or (number + 1 <= count and number + 1 not in self.starts)):
             return
         begin = self.start_of(number)
         later = [self.start_of(n) for n in self.starts if n > number]

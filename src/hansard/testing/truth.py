@@ -23,6 +23,7 @@ from msgspec import Struct
 
 from hansard.content import RawBlock, RefusalBlock
 from hansard.events import (
+    AssistantChunk,
     AssistantDone,
     ContentBlock,
     Event,
@@ -30,6 +31,8 @@ from hansard.events import (
     PermissionCancelled,
     PermissionRequest,
     PermissionResponse,
+    QueueUpdate,
+    ThinkingChunk,
     ThinkingDone,
     ToolCall,
     ToolResult,
@@ -107,6 +110,7 @@ class Shown:
         self.text = "\0".join(found)
         self.joined = "".join(text for text in found if len(text) < 400)
         self.strings = frozenset(found)
+        self.refusal = any("refusal" in one.values() or one.get("refusal") for one in self.objects)
 
     def __contains__(self, text: object) -> bool:
         return isinstance(text, str) and bool(text) and (text in self.text or text in self.joined)
@@ -137,6 +141,10 @@ class _Reader:
         self.called: dict[str, int] = {}
         self.starts: dict[int, int] = {}
         self.begin = 0
+        self.rest: dict[tuple[str | None, str], tuple[int, str]] = {}
+        chunks = (event.payload.text for event in events if isinstance(event, AssistantChunk | ThinkingChunk))
+        self.whole = shown.strings - frozenset(chunks)
+        self.queued = {event.payload.message_id: event for event in events if isinstance(event, UserMessage) and event.payload.queued}
 
     def turn(self, number: int, turn: dict[str, Any]) -> None:
         self.number = number
@@ -155,16 +163,18 @@ class _Reader:
         parts = [{"text": part} if isinstance(part, str) else part for part in as_list(said)]
         words = said if isinstance(said, str) else "\n".join(part["text"] for part in parts if "text" in part)
         if words in self.shown:
-            self.look("user", words, lambda event: _is_said(event, words, parts))
+            self.look("user", words, lambda event: _is_said(self.sent(event), words, parts))
 
     def item(self, item: dict[str, Any], lane: str | None) -> None:
         if "seen_on" in item and not self.media & set(item["seen_on"]):
             return
         match item:
             case {"text": text} if text in self.shown:
-                self.look("text", text, lambda event: self.says(event, text, lane), lane)
+                self.look_for_words("text", text, lambda event: self.says(event, text, lane), lane)
             case {"thinking": text} if text in self.shown:
-                self.look("thinking", text, lambda event: isinstance(event, ThinkingDone) and self.same(text, event.payload.text), lane)
+                self.look_for_words(
+                    "thinking", text, lambda event: isinstance(event, ThinkingDone) and self.same(text, event.payload.text), lane
+                )
             case {"refusal": str(text)} if text in self.shown:
                 self.look("refusal", text, lambda event: _refuses(event) == text, lane)
             case {"block": block} if self.shows(whole := {key: value for key, value in block.items() if key != "raw_deltas"}):
@@ -199,7 +209,7 @@ class _Reader:
 
     def same(self, said: str, text: str) -> bool:
         """A text that the wire shows whole is the event's text; one that only comes in pieces is in it: not every wire has boundaries."""
-        return said == text if said in self.shown.strings else said in text
+        return said == text if said in self.whole else said in text
 
     # ---- what the events say
 
@@ -216,12 +226,30 @@ class _Reader:
         args = _args(call)
         if "id" in call and event.payload.tool_name != call["name"]:
             return False
-        if event.payload.args == args:
+        if (
+            event.payload.args == args or {"input": event.payload.args} == args
+        ):  # a free-form tool takes a text, which the script calls input
             return True
         if isinstance(args, dict) and args and self.shown.has(args):
             return within(args, event.payload.args)
         kept = "\0".join(strings(event.payload.args, []))
         return all(text in kept for text in _values(args) if len(text) > 6)
+
+    def sent(self, event: Event) -> Event:
+        """A message that waited in a queue is said where it is sent."""
+        sent = isinstance(event, QueueUpdate) and event.payload.action == "sent"
+        return self.queued.get(event.payload.item_id, event) if sent else event
+
+    def look_for_words(self, kind: str, said: str, matches: Callable[[Event], bool], lane: str | None) -> None:
+        """The same for words. Where a wire joins what was said in pieces, the next piece is in the rest of the same event."""
+        place, rest = self.rest.get((lane, kind), (-1, ""))
+        if said in rest and self.place.get(lane) == place + 1:
+            self.facts.append(Fact(kind=kind, what=said, turn=self.number, found=True))
+        else:
+            found = self.look(kind, said, matches, lane)
+            event = None if found is None else self.events[found]
+            place, rest = found or 0, event.payload.text if isinstance(event, AssistantDone | ThinkingDone) else ""
+        self.rest[lane, kind] = place, rest.partition(said)[2]
 
     def look(self, kind: str, what: str, matches: Callable[[Event], bool], lane: str | None = None, after: int | None = None) -> int | None:
         """Find the event that says this, after the one before it in its lane (or after a given place, for what may come in any order)."""
@@ -262,7 +290,7 @@ class _Reader:
             return
         if status == "interrupted":
             self.look("interrupt", status, lambda event: isinstance(event, Interrupt), after=begin)
-        if status == "refused" and "refusal" in self.shown.strings:
+        if status == "refused" and self.shown.refusal:
             self.look("refusal", status, lambda event: _refuses(event) is not None, after=begin)
         self.look("end", status, lambda event: isinstance(event, TurnEnd) and event.payload.status == status)
         code = turn.get("error_code")
@@ -276,7 +304,7 @@ class _Reader:
         is one about a turn that cannot be told from its neighbour, because nobody said anything in it.
         """
         self.number = number
-        if number not in self.starts or (number + 1 <= count and number + 1 not in self.starts):
+        if count > 1 and (number not in self.starts or (number + 1 <= count and number + 1 not in self.starts)):
             return
         begin = self.start_of(number)
         later = [self.start_of(n) for n in self.starts if n > number]

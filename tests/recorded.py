@@ -9,12 +9,13 @@ import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import msgspec
 
 from hansard.adapter import Context
+from hansard.adapters import layouts
 from hansard.events import Event
 from hansard.normalizing import normalize
 from hansard.testing.truth import Loss, Medium
@@ -61,17 +62,16 @@ class Stream:
         return Context(source=self.id, parent_tool_call_id=self._started_by())
 
     def _started_by(self) -> str | None:
+        """By what the layout of the agent's files says: a file beside it, or the file of whoever started it, names the call."""
+        layout = next((layout for layout in layouts() if layout.format == self.format), None)
+        place = layout.place(PurePath(self.name)) if layout is not None else None
+        stream = layout.told(place, self.data.partition(b"\n")[0]).stream if layout is not None and place is not None else None
+        if layout is None or stream is None:
+            return None
         beside = self.recording.path / Path(self.name).with_suffix(".meta.json")
-        if beside.exists():
-            return json.loads(beside.read_bytes()).get("toolUseId")
-        return self._spawned_by() if self.format == "codex-rollout" else None
-
-    def _spawned_by(self) -> str | None:
-        """A sub-agent of Codex has a file like any other; the file of the thread that started it names it beside the call."""
-        thread = json.loads(self.data.partition(b"\n")[0])["payload"]["id"]
-        others = (other for other in self.recording.streams if other.format == self.format and other.name != self.name)
-        calls = (_starts(json.loads(line)["payload"], thread) for other in others for line in other.data.splitlines())
-        return next((call for call in calls if call is not None), None)
+        others = [other.data for other in self.recording.streams if other.format == self.format and other.name != self.name]
+        says = [*([beside.read_bytes()] if beside.exists() else []), *(line for data in others for line in data.splitlines())]
+        return next((call for line in says if (call := layout.parent_of(line, stream)) is not None), None)
 
 
 @dataclass(frozen=True)
@@ -136,21 +136,6 @@ def files(folder: Path, pattern: str) -> set[str]:
     found = [*folder.glob(pattern), *folder.glob(pattern + ".gz")]
     names = {str(path.relative_to(folder)).removesuffix(".gz") for path in found}
     return {name for name in names if not name.endswith("golden.jsonl") and not name.endswith(".meta.json")}
-
-
-def _starts(said: dict[str, Any], thread: str) -> str | None:
-    """The call by which a line of a rollout file says that this thread was started, in the words of either dialect."""
-    match said:
-        case {"item": {"type": "CollabAgentToolCall", "tool": "spawn_agent", "receiver_thread_ids": threads, "id": call}} if (
-            thread in threads
-        ):
-            return call
-        case {"item": {"type": "SubAgentActivity", "kind": "started", "agent_thread_id": started, "id": call}} if started == thread:
-            return call
-        case {"type": "function_call_output", "call_id": call, "output": str(output)} if f'"agent_id":"{thread}"' in output:
-            return call
-        case _:
-            return None
 
 
 def _parts(name: str) -> list[str]:

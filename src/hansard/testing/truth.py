@@ -309,12 +309,12 @@ class _Reader:
         begin = self.start_of(number)
         later = [self.start_of(n) for n in self.starts if n > number]
         end = min(later, default=len(self.events))
-        with_subagents = any("inside_subagent" in item for item in turn["model"])
-        told_in_turn = [
-            event
-            for event in self.events[begin:end]
-            if isinstance(event, UsageEvent) and (event.parent_tool_call_id is None or with_subagents)
-        ]
+        told_in_turn = [event for event in self.events[begin:end] if isinstance(event, UsageEvent)]
+        if any("inside_subagent" in item for item in turn["model"]):  # the truth counts it in; not every wire says what it used
+            if all(event.parent_tool_call_id is None for event in told_in_turn):
+                return
+        else:
+            told_in_turn = [event for event in told_in_turn if event.parent_tool_call_id is None]
         mine = list({event.response_id or event.id: event.payload for event in told_in_turn}.values())  # a fork repeats its history
         scopes = ("message",) if turn["end"] in ("error", "interrupted") else ("message", "turn")
         spent = cast("dict[str, Any]", turn["usage"])

@@ -141,7 +141,7 @@ class _Reader:
         self.called: dict[str, int] = {}
         self.starts: dict[int, int] = {}
         self.begin = 0
-        self.chunks = _chunks(events)
+        self.streamed = _streamed(events)
         self.heard: dict[str, int] = {}
 
     def turn(self, number: int, turn: dict[str, Any]) -> None:
@@ -209,10 +209,10 @@ class _Reader:
     def same(self, said: str, event: AssistantDone | ThinkingDone) -> bool:
         """A text that the wire shows whole is the event's text; one that only comes in pieces, or is one, is in it, after what was found
         in it before: not every wire has boundaries."""
-        text = event.payload.text
-        if said in self.shown.strings and said not in self.chunks[event.response_id, event.block_index]:
-            return said == text
-        return said in text[self.heard.get(event.id, 0) :]
+        text, heard = event.payload.text, self.heard.get(event.id, 0)
+        if said in self.shown.strings and said not in self.streamed.get(_block(event), ()):
+            return said == text and not heard
+        return said in text[heard:]
 
     # ---- what the events say
 
@@ -253,12 +253,12 @@ class _Reader:
         return None
 
     def behind(self, place: int, what: str) -> int:
-        """Where the next fact can be: in the same event, if that says more than this."""
+        """Where the next fact can be: after this event; after the beginning of a text that came in pieces, or in the rest of it."""
         event = self.events[place]
-        if not isinstance(event, AssistantDone | ThinkingDone):
+        if not isinstance(event, AssistantDone | ThinkingDone) or what not in event.payload.text:
             return place + 1
-        end = self.heard[event.id] = event.payload.text.index(what, self.heard.get(event.id, 0)) + len(what)
-        return place if end < len(event.payload.text) else place + 1
+        self.heard[event.id] = event.payload.text.index(what, self.heard.get(event.id, 0)) + len(what)
+        return min([place + 1, *self.streamed.get(_block(event), {}).values()])
 
     def in_lane(self, event: Event, lane: str | None) -> bool:
         if lane is not None and lane.startswith("inside "):
@@ -345,13 +345,17 @@ _SPENT = {
 """What the truth calls what was spent, and what we do. ``per_step`` and the like are the script's."""
 
 
-def _chunks(events: list[Event]) -> defaultdict[tuple[str | None, int | None], set[str]]:
-    """The pieces in which each block came."""
-    pieces: defaultdict[tuple[str | None, int | None], set[str]] = defaultdict(set)
-    for event in events:
+def _streamed(events: list[Event]) -> dict[tuple[str | None, int | None], dict[str, int]]:
+    """The pieces in which each block came, and where."""
+    pieces: dict[tuple[str | None, int | None], dict[str, int]] = defaultdict(dict)
+    for place, event in enumerate(events):
         if isinstance(event, AssistantChunk | ThinkingChunk):
-            pieces[event.response_id, event.block_index].add(event.payload.text)
+            pieces[_block(event)].setdefault(event.payload.text, place)
     return pieces
+
+
+def _block(event: Event) -> tuple[str | None, int | None]:
+    return event.response_id, event.block_index
 
 
 def _news(events: list[Event]) -> list[Event]:

@@ -31,6 +31,14 @@ RECORDED = {
     "opencode-sse-v2": ["opencode-sse-v2/*/events*.sse"],
     "opencode-run-json": ["opencode-run-json/*/stdout*.jsonl"],
     "opencode-session": ["opencode-*/*/disk/**/export.json"],
+    "gemini-stream-json": ["gemini-stream-json/*/stdout*.jsonl"],
+    "gemini-chat": ["gemini-*/*/disk/**/chats/**/*.json*"],
+    "qwen-stream-json": ["qwen*-stream-json/*/stdout*.jsonl"],
+    "qwen-stream-json-io": ["qwen-stream-json-io/*/wire*.jsonl"],
+    "copilot-json": ["copilot-json/*/stdout*.jsonl"],
+    "copilot-session": ["copilot-*/*/disk/**/events.jsonl"],
+    "cursor-stream-json": ["cursor-stream-json/*/stdout*.jsonl"],
+    "qwen-chat": ["qwen*/*/disk/**/chats/*.jsonl", "qwen*/*/disk/**/subagents/**/*.jsonl"],
 }
 
 

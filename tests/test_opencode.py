@@ -830,10 +830,12 @@ def test_rows_without_events_are_read_message_by_message():
     assert ends(events) == [("completed", None)]
 
 
-def test_rows_that_events_have_told_are_left_out():
-    event = {"id": "evt_1", "aggregate_id": ROOT, "seq": 0, "type": "session.compacted.1", "data": json.dumps({"sessionID": ROOT})}
-    rows = [("event", event), ("message", {"id": "msg_1", "session_id": ROOT, "data": "{}"})]
-    assert [json.loads(frame.data)["table"] for frame in frames_of(rows)] == ["event"]
+def test_rows_that_events_have_told_are_left_out_and_older_ones_come_first():
+    told = json.dumps({"sessionID": ROOT, "info": {"id": "msg_2", "role": "user", "time": {"created": 2}}})
+    event = {"id": "evt_1", "aggregate_id": ROOT, "seq": 0, "type": "message.updated.1", "data": told}
+    rows = [("event", event), *(("message", {"id": f"msg_{number}", "session_id": ROOT, "data": "{}"}) for number in (1, 2))]
+    kept = [json.loads(frame.data) for frame in frames_of(rows)]
+    assert [(one["table"], one["row"]["id"]) for one in kept] == [("message", "msg_1"), ("event", "evt_1")]
 
 
 # ---- the recordings

@@ -13,7 +13,7 @@ from hansard.loose import as_object
 from hansard.normalizing import normalize
 from tests.recorded import Stream, streams, told
 
-KINDS = ("user", "texts", "thinking", "calls", "results", "ends", "usage")
+KINDS: tuple[str, ...] = ("user", "texts", "thinking", "calls", "results", "ends", "usage")
 NOT_ON = {
     "acp": {"usage": "its usage is that of the last model response of a turn"},
     "opencode-run-json": {"user": "the prompt is an argument of the program, which keeps it in quotes"},

@@ -24,6 +24,7 @@ from hansard.events import (
     PermissionRequest,
     PermissionResponse,
     Question,
+    SessionLifecycle,
     ThinkingChunk,
     ThinkingDone,
     ToolCall,
@@ -188,9 +189,19 @@ def check_frames(events: list[Event]) -> None:
 
 
 def check_turns(events: list[Event]) -> None:
-    """Every turn that starts ends, one after the other; what happens between has the turn's id, what happens outside has none."""
+    """Every turn that starts ends, one after the other; what happens between has the turn's id, what happens outside has none.
+
+    A server may tell of several sessions on one wire: each has turns of its own, and ``switched`` says whose turn it is now.
+    """
     turn: str | None = None
+    others: set[str | None] = {None}
     for event in events:
+        if isinstance(event, SessionLifecycle) and event.payload.subtype == "switched":
+            others.add(turn)
+            assert event.turn_id in others, f"{_name(event)} goes back to a turn that nobody left: {event.turn_id}"
+            turn = event.turn_id
+            others.discard(turn)
+            others.add(None)
         if isinstance(event, TurnStart):
             assert turn is None, f"{_name(event)} while a turn is open"
             turn = event.turn_id
@@ -199,7 +210,8 @@ def check_turns(events: list[Event]) -> None:
         if isinstance(event, TurnEnd):
             assert turn is not None, f"{_name(event)} while no turn is open"
             turn = None
-    assert turn is None, f"turn {turn} never ends"
+    still = {turn, *others} - {None}
+    assert not still, f"turns that never end: {sorted(map(str, still))}"
 
 
 def check_closed(events: list[Event]) -> None:

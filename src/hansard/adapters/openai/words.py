@@ -14,7 +14,7 @@ from hansard.events import Usage
 def told(message: Any, *without: str) -> dict[str, Any]:
     """The declared fields of a message that have a value, except those said elsewhere."""
     pairs = ((name, getattr(message, name)) for name in message.__struct_fields__ if name not in without)
-    return {name: value for name, value in pairs if value is not None}
+    return {name: told(value) if isinstance(value, msgspec.Struct) else value for name, value in pairs if value is not None}
 
 
 def arguments(text: str) -> Any:

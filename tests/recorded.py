@@ -25,6 +25,10 @@ PACKED = 16 * 1024
 """Files above this size are kept as .gz."""
 
 
+APART = {"opencode-run-json"}
+"""Wires on which nothing marks where the next process begins: the end of the stream is the end of the turn."""
+
+
 @dataclass(frozen=True)
 class Stream:
     """One file of a recording that some format reads, and what we make of it."""
@@ -106,11 +110,12 @@ def told(recording: Recording, format: str) -> tuple[list[Event], bytes]:
     mine = [stream for stream in recording.streams if stream.format == format]
     mine = [stream for stream in mine if stream.pattern == mine[0].pattern]  # others say the same in another form
     data = b"\n".join(stream.data for stream in mine)
-    if medium_of(recording, format) == "wire":
+    on_disk = medium_of(recording, format) == "disk"
+    if not on_disk and format not in APART:
         return list(normalize([stream.data for stream in mine], format, mine[0].context)), data
     parts = [list(normalize(stream.data, format, stream.context)) for stream in mine]
-    # files named by chance: their own times tell which came first
-    parts.sort(key=lambda events: min((event.timestamp for event in events if event.timestamp > 0), default=0))
+    if on_disk:  # files named by chance: their own times tell which came first
+        parts.sort(key=lambda events: min((event.timestamp for event in events if event.timestamp > 0), default=0))
     return [event for events in parts for event in events], data
 
 

@@ -14,6 +14,7 @@ from hansard.events import (
     AssistantDone,
     Event,
     PermissionResponse,
+    SessionLifecycle,
     ThinkingDone,
     ToolCall,
     ToolResult,
@@ -314,3 +315,47 @@ def test_usage_without_a_name_is_its_own_and_a_name_counts_once() -> None:
     used.response_id = "m"
     with pytest.raises(AssertionError, match="counted more than once"):
         promises.check_usage(events)
+
+
+def swap_pieces(events: list[Event]) -> None:
+    for event in events:
+        if isinstance(event, AssistantDone) and event.payload.text.startswith("Hello echo 123"):
+            event.payload.text = event.payload.text.removeprefix("Hello echo 123") + "Hello echo 123"
+
+
+def other_inner_arguments(events: list[Event]) -> None:
+    first(events, ToolCall).payload.args["parsed_cmd"] = []
+
+
+def counted_in_the_turn(events: list[Event]) -> None:
+    for event in events:
+        if isinstance(event, SessionLifecycle):
+            event.payload.subtype = "updated"
+
+
+def other_argument_of_a_command(events: list[Event]) -> None:
+    next(event for event in events if isinstance(event, UserMessage) and event.payload.text.startswith("/")).payload.text = "/greet"
+
+
+ACP_LIES = [
+    ("acpecho-acp/echo", swap_pieces, "text: Zweiter"),
+    ("codex-acp/tool_fail", other_inner_arguments, "tool_call: exec_command"),
+    ("opencode-acp/config_change", other_argument_of_a_command, "user: lotus-argument"),
+    ("qwen-acp/multi_turn", counted_in_the_turn, "usage: message input_tokens 165"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "message"), ACP_LIES)
+def test_a_wire_without_boundaries_is_no_excuse(name: str, change: Callable[[list[Event]], None], message: str) -> None:
+    events, wire = told(recording(name), "acp")
+    check_truth(events, recording(name).truth, wire)
+    change(events)
+    with pytest.raises(AssertionError, match=message):
+        check_truth(events, recording(name).truth, wire)
+
+
+def test_a_call_with_nothing_to_know_it_by_is_a_fact_only_where_the_wire_has_its_arguments() -> None:
+    call = {"tool_call": {"name": "nope", "args": {"x": 1}}}
+    truth = {"turns": [{"user": None, "model": [call], "usage": {}, "end": "completed"}]}
+    assert facts([], truth, b'{"y":{"x":2}}\n') == []
+    assert [fact.found for fact in facts([], truth, b'{"y":{"x":1}}\n')] == [False]

@@ -11,11 +11,13 @@ import msgspec
 from hansard.adapters.opencode import wire
 from hansard.adapters.opencode.events import EventTalk
 from hansard.adapters.opencode.framers import Export
+from hansard.adapters.opencode.state import Message, Piece
 from hansard.adapters.opencode.words import clock, plan_entries
 from hansard.events import Event, plan_update, raw, status_change
 from hansard.framing import Frame
 from hansard.layout import Row
 from hansard.loose import as_object
+from hansard.words import at
 
 _ORDER = {"project": 0, "session": 1, "message": 2, "part": 3, "event": 4, "todo": 5}
 _NAMED = re.compile(r"\b(?:msg|prt)_[A-Za-z0-9]+")
@@ -99,6 +101,17 @@ class OpenCodeSession(EventTalk):
             case _:
                 self.parent = self.context.parent_tool_call_id
                 yield status_change(status=f"{table}_row", detail=row)
+
+    def grown(self, message: Message, piece: Piece, text: str) -> str | None:
+        """No deltas are kept: the empty beginning of a text is no chunk of it."""
+        return super().grown(message, piece, text) or None
+
+    def in_step(self, said: Any, message: Message) -> Iterator[Event]:
+        match said:
+            case wire.TextStarted(text_id=part_id) | wire.ReasoningStarted(reasoning_id=part_id):
+                yield at(status_change(status="part_started"), message.id, message.piece(part_id).index)
+            case _:
+                yield from super().in_step(said, message)
 
     def others_say(self, session_id: str | None, message_id: str | None) -> Iterator[Event]:
         session = self.session(str(session_id))

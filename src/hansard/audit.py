@@ -86,7 +86,7 @@ class Auditor:
         self.adapter = adapter
         self.audit = Audit(format=format)
         self._reviewed = reviewed(adapter, format)
-        self._message_path = ""
+        self.message_path = ""
 
     def add(self, frame: Frame, events: Iterable[Event], number: int | None = None) -> None:
         """Count one frame with the events that were made of it. ``number``: which frame it is, if it is not simply the next."""
@@ -164,8 +164,8 @@ class Auditor:
                 words.append(str(struct.tag))
                 tags.append(struct.tag_field)
             if (refined := _refined(cast("type[Wire]", struct.cls), fields)) is None:
-                self._message_path = "/".join(words) or struct.cls.__name__
-                self._struct(struct, fields, self._message_path, tags)
+                self.message_path = "/".join(words) or struct.cls.__name__
+                self._struct(struct, fields, self.message_path, tags)
                 break
             tags += [entry.encode_name for entry in struct.fields]
             wire = refined
@@ -235,7 +235,7 @@ class Auditor:
     def _unread(self, path: str, value: Any) -> None:
         found = self.audit.only_in_original.get(path)
         if found is None:
-            seen = path in self._reviewed or "*" + path.removeprefix(self._message_path) in self._reviewed
+            seen = path in self._reviewed or "*" + path.removeprefix(self.message_path) in self._reviewed
             found = self.audit.only_in_original[path] = Path(1, sample(value), seen)
         else:
             found.count += 1

@@ -90,9 +90,9 @@ class Surveyor(Auditor):
         _note(self.survey.types, (where or MESSAGE, word), fields, declared)
 
     def saw_field(self, path: str, value: Any, known: bool) -> None:
-        """Note the field, and the word in it if it is one of a few."""
+        """Note the field, and the word in it if it is one of a few; the word that names the message is noted as its type."""
         _note(self.survey.fields, path, value, known)
-        if isinstance(value, str) and is_choice(path):
+        if isinstance(value, str) and is_choice(path) and path != f"{self.message_path}.{self.adapter.tag}":
             self._note_value(path, value)
 
     def _note_value(self, path: str, value: str) -> None:

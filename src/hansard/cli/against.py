@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from hansard.adapter import Adapter
     from hansard.audit import Auditor
     from hansard.drift import Difference, Survey
+    from hansard.framing import Frame
+    from hansard.importing.job import Stream
 
 
 class Surveys:
@@ -80,9 +82,8 @@ def survey(root: Path, names: Iterable[str], format: str) -> Surveys:
 def survey_folder(folder: Path, format: str, found: Surveys) -> None:
     """Look at every file of a folder that some adapter reads; if it is a store, at its sessions."""
     from hansard.adapters import adapter_for
-    from hansard.framing import frames
-    from hansard.importing.find import context, find
-    from hansard.normalizing import READ_SIZE
+    from hansard.importing.find import find
+    from hansard.importing.job import context
 
     logs = [log for log in sorted(folder.glob(f"*/{LOG}")) if is_own_log(log)]
     for log in logs:
@@ -95,11 +96,23 @@ def survey_folder(folder: Path, format: str, found: Surveys) -> None:
     streams = [(job, stream) for job in files.jobs for stream in job.streams]
     for job, stream in streams:
         adapter = adapter_for(job.format)(context(job.session_id, job.format, stream))
-        with Path(stream.path).open("rb") as file:
-            chunks = iter(partial(file.read, READ_SIZE), b"")
-            found.auditor(type(adapter), job.format).read(frames(chunks, adapter.framer()), adapter)
+        found.auditor(type(adapter), job.format).read(frames_of(stream, job.format), adapter)
     if not logs and not streams:
         raise UsageError(f"{folder}: no recording and no session in this folder")
+
+
+def frames_of(stream: Stream, format: str) -> Iterator[Frame]:
+    """The frames of a file, or of a session's rows in a database."""
+    from hansard.adapters import adapter_for
+    from hansard.framing import frames
+    from hansard.importing.job import frames_now
+    from hansard.normalizing import READ_SIZE
+
+    if stream.rows is not None:
+        yield from frames_now(stream, format)
+        return
+    with Path(stream.path).open("rb") as file:
+        yield from frames(iter(partial(file.read, READ_SIZE), b""), adapter_for(format).framer())
 
 
 def is_own_log(path: Path) -> bool:

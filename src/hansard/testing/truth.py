@@ -268,7 +268,7 @@ class _Reader:
         if not isinstance(event, AssistantDone | ThinkingDone) or what not in event.payload.text:
             return place + 1
         self.heard[id(event)] = event.payload.text.index(what, self.heard.get(id(event), 0)) + len(what)
-        return place + 1 if what == event.payload.text else min([place, *self.streamed.get(_block(event), {}).values()])
+        return min([place + (what == event.payload.text), *self.streamed.get(_block(event), {}).values()])
 
     def in_lane(self, event: Event, lane: str | None) -> bool:
         if lane is not None and lane.startswith("inside "):

@@ -9,12 +9,13 @@ import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import msgspec
 
 from hansard.adapter import Context
+from hansard.adapters import layouts
 from hansard.events import Event
 from hansard.normalizing import normalize
 from hansard.testing.truth import Loss, Medium
@@ -65,8 +66,16 @@ class Stream:
         return Context(source=self.id, parent_tool_call_id=self._started_by())
 
     def _started_by(self) -> str | None:
+        """By what the layout of the agent's files says: a file beside it, or the file of whoever started it, names the call."""
+        layout = next((layout for layout in layouts() if layout.format == self.format), None)
+        place = layout.place(PurePath(self.name)) if layout is not None else None
+        stream = layout.told(place, self.data.partition(b"\n")[0]).stream if layout is not None and place is not None else None
+        if layout is None or stream is None:
+            return None
         beside = self.recording.path / Path(self.name).with_suffix(".meta.json")
-        return json.loads(beside.read_bytes()).get("toolUseId") if beside.exists() else None
+        others = [other.data for other in self.recording.streams if other.format == self.format and other.name != self.name]
+        says = [*([beside.read_bytes()] if beside.exists() else []), *(line for data in others for line in data.splitlines())]
+        return next((call for line in says if (call := layout.parent_of(line, stream)) is not None), None)
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ DIFFERENCES: dict[tuple[str, str], tuple[set[str], str]] = {
         "that the aborted wait was for a rate limit is said in a status, which is not kept",
     ),
     ("opencode-sse/session_ops", DATABASE): (
-        {"user", "texts", "calls", "results", "ends", "usage"},
+        {kind for kind in KINDS if kind != "thinking"},
         "a deleted session takes its rows with it; what is left is its fork",
     ),
     ("opencode-sse/subagent", EXPORT): ({"texts", "calls", "results", "usage"}, "the export has the parent's session alone"),

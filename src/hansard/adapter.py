@@ -96,7 +96,7 @@ class Adapter:
         self.context = context or Context()
         self.frames = 0
         self.now = -1
-        self.parent = self.context.parent_tool_call_id
+        self.parent: str | None = self.context.parent_tool_call_id
         self.turn: str | None = None
         self._ids = derived_ids(self.context.source)
         self._decode_received = decoder(self.wire).decode

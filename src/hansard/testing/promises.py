@@ -281,14 +281,13 @@ def check_tools(events: list[Event]) -> None:
 def check_questions(events: list[Event]) -> None:
     """Every permission request is answered or cancelled, once, and every question answered.
 
-    A decision about a call may come without a question: a policy decides by itself, and transcripts keep only what was decided.
+    A decision about a call may come without a question, also before the call: a policy decides by itself, and transcripts keep only what
+    was decided.
     """
     asked: set[tuple[str, str]] = set()
-    called: set[str] = set()
+    called = {event.payload.tool_call_id for event in events if isinstance(event, ToolCall)}
     for event in events:
         match event:
-            case ToolCall(payload=call):
-                called.add(call.tool_call_id)
             case PermissionRequest() | Question():
                 key = ("question" if isinstance(event, Question) else "permission", event.payload.request_id)
                 assert key not in asked, f"{_name(event)}: {event.payload.request_id} is asked twice"
@@ -303,9 +302,9 @@ def check_questions(events: list[Event]) -> None:
 
 
 def check_usage(events: list[Event]) -> None:
-    """The usage of a provider message is counted once."""
+    """The usage of a provider message is counted once. A wire that gives messages no name has no two usages of one name."""
     counted = Counter(event.response_id for event in events if isinstance(event, UsageEvent) and event.payload.scope == "message")
-    twice = [name for name, count in counted.items() if count > 1]
+    twice = [name for name, count in counted.items() if name is not None and count > 1]
     assert not twice, f"usage of one message counted more than once: {twice[:3]}"
 
 

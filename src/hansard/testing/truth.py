@@ -32,6 +32,7 @@ from hansard.events import (
     PermissionCancelled,
     PermissionRequest,
     PermissionResponse,
+    QueueUpdate,
     SessionLifecycle,
     ThinkingChunk,
     ThinkingDone,
@@ -111,6 +112,7 @@ class Shown:
         self.text = "\0".join(found)
         self.joined = "".join(text for text in found if len(text) < 400)
         self.strings = frozenset(found)
+        self.refusal = any("refusal" in one.values() or one.get("refusal") for one in self.objects)
 
     def __contains__(self, text: object) -> bool:
         return isinstance(text, str) and bool(text) and (text in self.text or text in self.joined)
@@ -142,7 +144,8 @@ class _Reader:
         self.starts: dict[int, int] = {}
         self.begin = 0
         self.streamed = _streamed(events)
-        self.heard: dict[str, int] = {}
+        self.heard: dict[int, int] = {}
+        self.queued = {event.payload.message_id: event for event in events if isinstance(event, UserMessage) and event.payload.queued}
 
     def turn(self, number: int, turn: dict[str, Any]) -> None:
         self.number = number
@@ -161,7 +164,7 @@ class _Reader:
         parts = [{"text": part} if isinstance(part, str) else part for part in as_list(said)]
         words = said if isinstance(said, str) else "\n".join(part["text"] for part in parts if "text" in part)
         if words in self.shown:
-            self.look("user", words, lambda event: _is_said(event, words, parts, by_command))
+            self.look("user", words, lambda event: _is_said(self.sent(event), words, parts, by_command))
 
     def item(self, item: dict[str, Any], lane: str | None) -> None:
         if "seen_on" in item and not self.media & set(item["seen_on"]):
@@ -209,7 +212,7 @@ class _Reader:
     def same(self, said: str, event: AssistantDone | ThinkingDone) -> bool:
         """A text that the wire shows whole is the event's text; one that only comes in pieces, or is one, is in it, after what was found
         in it before: not every wire has boundaries."""
-        text, heard = event.payload.text, self.heard.get(event.id, 0)
+        text, heard = event.payload.text, self.heard.get(id(event), 0)
         if said in self.shown.strings and said not in self.streamed.get(_block(event), ()):
             return said == text and not heard
         return said in text[heard:]
@@ -229,12 +232,19 @@ class _Reader:
         args = _args(call)
         if "id" in call and event.payload.tool_name != call["name"]:
             return False
-        if event.payload.args == args:
+        if (
+            event.payload.args == args or {"input": event.payload.args} == args
+        ):  # a free-form tool takes a text, which the script calls input
             return True
         if isinstance(args, dict) and args and self.shown.has(args):
             return any(within(args, inner) for inner in _objects(event.payload.args))
         kept = "\0".join(strings(event.payload.args, []))
         return all(text in kept for text in _values(args) if len(text) > 6)
+
+    def sent(self, event: Event) -> Event:
+        """A message that waited in a queue is said where it is sent."""
+        sent = isinstance(event, QueueUpdate) and event.payload.action == "sent"
+        return self.queued.get(event.payload.item_id, event) if sent else event
 
     def look(self, kind: str, what: str, matches: Callable[[Event], bool], lane: str | None = None, after: int | None = None) -> int | None:
         """Find the event that says this, after the one before it in its lane (or after a given place, for what may come in any order)."""
@@ -257,8 +267,8 @@ class _Reader:
         event = self.events[place]
         if not isinstance(event, AssistantDone | ThinkingDone) or what not in event.payload.text:
             return place + 1
-        self.heard[event.id] = event.payload.text.index(what, self.heard.get(event.id, 0)) + len(what)
-        return min([place + 1, *self.streamed.get(_block(event), {}).values()])
+        self.heard[id(event)] = event.payload.text.index(what, self.heard.get(id(event), 0)) + len(what)
+        return place + 1 if what == event.payload.text else min([place, *self.streamed.get(_block(event), {}).values()])
 
     def in_lane(self, event: Event, lane: str | None) -> bool:
         if lane is not None and lane.startswith("inside "):
@@ -283,7 +293,7 @@ class _Reader:
             return
         if status == "interrupted":
             self.look("interrupt", status, lambda event: isinstance(event, Interrupt), after=begin)
-        if status == "refused" and "refusal" in self.shown.strings:
+        if status == "refused" and self.shown.refusal:
             self.look("refusal", status, lambda event: _refuses(event) is not None, after=begin)
         self.look("end", status, lambda event: isinstance(event, TurnEnd) and event.payload.status == status)
         code = turn.get("error_code")
@@ -297,19 +307,19 @@ class _Reader:
         is one about a turn that cannot be told from its neighbour, because nobody said anything in it.
         """
         self.number = number
-        if number not in self.starts or (number + 1 <= count and number + 1 not in self.starts):
+        if count > 1 and (number not in self.starts or (number + 1 <= count and number + 1 not in self.starts)):
             return
         begin = self.start_of(number)
         later = [self.start_of(n) for n in self.starts if n > number]
         end = min(later, default=len(self.events))
-        with_subagents = any("inside_subagent" in item for item in turn["model"])
+        told_in_turn = [event for event in _news(self.events[begin:end]) if isinstance(event, UsageEvent)]
+        if any("inside_subagent" in item for item in turn["model"]):  # the truth counts it in; not every wire says what it used
+            if all(event.parent_tool_call_id is None for event in told_in_turn):
+                return
+        else:
+            told_in_turn = [event for event in told_in_turn if event.parent_tool_call_id is None]
         counted = {_message(event) for event in self.events[:begin] if isinstance(event, UsageEvent)}  # a fork repeats its history
-        told_in_turn = [
-            event
-            for event in _news(self.events[begin:end])
-            if isinstance(event, UsageEvent) and (event.parent_tool_call_id is None or with_subagents) and _message(event) not in counted
-        ]
-        mine = list({_message(event): event.payload for event in told_in_turn}.values())
+        mine = list({_message(event): event.payload for event in told_in_turn if _message(event) not in counted}.values())
         scopes = ("message",) if turn["end"] in ("error", "interrupted") else ("message", "turn")
         spent = cast("dict[str, Any]", turn["usage"])
         for name, wanted in spent.items():

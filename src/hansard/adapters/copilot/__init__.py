@@ -3,7 +3,7 @@
 from hansard.adapters.copilot.events import Copilot
 from hansard.adapters.copilot.files import CopilotFiles
 
-TESTED = {"@github/copilot": "1.0.102"}
+TESTED = {"copilot": "1.0.102"}
 """What the recordings were made with."""
 
 ADAPTERS = (Copilot,)

@@ -191,27 +191,22 @@ def check_frames(events: list[Event]) -> None:
 def check_turns(events: list[Event]) -> None:
     """Every turn that starts ends, one after the other; what happens between has the turn's id, what happens outside has none.
 
-    A server may tell of several sessions on one wire: each has turns of its own, and ``switched`` says whose turn it is now.
+    A server may tell of several sessions on one wire (``switched`` says so). Each has turns of its own, which may overlap.
     """
-    turn: str | None = None
-    others: set[str | None] = {None}
+    several = any(isinstance(event, SessionLifecycle) and event.payload.subtype == "switched" for event in events)
+    open_turns: set[str | None] = set()
     for event in events:
-        if isinstance(event, SessionLifecycle) and event.payload.subtype == "switched":
-            others.add(turn)
-            assert event.turn_id in others, f"{_name(event)} goes back to a turn that nobody left: {event.turn_id}"
-            turn = event.turn_id
-            others.discard(turn)
-            others.add(None)
         if isinstance(event, TurnStart):
-            assert turn is None, f"{_name(event)} while a turn is open"
-            turn = event.turn_id
-            assert turn, f"{_name(event)} has no turnId"
-        assert event.turn_id == turn, f"{_name(event)} says turn {event.turn_id} in turn {turn}"
+            assert several or not open_turns, f"{_name(event)} while a turn is open"
+            assert event.turn_id, f"{_name(event)} has no turnId"
+            assert event.turn_id not in open_turns, f"{_name(event)} starts turn {event.turn_id} again"
+            open_turns.add(event.turn_id)
+        allowed = open_turns | {None} if several else open_turns or {None}
+        assert event.turn_id in allowed, f"{_name(event)} says turn {event.turn_id} in {sorted(map(str, open_turns))}"
         if isinstance(event, TurnEnd):
-            assert turn is not None, f"{_name(event)} while no turn is open"
-            turn = None
-    still = {turn, *others} - {None}
-    assert not still, f"turns that never end: {sorted(map(str, still))}"
+            assert event.turn_id is not None, f"{_name(event)} while no turn is open"
+            open_turns.remove(event.turn_id)
+    assert not open_turns, f"turns that never end: {sorted(map(str, open_turns))}"
 
 
 def check_closed(events: list[Event]) -> None:

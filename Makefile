@@ -15,7 +15,7 @@ PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv check lint test soak coverage bench golden docs format lock clean
+.PHONY: help venv check lint test soak coverage bench golden seen docs format lock clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ bench: $(READY)  ## the tables of benchmarks/
 
 golden: $(READY)  ## rewrite the golden files; review the diff like code
 	PYTHONPATH=. $(BIN)/python tests/golden.py
+
+seen: $(READY)  ## rewrite the words that recordings showed, in the adapters' folders; review the diff like code
+	PYTHONPATH=. $(BIN)/python tools/generate_seen.py
 
 docs: $(READY)  ## rewrite the generated pages of docs/
 	PYTHONPATH=. $(BIN)/python tools/generate_docs.py

@@ -144,8 +144,14 @@ def test_a_message_keeps_its_place_among_the_others():
 
 
 EVERYWHERE = {"session_id", "tool_use_id", "error", "status", "model", "usage"}
-SILENT: dict[str, set[str]] = {}
-"""What a wire does not say at all."""
+SILENT = {
+    "codex-exec-json": {"model"},
+    "copilot-json": {"session_id", "usage"},
+    "openai-chat-completions": {"session_id"},
+    "openai-responses": {"session_id"},
+    "opencode-run-json": {"model"},
+}
+"""What a wire does not say of its session. Copilot's last line has the session's id, too late for the messages before it."""
 
 
 def some_of_each_adapter() -> dict[str, list[Stream]]:
@@ -157,7 +163,7 @@ def some_of_each_adapter() -> dict[str, list[Stream]]:
 
 def keys_shown(message: dict[str, Any], called: set[str]) -> set[str]:
     """Which of the things that have one key are told by this message."""
-    inner = message.get("message") or message.get("session") or message.get("data") or message
+    inner = message.get({"assistant": "message", "session_init": "session", "result": "data"}.get(message["type"], ""), message)
     shown = {name for name in ("status", "model", "usage") if inner.get(name) is not None}
     shown |= {"session_id"} if message["session_id"] else set()
     shown |= {"error"} if inner.get("error_code") else set()

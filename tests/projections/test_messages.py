@@ -8,7 +8,7 @@ import pytest
 
 import hansard
 from hansard import events as e
-from hansard.content import CodeBlock, ImageBlock, RawBlock, RefusalBlock
+from hansard.content import CodeBlock, ImageBlock, RawBlock, RefusalBlock, ToolResultBlock
 from hansard.events import Event
 from hansard.normalizing import normalize
 from tests.recorded import Stream, streams
@@ -70,6 +70,14 @@ def test_other_blocks_are_told_in_words_and_kept_in_the_original():
     (message,) = hansard.standard_messages(placed(e.content_block(ImageBlock(media_type="image/png", data="AA=="))))
     assert message["content"] == [{"type": "text", "text": "[image image/png]"}]
     assert message["_original"][0]["payload"]["block"]["data"] == "AA=="
+
+
+def test_a_call_without_arguments_is_still_a_call():
+    events = placed(e.tool_call("t", "Read", None), e.user_message("", [ToolResultBlock("t")]))
+    call, result = (message["content"] for message in hansard.standard_messages(events))
+    assert call == [{"type": "tool_use", "id": "t", "name": "Read", "input": None}]
+    assert result == [{"type": "tool_result", "tool_use_id": "t", "content": None}]
+    assert [message["parsed"] for message in hansard.messages_parsed(events)] == [call, result]
 
 
 def test_the_harness_text_is_filtered_and_results_are_found_by_their_call():

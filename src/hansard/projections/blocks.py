@@ -8,7 +8,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from hansard.content import AnyBlock, FileBlock, ImageBlock, RawBlock, ThinkingBlock
+from hansard.content import AnyBlock, FileBlock, ImageBlock, RawBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from hansard.events import ToolResultPayload
 
 Json = dict[str, Any]
@@ -19,6 +19,10 @@ def plain(block: AnyBlock) -> Json:
     match block:
         case ThinkingBlock():
             return renamed(spelled(block), text="thinking") | {"thinking": block.text}
+        case ToolUseBlock():
+            return spelled(block) | {"input": block.input}  # null is what was said
+        case ToolResultBlock():
+            return spelled(block) | {"content": block.content}
         case ImageBlock():
             return {"type": "image", "source": _source(block)}
         case FileBlock():

@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from hansard.framing import Frame, Framer
     from hansard.normalizing import normalize
     from hansard.originals import unwrap
+    from hansard.projections.consumer_messages import consumer_messages
+    from hansard.projections.message_content import parse_message_content
+    from hansard.projections.messages_parsed import messages_parsed
+    from hansard.projections.standard_messages import filter_system_messages, standard_messages, tool_results
     from hansard.recognising import recognise
     from hansard.store import Cursor, Finding, Head, Record, SessionInfo, Store
     from hansard.store import open_store as open
@@ -70,16 +74,22 @@ __all__ = [
     "Wire",
     "__version__",
     "adapter_for",
+    "consumer_messages",
     "decode",
     "encode",
     "encode_lines",
+    "filter_system_messages",
     "formats",
     "from_builtins",
+    "messages_parsed",
     "normalize",
     "open",
+    "parse_message_content",
     "read_as",
     "recognise",
+    "standard_messages",
     "to_builtins",
+    "tool_results",
     "unwrap",
 ]
 
@@ -93,6 +103,10 @@ _PLACES = {
     "framing": "Frame Framer",
     "normalizing": "normalize",
     "originals": "unwrap",
+    "projections.consumer_messages": "consumer_messages",
+    "projections.message_content": "parse_message_content",
+    "projections.messages_parsed": "messages_parsed",
+    "projections.standard_messages": "filter_system_messages standard_messages tool_results",
     "recognising": "recognise",
     "store": "Cursor Finding Head Record SessionInfo Store open",
     "transcript": "Transcript",

@@ -19,7 +19,10 @@ from hansard.projections.projection import Projected, Projection, Report, Shape
 __all__ = ["FORMATS", "Projected", "Projection", "Report", "Shape", "project", "projection_for"]
 
 FORMATS: dict[str, str] = {
+    "consumer-messages": "consumer_messages.ConsumerMessages",
+    "messages-parsed": "messages_parsed.MessagesParsed",
     "openai-messages": "openai_messages.OpenAIMessages",
+    "standard-messages": "standard_messages.StandardMessages",
 }
 """Name of the form, and the projection that makes it."""
 

@@ -37,6 +37,14 @@ if TYPE_CHECKING:
     from hansard.framing import Frame, Framer
     from hansard.normalizing import normalize
     from hansard.originals import unwrap
+    from hansard.projections import Projected, Report, project
+    from hansard.projections.anthropic_messages import anthropic_messages
+    from hansard.projections.claude_session import claude_session
+    from hansard.projections.codex_rollout import codex_rollout
+    from hansard.projections.native import native, recording, with_blobs
+    from hansard.projections.openai_messages import openai_messages
+    from hansard.projections.openai_responses import openai_responses
+    from hansard.projections.prompt import prompt
     from hansard.recognising import recognise
     from hansard.store import Cursor, Finding, Head, Record, SessionInfo, Store
     from hansard.store import open_store as open
@@ -58,7 +66,9 @@ __all__ = [
     "Head",
     "InvalidSessionId",
     "LogLocked",
+    "Projected",
     "Record",
+    "Report",
     "SessionInfo",
     "Store",
     "StoreError",
@@ -70,17 +80,27 @@ __all__ = [
     "Wire",
     "__version__",
     "adapter_for",
+    "anthropic_messages",
+    "claude_session",
+    "codex_rollout",
     "decode",
     "encode",
     "encode_lines",
     "formats",
     "from_builtins",
+    "native",
     "normalize",
     "open",
+    "openai_messages",
+    "openai_responses",
+    "project",
+    "prompt",
     "read_as",
     "recognise",
+    "recording",
     "to_builtins",
     "unwrap",
+    "with_blobs",
 ]
 
 _PLACES = {
@@ -93,6 +113,14 @@ _PLACES = {
     "framing": "Frame Framer",
     "normalizing": "normalize",
     "originals": "unwrap",
+    "projections": "Projected Report project",
+    "projections.anthropic_messages": "anthropic_messages",
+    "projections.claude_session": "claude_session",
+    "projections.codex_rollout": "codex_rollout",
+    "projections.native": "native recording with_blobs",
+    "projections.openai_messages": "openai_messages",
+    "projections.openai_responses": "openai_responses",
+    "projections.prompt": "prompt",
     "recognising": "recognise",
     "store": "Cursor Finding Head Record SessionInfo Store open",
     "transcript": "Transcript",

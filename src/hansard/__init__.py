@@ -38,17 +38,7 @@ if TYPE_CHECKING:
     from hansard.normalizing import normalize
     from hansard.originals import unwrap
     from hansard.projections import Projected, Report, project
-    from hansard.projections.anthropic_messages import anthropic_messages
-    from hansard.projections.claude_session import claude_session
-    from hansard.projections.codex_rollout import codex_rollout
-    from hansard.projections.consumer_messages import consumer_messages
     from hansard.projections.message_content import parse_message_content
-    from hansard.projections.messages_parsed import messages_parsed
-    from hansard.projections.native import native, recording, with_blobs
-    from hansard.projections.openai_messages import openai_messages
-    from hansard.projections.openai_responses import openai_responses
-    from hansard.projections.prompt import prompt
-    from hansard.projections.standard_messages import filter_system_messages, standard_messages, tool_results
     from hansard.recognising import recognise
     from hansard.store import Cursor, Finding, Head, Record, SessionInfo, Store
     from hansard.store import open_store as open
@@ -84,33 +74,19 @@ __all__ = [
     "Wire",
     "__version__",
     "adapter_for",
-    "anthropic_messages",
-    "claude_session",
-    "codex_rollout",
-    "consumer_messages",
     "decode",
     "encode",
     "encode_lines",
-    "filter_system_messages",
     "formats",
     "from_builtins",
-    "messages_parsed",
-    "native",
     "normalize",
     "open",
-    "openai_messages",
-    "openai_responses",
     "parse_message_content",
     "project",
-    "prompt",
     "read_as",
     "recognise",
-    "recording",
-    "standard_messages",
     "to_builtins",
-    "tool_results",
     "unwrap",
-    "with_blobs",
 ]
 
 _PLACES = {
@@ -124,17 +100,7 @@ _PLACES = {
     "normalizing": "normalize",
     "originals": "unwrap",
     "projections": "Projected Report project",
-    "projections.anthropic_messages": "anthropic_messages",
-    "projections.claude_session": "claude_session",
-    "projections.codex_rollout": "codex_rollout",
-    "projections.consumer_messages": "consumer_messages",
     "projections.message_content": "parse_message_content",
-    "projections.messages_parsed": "messages_parsed",
-    "projections.native": "native recording with_blobs",
-    "projections.openai_messages": "openai_messages",
-    "projections.openai_responses": "openai_responses",
-    "projections.prompt": "prompt",
-    "projections.standard_messages": "filter_system_messages standard_messages tool_results",
     "recognising": "recognise",
     "store": "Cursor Finding Head Record SessionInfo Store open",
     "transcript": "Transcript",

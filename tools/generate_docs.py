@@ -22,6 +22,7 @@ from hansard.events import TYPES, ErrorCode, ErrorInfo, Event, PermissionOption,
 from hansard.testing import facts
 from tests.recorded import losses, losses_in, medium_of, recordings, streams, told
 from tools.features import NOTICE, drops, features, table
+from tools.projections import projections
 
 DOCS = Path(__file__).parent.parent / "docs"
 KINDS = {
@@ -233,7 +234,14 @@ def checklist() -> str:
     return NOTICE + "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 
 
-PAGES = {"truth.md": truth, "events.md": vocabulary, "features.md": features, "drops.md": drops, "checklist.md": checklist}
+PAGES = {
+    "truth.md": truth,
+    "events.md": vocabulary,
+    "features.md": features,
+    "drops.md": drops,
+    "checklist.md": checklist,
+    "projections.md": projections,
+}
 
 
 def code(text: str | None, absent: str) -> str:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from hansard.cli.options import AUTO, Source, format_option, note, store_option, store_path
+from hansard.cli.progress import progress
 from hansard.errors import UsageError
 
 if TYPE_CHECKING:
     from hansard.events import Event
-    from hansard.projections import Report
+    from hansard.projections import Projection, Report
+    from hansard.store import Store
 
 
 @click.command("export")
@@ -44,10 +46,12 @@ def command(
     given = {name: value for name, value in options.items() if value is not None}
     if unfit := given.keys() - projection.options:
         raise UsageError(f"--{min(unfit)} says nothing to {to}")
-    events = events_of(what, format, store, projection.whole_originals)
-    redacted = redact(events)
-    projected = Projected(projection(**given), events if no_redact else redacted)
-    with opened(output) as out:
+    made = projection(**given)
+    read, total = reading(what, format, store, made)
+    with progress("exporting", total) as advance, opened(output) as out:
+        events = read(advance)
+        redacted = redact(events)
+        projected = Projected(made, events if no_redact else redacted)
         for part in written(projected, projection.shape):
             out.write(part)
         out.flush()
@@ -59,21 +63,46 @@ def command(
     tell(projected.report)
 
 
-def events_of(what: str, format: str, store: str | None, whole: bool = False) -> Iterable[Event]:
-    """The events of what was named: a session of the store, a log, or a file of wire. ``whole``: with the frames that lie in blobs."""
-    from hansard.cli.inputs import events_of_file, session_or_file
-    from hansard.projections.native import with_blobs
+Advance = Callable[[int], object]
+
+
+def reading(what: str, format: str, store: str | None, projection: Projection[Any]) -> tuple[Callable[[Advance], Iterable[Event]], int]:
+    """How to read the events of what was named (a session of the store, a log, or a file of wire), and how many bytes they are."""
+    from hansard.cli.inputs import session_or_file
     from hansard.store import blobs, open_store
 
     root = store_path(store)
     session, source = (None, Source(what)) if format != AUTO else session_or_file(root, what)
     if session is not None:
         kept = open_store(root)
-        events, blob = kept.read(session), partial(kept.get_blob, session)
-    else:
-        source = source or Source(what)
-        events, blob = events_of_file(source, format), partial(blobs.get, (source.path or Path()).parent)
-    return with_blobs(events, blob) if whole else events
+        return partial(of_session, kept, session, projection), kept.head(session).bytes
+    source = source or Source(what)
+    blob = partial(blobs.get, (source.path or Path()).parent)
+    return partial(of_file, source, format, blob if projection.whole_originals else None), source.size
+
+
+def of_session(store: Store, session: str, projection: Projection[Any], advance: Advance) -> Iterator[Event]:
+    """The events of a session, but for those that the projection leaves out: their lines are counted and not read."""
+    from hansard.projections.native import with_blobs
+    from hansard.store import lines
+
+    def wanted() -> Iterator[Event]:
+        for record in store.records(session):
+            advance(record.end - record.offset)
+            if not projection.passes_over(record.type):
+                yield lines.event(record)
+
+    return iter(with_blobs(wanted(), partial(store.get_blob, session)) if projection.whole_originals else wanted())
+
+
+def of_file(source: Source, format: str, blob: Callable[[str], bytes] | None, advance: Advance) -> Iterator[Event]:
+    """The events of a file; with ``blob``, also the frames that lie in blobs."""
+    from hansard.cli.inputs import events_of_file
+    from hansard.projections.native import with_blobs
+
+    source.advance = advance
+    events = events_of_file(source, format)
+    return events if blob is None else with_blobs(events, blob)
 
 
 @contextmanager

@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from hansard.cli.options import AUTO, json_option, note, store_option, store_path
+from hansard.cli.progress import progress
 from hansard.errors import StoreError
 
 if TYPE_CHECKING:
@@ -60,7 +58,7 @@ def command(
     started = time.perf_counter()
     outcomes: list[Outcome] = []
     try:
-        with progress(sum(job.size for job in found.jobs)) as advance:
+        with progress("importing", sum(job.size for job in found.jobs)) as advance:
             for outcome, size in import_all(root, found.jobs, closed, QUIET, jobs):
                 outcomes.append(outcome)
                 advance(size)
@@ -163,22 +161,3 @@ def tell(problems: list[str]) -> None:
         note(problem)
     if len(problems) > SHOWN:
         note(f"and {len(problems) - SHOWN} more; --json lists them all")
-
-
-@contextmanager
-def progress(total: int) -> Generator[Any]:
-    """A bar on stderr if somebody looks at it; a function that moves it."""
-    if not sys.stderr.isatty() or total == 0:
-        yield _stand_still
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-    shown: Iterable[Any] = (TextColumn("importing"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*shown, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("importing", total=total)
-        yield partial(bar.advance, task)
-
-
-def _stand_still(size: int) -> None:
-    """The bar that nobody looks at."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
+from stat import S_ISREG
 from typing import IO, Any, BinaryIO, TypeVar, cast
 
 import click
@@ -73,6 +75,14 @@ class Source:
             command.call_on_close(self.file.close)
         self._size = HEAD
         self._head = b""
+        self.advance: Callable[[int], object] | None = None
+        """Told how many bytes were read, if somebody wants to know."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes it is; 0 if nobody knows."""
+        status = os.fstat(self.file.fileno()) if self.name != "-" else None
+        return status.st_size if status is not None and S_ISREG(status.st_mode) else 0
 
     @property
     def path(self) -> Path | None:
@@ -90,7 +100,10 @@ class Source:
         from hansard.normalizing import READ_SIZE
 
         read = cast("Callable[[int], bytes]", getattr(self.file, "read1", self.file.read))  # a pipe gives what it has
-        return chain([self._head] if self._head else [], iter(lambda: read(READ_SIZE), b""))
+        for chunk in chain([self._head] if self._head else [], iter(lambda: read(READ_SIZE), b"")):
+            if self.advance is not None:
+                self.advance(len(chunk))
+            yield chunk
 
     def format(self, given: str) -> str:
         """The format that was given, or the one the beginning shows."""

@@ -66,6 +66,15 @@ class Projection(Generic[T]):
             return ()
         return self.take(event)
 
+    def passes_over(self, kind: str) -> bool:
+        """Whether an event of this type is left out, whatever it says; then it is counted, and need not be read."""
+        reason = self.leaves.get(kind)
+        if reason is None:
+            return False
+        self.report.events += 1
+        self.report.leave(kind, reason)
+        return True
+
     def take(self, event: Event) -> Iterable[T]:
         """The pieces that an event of a used type completes. What it holds of no use it leaves with `leave`."""
         raise NotImplementedError

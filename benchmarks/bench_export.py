@@ -1,0 +1,82 @@
+"""How fast a long log is exported, form by form, and in how much memory: ``python benchmarks/bench_export.py [--events N] [--form F]…``.
+
+Each form is exported by the command in a process of its own, secrets masked and not, and compared with reading every event of the log.
+The ratio is what counts: 1 is as fast as reading.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from msgspec import Raw
+
+from hansard.events import Event, Usage, assistant_chunk, assistant_done, tool_call, tool_result, turn_end, turn_start, usage, user_message
+from hansard.projections import FORMATS
+from hansard.store import JsonlStore
+
+TURN = 20
+"""So many events are one turn."""
+
+PEAK = "print([line for line in open('/proc/self/status') if line.startswith('VmHWM')][0].split()[1], file=sys.stderr)"
+READ = "import sys; from hansard.store import open_store\nfor _ in open_store(sys.argv[1]).read('s'): pass\n" + PEAK
+EXPORT = "import sys; from hansard.cli import main\nmain(['export', 's', '--store', *sys.argv[1:]])\n" + PEAK
+
+
+def turn(number: int) -> list[Event]:
+    """A question, an answer in pieces, a call and its result, as a live agent would give them."""
+    call, words = f"toolu_{number}", [f" the quick brown fox {number} {index}" for index in range(12)]
+    events = [
+        turn_start(trigger="user"),
+        user_message(text=f"Question {number}: what does the fox do?"),
+        *(assistant_chunk(text=word) for word in words),
+        assistant_done(text="".join(words)),
+        tool_call(tool_call_id=call, tool_name="Bash", args={"command": f"ls /tmp/{number}"}),
+        usage(scope="message", usage=Usage(input_tokens=10, output_tokens=20, total_tokens=30)),
+        tool_result(tool_call_id=call, result="a\nb\nc\n" * 20),
+        assistant_done(text=f"It jumps, for the {number}th time."),
+        turn_end(status="completed"),
+    ]
+    for index, event in enumerate(events):
+        event.turn_id, event.response_id, event.source = f"turn-{number}", f"msg_{number}_{index > 14}", "claude"
+        event.frame = number * TURN + index
+        event.original = Raw(b'{"type":"%s","uuid":"0f6e0c9c-1111-4e3d-a111-%012d"}' % (event.type.encode(), event.frame))
+    return events
+
+
+def write_log(root: Path, events: int) -> None:
+    """A session ``s`` of so many events."""
+    with JsonlStore(root) as store:
+        store.create("s")
+        for start in range(0, events // TURN, 50):
+            numbers = range(start, min(start + 50, events // TURN))
+            store.append("s", [event for number in numbers for event in turn(number)])
+
+
+def measured(code: str, *arguments: str) -> tuple[float, int]:
+    """Seconds and peak memory (kB) of a program."""
+    begin = time.perf_counter()
+    run = subprocess.run([sys.executable, "-c", code, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=True)
+    return time.perf_counter() - begin, int(run.stderr.split()[-1])
+
+
+def main() -> None:
+    """Make the log, read it, export it."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--form", action="append", choices=sorted(FORMATS))
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        write_log(Path(folder), options.events)
+        seconds, peak = measured(READ, folder)
+        print(f"reading {options.events:,} events: {seconds:.1f} s, {peak / 1024:.0f} MB")
+        print(f"{'form':22}{'masked':>9}{'ratio':>7}{'MB':>6}{'as it is':>11}{'ratio':>7}{'MB':>6}")
+        for form in options.form or sorted(FORMATS):
+            cells = [measured(EXPORT, folder, "--to", form, *more) for more in ([], ["--no-redact"])]
+            print(f"{form:22}" + "  ".join(f"{took:7.1f} s{seconds / took:6.2f}{memory / 1024:6.0f}" for took, memory in cells))
+
+
+if __name__ == "__main__":
+    main()

@@ -134,12 +134,13 @@ WORDS = (
     "sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat", "glpat-", "akia", "asia", "secret", "aiza", "xox", "whsec_",
     "k_live", "k_test", "hf_", "npm_", "pypi-", "eyj", "bearer", "authorization", "private", ":aa", "passw", "api_key", "api-key",
     "apikey", "access_", "access-t", "accesst", "accessk", "auth_t", "auth-t", "autht", "refresh_t", "refresh-t", "refresht",
-    "cookie", "credential", "c2st", "z2hwx", "z2l0ahvi", "\\u002d", "\\u005f", "\\u003", "\\u0040", "%2d", "%5f", "%3", "%40",
+    "cookie", "credential", "c2st", "z2hwx", "z2l0ahvi", "\\u002d", "\\u005f", "\\u003", "\\u0040", "%2d", "%5f", "%3", "%40", "-----begin",
 )
 # fmt: on
 """In lower case: a text that has none of these, no ``TOKEN`` and no address with a name in it has no secret."""
 
 _STARTS = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrtbf])|(?<=\\u[0-9a-fA-F]{4})|(?<=%[0-9a-fA-F]{2}))"
+_LAST_WORD = re.compile(r"\s")
 BEFORE = 8
 """So much of a text that is done with still decides whether a secret may begin behind it."""
 
@@ -174,10 +175,11 @@ class Found(NamedTuple):
 class Patterns:
     """What to look for: the kinds above, and secrets that the caller knows."""
 
-    def __init__(self, secrets: Iterable[str] = ()) -> None:
+    def __init__(self, secrets: Sequence[str] = ()) -> None:
         own = [[Piece(re.escape(char)) for char in secret] for secret in secrets if secret]
         rows = [("own", row) for row in own] + [(kind, row) for kind, rows in KINDS.items() for row in rows]
         self._words = (*WORDS, *("".join(piece.whole for piece in row).replace("\\", "").lower() for row in own))
+        self.spaced = any(_LAST_WORD.search(secret) for secret in secrets)
         self._kinds = {f"k{index}": kind for index, (kind, _) in enumerate(rows)}
         whole = "|".join(_whole(f"k{index}", row) for index, (_, row) in enumerate(rows))
         self._secret = re.compile(f"{_STARTS}(?:{whole})")
@@ -201,9 +203,15 @@ class Patterns:
             found.append(Found(*match.span(), *match.span(group), self._kinds[group]))
         return found
 
-    def undecided(self, text: str, start: int, found: Sequence[Found]) -> int:
-        """Where at the end of a text something begins that may become a secret, or a longer one."""
-        begun = self._begun.search(text, max(start, len(text) - TAIL))
+    def undecided(self, text: str, start: int, found: Sequence[Found], likely: bool) -> int:
+        """Where at the end of a text something begins that may become a secret, or a longer one.
+
+        Whatever goes on behind a space has one of `WORDS` in front of it; without (not ``likely``) only the last word can be a beginning.
+        """
+        start = max(start, len(text) - TAIL)
+        if not likely:
+            start = max(start, len(text) - len(_LAST_WORD.split(text)[-1]))
+        begun = self._begun.search(text, start)
         hold = len(text) if begun is None else begun.start()
         return min([hold, *(one.start for one in found if one.end > hold or one.end == len(text))])
 
@@ -326,8 +334,9 @@ class Redacted:
 
     def _settle(self, stream: Stream, now: bool) -> None:
         """Give the chunks their texts, as far as no further text can change them; ``now``: all of them."""
-        found = self._patterns.find(stream.text, stream.scan)
-        hold = self._patterns.undecided(stream.text, stream.scan, found)
+        likely = self._patterns.possible(stream.text)
+        found = self._patterns.find(stream.text, stream.scan) if likely else []
+        hold = self._patterns.undecided(stream.text, stream.scan, found, likely or self._patterns.spaced)
         decided = len(stream.text) if now else hold
         kept = list(stream.waiting)
         while kept and kept[0].end <= decided:

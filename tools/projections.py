@@ -12,8 +12,9 @@ from tests.recorded import streams
 from tools.features import NOTICE, table
 
 BEGINNING = (
-    "`hansard export SESSION --to FORM` and `hansard.project(events, FORM)` give a session these forms. Each event is used or left out with a "
-    "reason; the counts below are of every recording. The referee is the test that accepts every recording, every odd stream and every damaged log."
+    "`hansard export SESSION --to FORM` and `hansard.project(events, FORM)` give a session these forms. "
+    "Each event is used or left out with a reason; the counts below are of every recording. "
+    "The referee is the test that accepts every recording, every odd stream and every damaged log."
 )
 
 

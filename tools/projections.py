@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from importlib import import_module
 
 from hansard.adapters import formats
 from hansard.normalizing import normalize
@@ -65,5 +66,6 @@ def left_out(report: Report) -> str:
 
 
 def said(form: str) -> str:
-    """The first sentence of the projection's docstring."""
-    return " ".join((projection_for(form).__doc__ or "").split()).partition(". ")[0].rstrip(".") + "."
+    """The first sentence of the projection's module."""
+    words = import_module(projection_for(form).__module__).__doc__ or ""
+    return " ".join(words.replace("``", "`").split()).partition(". ")[0].rstrip(".") + "."

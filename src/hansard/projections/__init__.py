@@ -42,6 +42,6 @@ def projection_for(format: str) -> type[Projection[Any]]:
     return getattr(import_module(f"{__name__}.{module}"), name)
 
 
-def project(events: Iterable[Event], format: str) -> Projected[Any]:
-    """Events in another form: iterate over it, then look at its ``report``."""
-    return Projected(projection_for(format)(), events)
+def project(events: Iterable[Event], format: str, **options: Any) -> Projected[Any]:
+    """Events in another form: iterate over it, then look at its ``report``. Some forms have options (`Projection.options`)."""
+    return Projected(projection_for(format)(**options), events)

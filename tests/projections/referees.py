@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.projections.openai_referee import openai_accepts
+from tests.projections.web_referees import ag_ui_accepts
 
 Referee = Callable[[list[Any], bytes], None]
 """Given the pieces and the bytes of the file."""
 
 REFEREES: dict[str, Referee] = {
+    "ag-ui": ag_ui_accepts,
     "openai-messages": openai_accepts,
 }

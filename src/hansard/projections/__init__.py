@@ -19,6 +19,7 @@ from hansard.projections.projection import Projected, Projection, Report, Shape
 __all__ = ["FORMATS", "Projected", "Projection", "Report", "Shape", "project", "projection_for"]
 
 FORMATS: dict[str, str] = {
+    "ag-ui": "ag_ui.AgUi",
     "openai-messages": "openai_messages.OpenAIMessages",
 }
 """Name of the form, and the projection that makes it."""

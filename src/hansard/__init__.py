@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from hansard.framing import Frame, Framer
     from hansard.normalizing import normalize
     from hansard.originals import unwrap
+    from hansard.projections.acp import acp
+    from hansard.projections.ag_ui import ag_ui
+    from hansard.projections.vercel_ui import vercel_ui
+    from hansard.projections.vercel_ui_messages import vercel_ui_messages
     from hansard.recognising import recognise
     from hansard.store import Cursor, Finding, Head, Record, SessionInfo, Store
     from hansard.store import open_store as open
@@ -69,7 +73,9 @@ __all__ = [
     "UsageError",
     "Wire",
     "__version__",
+    "acp",
     "adapter_for",
+    "ag_ui",
     "decode",
     "encode",
     "encode_lines",
@@ -81,6 +87,8 @@ __all__ = [
     "recognise",
     "to_builtins",
     "unwrap",
+    "vercel_ui",
+    "vercel_ui_messages",
 ]
 
 _PLACES = {
@@ -93,6 +101,10 @@ _PLACES = {
     "framing": "Frame Framer",
     "normalizing": "normalize",
     "originals": "unwrap",
+    "projections.acp": "acp",
+    "projections.ag_ui": "ag_ui",
+    "projections.vercel_ui": "vercel_ui",
+    "projections.vercel_ui_messages": "vercel_ui_messages",
     "recognising": "recognise",
     "store": "Cursor Finding Head Record SessionInfo Store open",
     "transcript": "Transcript",

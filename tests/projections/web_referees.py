@@ -8,6 +8,8 @@ from typing import Any
 from ag_ui.core import Event
 from pydantic import TypeAdapter
 
+from hansard.projections.vercel_ui_messages import Folded
+from hansard.projections.writing import encode
 from tests.projections.node import judge
 
 _ag_ui = TypeAdapter(Event)
@@ -24,3 +26,34 @@ def ag_ui_accepts(events: list[dict[str, Any]], data: bytes) -> None:
 
 def _unknown_fields(model: Any) -> dict[str, Any]:
     return model.model_extra or {}
+
+
+def vercel_accepts(chunks: list[dict[str, Any]], data: bytes) -> None:
+    """The SDK reads the stream without an error, and reads from it what the list of messages holds."""
+    answer = judge("vercel-ui", data)
+    if answer:
+        assert answer["messages"] == json.loads(encode(folded_messages(chunks)))
+
+
+def folded_messages(chunks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    made: list[dict[str, Any]] = []
+    for chunk in chunks:
+        if chunk["type"] == "start":
+            folded = Folded(chunk)
+            made.append(folded.message)
+        else:
+            folded.add(chunk)
+    return made
+
+
+def vercel_messages_accept(messages: list[dict[str, Any]], data: bytes) -> None:
+    assert len({message["id"] for message in messages}) == len(messages)
+    judge("vercel-ui-messages", data)
+
+
+def acp_accepts(messages: list[dict[str, Any]], data: bytes) -> None:
+    """By the schema; and the events are all in it, in order."""
+    carried = [message["params"]["update"]["_meta"]["hansard"] for message in messages if "hansard" in message["params"]["update"]["_meta"]]
+    seqs = [event.get("seq", 0) for event in carried]
+    assert seqs == sorted(seqs)
+    judge("acp", data)

@@ -19,8 +19,11 @@ from hansard.projections.projection import Projected, Projection, Report, Shape
 __all__ = ["FORMATS", "Projected", "Projection", "Report", "Shape", "project", "projection_for"]
 
 FORMATS: dict[str, str] = {
+    "acp": "acp.Acp",
     "ag-ui": "ag_ui.AgUi",
     "openai-messages": "openai_messages.OpenAIMessages",
+    "vercel-ui": "vercel_ui.VercelUi",
+    "vercel-ui-messages": "vercel_ui_messages.VercelUiMessages",
 }
 """Name of the form, and the projection that makes it."""
 

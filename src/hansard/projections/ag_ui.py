@@ -1,15 +1,15 @@
 """AG-UI 1.0: the events a front end of the Agent User Interaction Protocol reads. Every event of ours is in it.
 
-A turn is a run; what happens between turns stands in runs of its own, because the protocol knows nothing outside a run. A run fails when its turn
-did: errors that were retried are CUSTOM. The agent goes on while it waits for permission, so questions and answers are CUSTOM events
-inside the run, not the end of it. What the protocol has no word for is CUSTOM with our type as its name, what nobody knows is RAW.
+A turn is a run; what happens between turns stands in runs of its own, because the protocol knows nothing outside a run. A run fails when
+its turn did: errors that were retried are CUSTOM. The agent goes on while it waits for permission, so questions and answers are CUSTOM
+events inside the run, not the end of it. What the protocol has no word for is CUSTOM with our type as its name, what nobody knows is RAW.
 Our seq, and what else does not fit, is in ``metadata.hansard``: a client drops fields it does not know, but not metadata.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -58,7 +58,7 @@ class AgUi(Projection[Sent]):
 
     shape = "sse"
     uses = frozenset(TYPES)
-    leaves = {}
+    leaves: ClassVar[dict[str, str]] = {}
     leaves_unknown = None
 
     def __init__(self) -> None:
@@ -141,7 +141,8 @@ class AgUi(Projection[Sent]):
         above = None if call is None else run.agents.get(call.lane or "")
         agent = run.new_agent(lane)
         name = "agent" if call is None else call.name
-        yield _sent("SUBAGENT_STARTED", event, {}, **given(subagentRunId=agent, name=name, parentToolCallId=lane, parentSubagentRunId=above))
+        fields = given(subagentRunId=agent, name=name, parentToolCallId=lane, parentSubagentRunId=above)
+        yield _sent("SUBAGENT_STARTED", event, {}, **fields)
 
     def _agent_over(self, event: ToolResult, run: Run) -> Iterator[Sent]:
         agent = run.agents.pop(event.payload.tool_call_id, None)
@@ -192,7 +193,7 @@ class AgUi(Projection[Sent]):
                     run.summed_up = event
                 yield self._custom(event, run)
 
-    def _in(self, kind: str, event: Event, run: Run, about: Sent, **fields: Any) -> Sent:
+    def _in(self, kind: str, event: Event, run: Run, about: Sent, /, **fields: Any) -> Sent:
         return _sent(kind, event, about, **fields, **run.agent_of(event.parent_tool_call_id))
 
     def _custom(self, event: Event, run: Run) -> Sent:
@@ -311,7 +312,7 @@ _CLOSED = {"synthetic": True}
 """What nothing in the log closed."""
 
 
-def _sent(kind: str, event: Event | None, about: Sent, **fields: Any) -> Sent:
+def _sent(kind: str, event: Event | None, about: Sent, /, **fields: Any) -> Sent:
     sent: Sent = {"type": kind, **fields}
     if event is not None:
         if 0 <= event.timestamp <= _SAFE:

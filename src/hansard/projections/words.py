@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 from hansard.codec import to_builtins
-
 from hansard.content import (
     AnyBlock,
     AudioBlock,

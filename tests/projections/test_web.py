@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hansard.content import DocumentBlock, RefusalBlock, TextBlock
+from hansard.content import RefusalBlock, TextBlock
 from hansard.events import (
     ErrorInfo,
     Event,
@@ -229,32 +229,36 @@ def test_vercel_a_refusal_is_read_as_text() -> None:
 
 # ---- ACP
 
-TWO_AT_ONCE = "two answers come at once, piece by piece: whoever reads the protocol takes each change of message for an end"
-READ_OTHERWISE = {"openai-chat-completions/n2": TWO_AT_ONCE}
+READ_OTHERWISE = {
+    "copilot-json/thinking": "the whole is not what its pieces said, and version 1 of the protocol has no word to correct them",
+    "openai-chat-completions/n2": "two answers come at once, piece by piece: a reader takes each change of message for an end",
+    "qwen015-acp/subagent": "the agent itself gives the pieces to one speaker and the whole to another",
+}
 """Recordings whose conversation a reader of the protocol sees otherwise, and why."""
 
 Said = tuple[str, ...]
 
 
 def conversation(events: list[Event], but: frozenset[str] | set[str] = frozenset()) -> dict[str | None, list[Said]]:
-    """What was said and called, by whom; and the results, which may come at any time."""
-    lanes: dict[str | None, list[Said]] = {}
+    """What was said and called, by whom, in the order in which each began."""
+    lanes: dict[str | None, dict[Any, Said]] = {}
     for event in events:
-        payload, said = event.payload, None
+        payload, block = event.payload, (event.response_id, event.block_index, event.type.partition("_")[0])
+        lane = lanes.setdefault(event.parent_tool_call_id, {})
         match event.type:
             case "user_message":
-                said = ("user", payload.text)
+                lane[event.id] = ("user", payload.text)
+            case "assistant_chunk" | "thinking_chunk":
+                lane.setdefault(block, ())
             case "assistant_done" | "thinking_done":
-                said = (event.type, payload.text)
-            case "content_block" if isinstance(payload.block, RefusalBlock | DocumentBlock | TextBlock):
-                said = ("assistant_done", block_text(payload.block))
+                lane[block] = (event.type, payload.text)
+            case "content_block" if isinstance(payload.block, RefusalBlock | TextBlock):
+                lane[event.id] = ("assistant_done", block_text(payload.block))
             case "tool_call" if payload.tool_call_id not in but:
-                said = ("call", payload.tool_call_id, payload.tool_name, repr(payload.args))
+                lane[event.id] = ("call", payload.tool_call_id, payload.tool_name, repr(payload.args))
             case _:
                 pass
-        if said is not None:
-            lanes.setdefault(event.parent_tool_call_id, []).append(said)
-    return lanes
+    return {name: said for name, lane in lanes.items() if (said := [words for words in lane.values() if words])}
 
 
 def results(events: list[Event]) -> list[tuple[str, bool]]:

@@ -9,7 +9,7 @@ the time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 from hansard.content import (
     AnyBlock,
@@ -48,6 +48,7 @@ from hansard.events import (
     UserMessagePayload,
 )
 from hansard.projections.projection import Projected, Projection
+from hansard.projections.reasons import except_for
 from hansard.projections.speaking import Done, Speaking
 from hansard.projections.words import OURS, as_text, block_text, given, result_text, whole
 
@@ -67,7 +68,7 @@ class Acp(Projection[Update]):
     """JSON-RPC, a notification a line."""
 
     uses = frozenset(TYPES)
-    leaves: ClassVar[dict[str, str]] = {}
+    leaves = except_for(uses, {})
     leaves_unknown = None
 
     def __init__(self, session_id: str | None = None) -> None:
@@ -243,10 +244,11 @@ def _content(block: AnyBlock) -> Update:
             return {"type": "resource", "resource": {"uri": block.uri, "blob": data, **given(mimeType=block.media_type)}}
         case DocumentBlock(text=str(text)):
             return {"type": "resource", "resource": {"uri": _uri(block.url, block.title), "text": text, **given(mimeType=block.media_type)}}
-        case DocumentBlock() | FileBlock():
-            name, place = (block.title, block.url) if isinstance(block, DocumentBlock) else (block.name, block.url or block.path)
+        case DocumentBlock(title=name, url=place) | FileBlock(name=name, url=str(place)) | FileBlock(name=name, path=place):
             uri = _uri(place, name)
             return {"type": "resource_link", "uri": uri, "name": name or uri, **given(mimeType=block.media_type)}
+        case ImageBlock(url=str(place)) | ImageBlock(path=str(place)):
+            return {"type": "resource_link", "uri": _uri(place, None), "name": place, **given(mimeType=block.media_type)}
         case ResourceBlock():
             about = given(title=block.title, description=block.description, mimeType=block.media_type, size=block.size)
             return {"type": "resource_link", "uri": block.uri, "name": block.name or block.uri, **about}

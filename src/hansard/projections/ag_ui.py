@@ -9,7 +9,7 @@ Our seq, and what else does not fit, is in ``metadata.hansard``: a client drops 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 
@@ -38,6 +38,7 @@ from hansard.events import (
     UserMessage,
 )
 from hansard.projections.projection import Projected, Projection
+from hansard.projections.reasons import except_for
 from hansard.projections.running import Call, Run
 from hansard.projections.speaking import Block, Done, Piece
 from hansard.projections.words import OURS, as_text, block_text, given, result_text, whole
@@ -58,7 +59,7 @@ class AgUi(Projection[Sent]):
 
     shape = "sse"
     uses = frozenset(TYPES)
-    leaves: ClassVar[dict[str, str]] = {}
+    leaves = except_for(uses, {})
     leaves_unknown = None
 
     def __init__(self) -> None:

@@ -1,8 +1,9 @@
 """The UI message stream of Vercel's AI SDK (``ai`` 5 to 7), as server-sent events, and the same as a list of messages.
 
 A stream is one answer of the assistant: ``start``, its parts, and one of ``finish``, ``abort``, ``error``. So a turn is a message, and a
-whole session is its answers one after the other, each with an id of its own; give the projection the events of one turn to serve one answer.
-The user's words are not in a stream, because who asked has them; the list (``vercel-ui-messages``) has them, and is what a page begins with.
+whole session is its answers one after the other, each with an id of its own; give the projection the events of one turn to serve one
+answer. The user's words are not in a stream, because who asked has them; the list (``vercel-ui-messages``) has them, and is what a page
+begins with.
 
 Every tool is ``dynamic``: no page has declared an agent's tools. What is said that the format has no word for is a ``data-<our type>`` part
 that holds the event, sub-agents among it: a text of theirs among the parts would read as if the assistant had said it.
@@ -11,7 +12,7 @@ that holds the event, sub-agents among it: a text of theirs among the parts woul
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 from msgspec import Struct
 
@@ -39,7 +40,7 @@ from hansard.events import (
     UserMessage,
 )
 from hansard.projections.projection import Projected, Projection
-from hansard.projections.reasons import BOOKKEEPING, STREAMING
+from hansard.projections.reasons import BOOKKEEPING, STREAMING, except_for
 from hansard.projections.speaking import Block, Done, Piece, Speaking
 from hansard.projections.words import OURS, block_text, given, image_url, result_text, whole
 
@@ -49,7 +50,8 @@ HELD = 256
 """How many events of a turn wait for its first word before they make a message of their own."""
 
 _REASONS: dict[TurnStatus, str] = {"completed": "stop", "max_tokens": "length", "refused": "content-filter", "denied": "other"}
-_ABOUT = {
+_LEFT = {
+    "audio_chunk",
     "auth_status",
     "configuration_change",
     "control_request",
@@ -60,6 +62,7 @@ _ABOUT = {
     "queue_update",
     "rate_limit",
     "status_change",
+    "tool_output_chunk",
     "tool_progress",
 }
 """Types that would be thousands of parts in a message and tell its reader nothing."""
@@ -104,12 +107,8 @@ class VercelUi(Projection[Chunk]):
     """Every part is opened before anything is added to it, and closed before the message is."""
 
     shape = "sse-done"
-    leaves: ClassVar[dict[str, str]] = {
-        "audio_chunk": STREAMING["audio_chunk"],
-        "tool_output_chunk": STREAMING["tool_output_chunk"],
-        **{name: reason for name, reason in BOOKKEEPING.items() if name in _ABOUT},
-    }
-    uses = frozenset(TYPES) - frozenset(leaves)
+    uses = frozenset(TYPES) - _LEFT
+    leaves = except_for(uses, STREAMING | BOOKKEEPING)
     leaves_unknown = None
 
     def __init__(self) -> None:

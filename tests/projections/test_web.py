@@ -36,9 +36,10 @@ from hansard.normalizing import normalize
 from hansard.projections import project, projection_for
 from hansard.projections.words import block_text
 from hansard.projections.writing import written
-from tests.projections.node import MISSING, installed
+from tests.projections.node import MISSING, installed, judge
 from tests.projections.referees import REFEREES
 from tests.recorded import Stream, streams
+from tests.test_bad_input import adapter_of, cases, line_frames, read
 
 WEB = ("acp", "ag-ui", "vercel-ui", "vercel-ui-messages")
 every_web_form = pytest.mark.parametrize("form", WEB)
@@ -67,10 +68,23 @@ def kinds(pieces: list[dict[str, Any]]) -> list[str]:
     return [piece["type"] for piece in pieces]
 
 
-def test_the_referees_in_node_are_there() -> None:
+@pytest.mark.parametrize(
+    ("form", "data"),
+    [
+        ("ag-ui", b'data: {"type":"TEXT_MESSAGE_START","messageId":"m","role":"user"}\n\n'),
+        ("ag-ui", b'data: {"type":"RUN_STARTED","threadId":"t","runId":"r","unheardOf":1}\n\n'),
+        ("vercel-ui", b'data: {"type":"start","messageId":"m"}\n\n'),
+        ("vercel-ui", b'data: {"type":"text-delta","id":"a","delta":"a"}\n\ndata: [DONE]\n\n'),
+        ("vercel-ui-messages", b'[{"id":"m","role":"user","parts":[]}]'),
+        ("acp", b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"plan"}}}\n'),
+        ("acp-answer", b'{"method":"initialize","message":{"id":1,"result":{}}}'),
+    ],
+)
+def test_the_referees_in_node_refuse_what_is_wrong(form: str, data: bytes) -> None:
     if not installed():
         pytest.skip(MISSING)
-    assert installed()
+    with pytest.raises(AssertionError):
+        judge(form, data)
 
 
 # ---- whatever a log holds
@@ -99,6 +113,10 @@ def odd_logs() -> dict[str, list[Event]]:
             turn_end("interrupted"),
         ),
         "half an emoji": stamped(turn_start("user"), user_message("\ud83d"), assistant_done("\ud83d"), turn_end("refused")),
+        "half an emoji in a call": stamped(twice, tool_call("d", "Bash", {"a": ["\ud83d"]}), tool_result("d", {"b": "\ud83d"})),
+        "what JavaScript refuses": stamped(
+            tool_call("c", "Bash", {"__proto__": 1}), tool_result("c", [{"constructor": {"prototype": 1}}], is_error=True)
+        ),
         "unknown": stamped(Unknown(fields={"type": "hologram", "payload": {"a": 1}}), raw("unknown_type", kind="hologram")),
         "only words about it": stamped(turn_start("user"), *(error("api_error", str(n)) for n in range(600)), turn_end("lost")),
     }
@@ -108,6 +126,15 @@ def odd_logs() -> dict[str, list[Event]]:
 @pytest.mark.parametrize("name", odd_logs())
 def test_an_odd_log_is_valid(form: str, name: str) -> None:
     made(form, odd_logs()[name])
+
+
+@every_web_form
+@pytest.mark.parametrize("agent", sorted({case["agent"] for case in cases("lines")}))
+def test_whatever_an_agent_says_is_valid(form: str, agent: str) -> None:
+    mine = [case for case in cases("lines") if case["agent"] == agent and len(case.get("b64", "")) < 64 * 1024 and "b64" in case]
+    adapter = adapter_of(agent)
+    read_frames, end = read(adapter, [part for case in mine for part in line_frames(case, adapter)])
+    made(form, stamped(*(event for _, events in read_frames for event in events), *end))
 
 
 # ---- AG-UI

@@ -32,7 +32,12 @@ def vercel_accepts(chunks: list[dict[str, Any]], data: bytes) -> None:
     """The SDK reads the stream without an error, and reads from it what the list of messages holds."""
     answer = judge("vercel-ui", data)
     if answer:
-        assert answer["messages"] == json.loads(encode(folded_messages(chunks)))
+        assert as_in_javascript(answer["messages"]) == as_in_javascript(folded_messages(chunks))
+
+
+def as_in_javascript(value: Any) -> Any:
+    """With numbers as JavaScript has them."""
+    return json.loads(encode(value), parse_int=float)
 
 
 def folded_messages(chunks: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -6,11 +6,12 @@ import sys
 
 import click
 
-from hansard.cli.options import store_option, store_path
+from hansard.cli.options import json_anyway_option, store_option, store_path
 
 
 @click.command("acp")
 @click.argument("sessions", metavar="[SESSION]...", nargs=-1)
+@json_anyway_option
 @store_option
 def command(sessions: tuple[str, ...], store: str | None) -> None:
     """Let an editor load recorded sessions: an agent of the Agent Client Protocol, on stdin and stdout.

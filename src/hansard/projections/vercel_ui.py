@@ -12,7 +12,7 @@ that holds the event, sub-agents among it: a text of theirs among the parts woul
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct
 
@@ -42,7 +42,7 @@ from hansard.events import (
 from hansard.projections.projection import Projected, Projection
 from hansard.projections.reasons import BOOKKEEPING, STREAMING, except_for
 from hansard.projections.speaking import Block, Done, Piece, Speaking
-from hansard.projections.words import OURS, block_text, given, image_url, result_text, whole
+from hansard.projections.words import OURS, as_text, block_text, given, image_url, result_text, whole
 
 Chunk = dict[str, Any]
 
@@ -123,6 +123,14 @@ class VercelUi(Projection[Chunk]):
 
     def take(self, event: Event) -> Iterator[Chunk]:
         """The chunks of an event."""
+        for chunk in self._take(event):
+            yield chunk if _is_safe(chunk) else self._made_safe(chunk)
+
+    def _made_safe(self, chunk: Chunk) -> Chunk:
+        self.report.note("an object with a key that the reader refuses is told as text")
+        return _safe(chunk)
+
+    def _take(self, event: Event) -> Iterator[Chunk]:
         main = event.parent_tool_call_id is None
         if isinstance(event, SessionInit):
             self._model = event.payload.model or self._model
@@ -376,6 +384,33 @@ class VercelUi(Projection[Chunk]):
             self.report.note("an answer that is not in the log is taken from what happened")
             tool.approved = approved
             yield {"type": "tool-approval-response", "approvalId": tool.approval, "approved": approved, "reason": "not on the record"}
+
+
+def _is_safe(value: Any) -> bool:
+    """Whether the SDK's reader takes it: it refuses a whole chunk for a key that could reach an object's prototype."""
+    match value:
+        case dict():
+            fields = cast("dict[str, Any]", value)
+            return not _is_refused(fields) and all(_is_safe(item) for item in fields.values())
+        case list():
+            return all(_is_safe(item) for item in cast("list[Any]", value))
+        case _:
+            return True
+
+
+def _is_refused(fields: dict[str, Any]) -> bool:
+    return "__proto__" in fields or (isinstance(fields.get("constructor"), dict) and "prototype" in fields["constructor"])
+
+
+def _safe(value: Any) -> Any:
+    match value:
+        case dict():
+            fields = cast("dict[str, Any]", value)
+            return as_text(fields) if _is_refused(fields) else {name: _safe(item) for name, item in fields.items()}
+        case list():
+            return [_safe(item) for item in cast("list[Any]", value)]
+        case _:
+            return value
 
 
 def _kind(block: Block) -> str:

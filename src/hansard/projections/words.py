@@ -60,7 +60,17 @@ def image_url(block: ImageBlock) -> str | None:
 
 def as_text(value: Any) -> str:
     """Any JSON as text: a string as it is, everything else as JSON."""
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return value if isinstance(value, str) else encode(value).decode()
+
+
+def encode(value: Any) -> bytes:
+    """JSON. Half an emoji, which JSON can say and UTF-8 cannot, is escaped."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        import json
+
+        return json.dumps(msgspec.to_builtins(value), separators=(",", ":"), allow_nan=False).encode()
 
 
 def result_text(payload: ToolResultPayload) -> str:

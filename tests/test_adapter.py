@@ -307,6 +307,20 @@ def test_times_are_those_of_the_frames() -> None:
     assert (start.timestamp, end.timestamp) == (1_000_000_000_005, 1_700_000_000_000)
 
 
+class Clock(Parrot):
+    """A wire that has a time on some messages."""
+
+    def time_of(self, message: Any) -> int | None:
+        return 1_700_000_000_000 if isinstance(message, Bye) else None
+
+
+def test_the_first_time_on_the_wire_sets_the_clock_of_a_recording() -> None:
+    adapter = Clock(Context(epoch=1_000_000_000_000))
+    frames = [Frame(json.dumps(message).encode(), time=time) for message, time in ((HELLO, 5), (BYE, 10), (HELLO, 30))]
+    events = [adapter.feed(frame)[0] for frame in frames]
+    assert [event.timestamp for event in events] == [1_000_000_000_005, 1_700_000_000_000, 1_700_000_000_020]
+
+
 def test_what_our_side_sent_is_marked() -> None:
     adapter = Parrot()
     [event] = adapter.feed(Frame(b'{"type":"say","text":"hi","done":true}', out=True))

@@ -14,6 +14,8 @@ from hansard.audit import Auditor, LogAuditor, audit, package_of, reviewed, unre
 from hansard.events import Event
 from hansard.framing import Frame, frames
 from hansard.normalizing import normalize
+from hansard.originals import unwrap
+from tests.recorded import streams
 from tests.sessions import SHARED
 
 RECORDED = {
@@ -31,6 +33,14 @@ RECORDED = {
     "opencode-sse-v2": ["opencode-sse-v2/*/events*.sse"],
     "opencode-run-json": ["opencode-run-json/*/stdout*.jsonl"],
     "opencode-session": ["opencode-*/*/disk/**/export.json"],
+    "gemini-stream-json": ["gemini-stream-json/*/stdout*.jsonl"],
+    "gemini-chat": ["gemini-*/*/disk/**/chats/**/*.json*"],
+    "qwen-stream-json": ["qwen*-stream-json/*/stdout*.jsonl"],
+    "qwen-stream-json-io": ["qwen-stream-json-io/*/wire*.jsonl"],
+    "copilot-json": ["copilot-json/*/stdout*.jsonl"],
+    "copilot-session": ["copilot-*/*/disk/**/events.jsonl"],
+    "cursor-stream-json": ["cursor-stream-json/*/stdout*.jsonl"],
+    "qwen-chat": ["qwen*/*/disk/**/chats/*.jsonl", "qwen*/*/disk/**/subagents/**/*.jsonl"],
 }
 
 
@@ -138,10 +148,37 @@ def test_a_log_that_lost_a_frame_is_not_complete():
     data = b"".join(frame(type="keep_alive", n=number) for number in range(3))
     events = list(normalize(data, "claude-stream-json"))
     for kept, complete in [(events, True), (events[:1] + events[2:], False)]:
-        auditor = LogAuditor(adapter_for("claude-stream-json"), "claude-stream-json")
-        for event in kept:
-            auditor.saw(event, None if event.original is None else bytes(event.original))
-        assert auditor.done().is_complete is complete
+        assert audited_log(kept, "claude-stream-json").is_complete is complete
+
+
+def audited_log(events: list[Event], name: str):
+    auditor = LogAuditor(Auditor(adapter_for(name), name))
+    for event in events:
+        auditor.saw(event, None if event.original is None else unwrap(event.original))
+    return auditor.done()
+
+
+@pytest.mark.parametrize("name", sorted({stream.format for stream in streams()}))
+def test_the_audit_of_a_log_is_the_audit_of_its_file(name: str):
+    for stream in [stream for stream in streams() if stream.format == name][::5]:
+        assert audited_log(list(normalize(stream.data, name)), name) == audited(stream.data, name), stream.id
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("opencode-sse", b': hello\n\ndata: {"type":"server.connected","properties":{}}\n\ndata: {"type":"telepathy"}\r\n\r\ndata: {"ty'),
+        ("openai-responses", b'\n\nevent: response.telepathy\ndata: {"type":"response.telepathy","sequence_number":1}\n\ndata: [DONE]\n\n'),
+        ("opencode-session", b'{\n"info": {"id": "ses_1", "aura": 1},\n"messages": [\n{"info": {"id": "m"}, "parts": []}\n]\n}\n'),
+        ("gemini-chat", b'{\n"sessionId": "s", "projectHash": "p", "startTime": "t", "aura": 1,\n"messages": []\n}\n'),
+        ("claude-stream-json", b'\n \n{"type":"keep_alive"}\r\nnoise\n{"type":"tele'),
+    ],
+)
+def test_a_log_is_cut_into_frames_as_its_file_was(name: str, data: bytes):
+    events = list(normalize(data, name))
+    assert audited_log(events, name) == audited(data, name)
+    without = [event for event in events if event.frame != 1]
+    assert audited_log(without, name).unaccounted == ([1] if without else [])
 
 
 @pytest.mark.parametrize("package", sorted({package_of(adapter) for adapter in formats().values()}))

@@ -36,6 +36,7 @@ from hansard.events import (
     user_message,
 )
 from hansard.framing import Frame, TwoWay, frames
+from tests.recorded import FOLDER, Recording, told
 
 SHARED = Path(os.environ.get("HANSARD_SHARED") or Path(__file__).parents[2] / "shared")
 COMMANDS = (UserMessage, PermissionResponse, Answer, Interrupt, ConfigurationChange, ControlRequest, ControlResponse)
@@ -202,11 +203,129 @@ def test_errors_have_a_canonical_code_and_their_own_word(message: str, info: Any
     assert (end_of(error), error.code) == (status, code)
 
 
+# What the scripted failures are, by the scenario that recorded them.
+FAILURES = {
+    "err_auth": ("error", "provider_auth"),
+    "err_rate_limit": ("error", "rate_limit"),
+    "err_usage_limit": ("error", "rate_limit"),
+    "err_overloaded": ("error", "api_error"),
+    "err_server": ("error", "api_error"),
+    "err_context": ("error", "context_overflow"),
+    "err_context_http": ("error", "context_overflow"),
+    "err_stream_cut": ("error", "api_error"),
+    "max_tokens": ("max_tokens", "output_length"),
+    "content_filter": ("refused", "api_error"),
+}
+
+
+@pytest.mark.parametrize("folder", ["codex-exec-json", "codex-app-server"])
+@pytest.mark.parametrize("scenario", FAILURES)
+def test_a_recorded_failure_has_its_code_live_and_on_disk(folder: str, scenario: str) -> None:
+    for format in (folder, "codex-rollout"):
+        events, _ = told(Recording(FOLDER / folder / scenario), format)
+        (end,) = of(events, "turn_end")
+        assert (end.status, end.error.code) == FAILURES[scenario]
+        assert (end.status, end.error.code) in [(said.status, said.error.code) for said in of(events, "result")]
+        assert end.error.code in [said.code for said in of(events, "error")]
+
+
 # ---- codex app-server
 
 
-def test_every_declared_notification_is_known() -> None:
-    assert len(app_wire.NOTES) == 87
+# One message of every kind that codex 0.166.0 declares, made from its schema by tools/codex_samples.py.
+SAMPLES = [json.loads(line) for line in (Path(__file__).parent / "codex-app-server.jsonl").read_text().splitlines()]
+ONLY_RECORDED = {"rawResponseItem/completed", "rawResponse/completed"}
+"""Notifications that the schema leaves out; the recording raw_events has them."""
+
+# The event that each notification becomes before all others. What is not here is passed on in its own word (`TOLD`).
+BECOMES = {
+    "session_lifecycle": "thread/started thread/archived thread/deleted thread/unarchived thread/closed thread/reverted "
+    "thread/name/updated turn/diff/updated thread/compacted",
+    "status_change": "thread/status/changed command/exec/outputDelta process/outputDelta serverRequest/resolved "
+    "thread/realtime/item/completed thread/realtime/transcript/delta thread/realtime/closed",
+    "configuration_change": "thread/settings/updated model/rerouted",
+    "usage": "thread/tokenUsage/updated",
+    "turn_start": "turn/started turn/completed",
+    "plan_update": "turn/plan/updated",
+    "tool_progress": "item/autoApprovalReview/started item/commandExecution/terminalInteraction item/fileChange/patchUpdated "
+    "item/mcpToolCall/progress",
+    "permission_response": "item/autoApprovalReview/completed",
+    "assistant_chunk": "item/agentMessage/delta item/plan/delta",
+    "thinking_chunk": "item/reasoning/summaryTextDelta item/reasoning/textDelta",
+    "tool_output_chunk": "item/commandExecution/outputDelta item/fileChange/outputDelta",
+    "auth_status": "mcpServer/oauthLogin/completed account/gatewayOAuth/changed modelProvider/authRecoveryStarted "
+    "modelProvider/authRecoveryCompleted account/login/completed",
+    "mcp_status": "mcpServer/startupStatus/updated",
+    "rate_limit": "account/rateLimits/updated",
+    "user_audio": "thread/realtime/transcript/done",
+    "audio_chunk": "thread/realtime/outputAudio/delta",
+    "error": "error thread/realtime/error",
+}
+# The event of an item that is completed; for calls, the one after the call itself.
+ITEMS = {
+    "user_message": "userMessage hookPrompt",
+    "assistant_done": "agentMessage plan",
+    "thinking_done": "reasoning",
+    "tool_result": "commandExecution fileChange mcpToolCall dynamicToolCall collabAgentToolCall subAgentActivity webSearch imageView sleep "
+    "imageGeneration functionCallOutput",
+    "status_change": "enteredReviewMode exitedReviewMode",
+    "session_lifecycle": "contextCompaction",
+}
+# What each request of the agent becomes, and what our answer does.
+ASKED = {
+    ("permission_request", "permission_response"): "item/commandExecution/requestApproval item/fileChange/requestApproval "
+    "item/permissions/requestApproval applyPatchApproval execCommandApproval",
+    ("question", "answer"): "item/tool/requestUserInput mcpServer/elicitation/request",
+    ("control_request", "control_response"): "item/tool/call account/chatgptAuthTokens/refresh attestation/generate currentTime/read",
+}
+
+
+def by_name(table: dict[Any, str]) -> dict[str, Any]:
+    return {name: kind for kind, names in table.items() for name in names.split()}
+
+
+def _name(message: dict[str, Any]) -> str:
+    """The method, and the item's type."""
+    return f"{message['method']} {(message['params'].get('item') or {}).get('type', '')}".strip()
+
+
+def samples(*methods: str) -> list[Any]:
+    return [pytest.param(one, id=_name(one)) for one in SAMPLES if one["method"] in methods]
+
+
+def test_every_declared_notification_request_and_item_is_known() -> None:
+    notes = {one["method"] for one in SAMPLES if "id" not in one}
+    assert app_wire.NOTES.keys() == notes | ONLY_RECORDED
+    assert notes == by_name(BECOMES).keys() | (set(app_wire.TOLD) & notes) | {"item/started", "item/completed"}
+    assert by_name(ASKED).keys() == {one["method"] for one in SAMPLES if "id" in one}
+    assert by_name(ITEMS).keys() == {one["params"]["item"]["type"] for one in SAMPLES if one["method"] == "item/completed"}
+    assert (len(app_wire.NOTES), len(by_name(ASKED)), len(by_name(ITEMS))) == (87, 11, 19)
+
+
+@pytest.mark.parametrize("message", samples(*by_name(BECOMES)))
+def test_every_declared_notification_is_read(message: dict[str, Any]) -> None:
+    events = feed(CodexAppServer(), message)
+    assert events[0].type == by_name(BECOMES)[message["method"]]
+    assert "raw" not in [event.type for event in events]
+
+
+@pytest.mark.parametrize("message", samples("item/started", "item/completed"))
+def test_every_declared_item_is_read(message: dict[str, Any]) -> None:
+    events = [event.type for event in feed(connected(), message)]
+    assert "raw" not in events
+    if message["method"] == "item/completed":
+        assert events[-1] == by_name(ITEMS)[message["params"]["item"]["type"]]
+
+
+@pytest.mark.parametrize("message", samples(*by_name(ASKED)))
+def test_every_declared_request_is_read_and_can_be_answered(message: dict[str, Any]) -> None:
+    adapter = connected()
+    asked = feed(adapter, message)
+    answered = feed(adapter, {"id": message["id"], "result": {}}, out=True)
+    kinds = by_name(ASKED)[message["method"]]
+    assert (asked[-1].type, answered[0].type) == kinds
+    assert asked[-1].payload.request_id == answered[0].payload.request_id
+    assert kinds[1] not in [event.type for event in adapter.finish()]
 
 
 @pytest.mark.parametrize("method", app_wire.TOLD)
@@ -215,11 +334,6 @@ def test_notices_are_passed_on_in_the_agents_own_word(method: str) -> None:
     assert event.type == "status_change"
     assert event.payload.status == method
     assert event.payload.detail["message"] == "hear"
-
-
-def _name(message: dict[str, Any]) -> str:
-    """The method, and the item's type."""
-    return f"{message['method']} {message['params'].get('item', {}).get('type', '')}".strip()
 
 
 UNRECORDED = [
@@ -438,7 +552,8 @@ def test_every_approval_is_answered_in_the_words_of_its_question(method: str, pa
     reply = permission_response(request_id="q-1", decision=decision, option_id=option)
     assert json.loads(adapter.encode(reply)) == {"id": "q-1", "result": result}
     read = back(adapter, reply).payload
-    assert (read.decision, read.option_id) == (decision, option)
+    assert (read.decision, read.option_id) == ("cancelled" if option in ("cancel", "abort") else decision, option)
+    assert read.interrupt is (option in ("cancel", "abort"))
 
 
 def test_a_plain_answer_takes_the_usual_word() -> None:
@@ -686,3 +801,50 @@ def test_in_every_recording_calls_and_results_pair_and_nothing_is_raw_or_said_tw
         assert len(done) == len(set(done)), path
         assert not of(events, "raw"), path
         assert len(of(events, "turn_start")) == len(of(events, "turn_end")), path
+
+
+def shell(call_id: str, **more: Any) -> dict[str, Any]:
+    return response_item("function_call", name="exec_command", call_id=call_id, arguments=json.dumps({"cmd": "rm x", **more}))
+
+
+def shown(call_id: str, output: str) -> dict[str, Any]:
+    return response_item("function_call_output", call_id=call_id, output=output)
+
+
+REJECTED = 'exec_command failed: CreateProcess { message: "Rejected(\\"rejected by user\\")" }'
+
+
+@pytest.mark.parametrize(
+    ("first", "status"),
+    [
+        ([], "denied"),
+        (
+            [shell("a", sandbox_permissions="require_escalated"), shown("a", "ok")],
+            "completed",
+        ),
+        ([shell("a"), shown("a", "ok")], "denied"),
+    ],
+    ids=["nothing else asked", "another was allowed", "another did not ask"],
+)
+def test_a_file_tells_what_the_user_rejected(first: list[Any], status: str) -> None:
+    rejected = [shell("c", sandbox_permissions="require_escalated"), shown("c", REJECTED)]
+    over = event_msg("task_complete", turn_id="u", last_agent_message="So be it.")
+    events = feed(CodexRollout(), event_msg("task_started", turn_id="u"), *first, *rejected, over)
+    assert [(said.request_id, said.decision, said.by) for said in of(events, "permission_response")] == [("c", "deny", "user")]
+    assert [end.status for end in of(events, "turn_end")] == [status]
+
+
+def test_a_command_that_prints_the_words_of_a_rejection_was_not_rejected() -> None:
+    printed = "Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\nrejected by user\n"
+    events = feed(CodexRollout(), shell("c"), shown("c", printed))
+    assert not of(events, "permission_response")
+
+
+@pytest.mark.parametrize(("context", "parent"), [(Context(), "t2"), (Context(parent_tool_call_id="call"), "call")], ids=["alone", "known"])
+def test_a_sub_agents_file_hangs_below_the_call_or_else_its_thread(context: Context, parent: str) -> None:
+    meta = {"id": "t2", "source": {"subagent": {"other": "guardian"}}, "parent_thread_id": "t1"}
+    line = {"timestamp": "2026-11-15T19:37:37.000Z", "type": "session_meta", "payload": meta}
+    adapter = CodexRollout(context)
+    events = feed(adapter, line, event_msg("task_started", turn_id="u"), shell("c"), event_msg("task_complete", turn_id="u"))
+    assert {event.parent_tool_call_id for event in events} == {parent}
+    assert [done.tool_call_id for done in of(events, "tool_result")] == ["c"]

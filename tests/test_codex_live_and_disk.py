@@ -6,18 +6,14 @@ that is not listed, or one that is gone, fails.
 
 from __future__ import annotations
 
-import json
-import os
+import re
 from collections import Counter
-from pathlib import Path
+from typing import Any
 
 import pytest
 
-from hansard.adapter import Context
 from hansard.events import Event, ToolCall, ToolResult
-from hansard.normalizing import normalize
-
-SHARED = Path(os.environ.get("HANSARD_SHARED") or Path(__file__).parents[2] / "shared")
+from tests.recorded import Recording, recordings, told
 
 # "+" stands on disk only, "-" live only.
 BOTH = {
@@ -34,7 +30,6 @@ APP_SERVER = BOTH | {
     "goal": ("+call +result", "update_goal is no item; live it is a notification"),
     "interrupt": ("-text", "the answer that was cut short is not filed"),
     "mcp_elicitation": ("-question", "elicitations are not filed"),
-    "permission_deny": ("+end -end", "denials are not filed: the turn is completed there"),
     "settings": ("+text", "the summary before the change of model"),
     "subagent_v2": ("+call +result", "list_agents is no item"),
     "todo_plan": ("+2 call +2 result", "update_plan is no item; live it is a notification"),
@@ -51,18 +46,53 @@ EXEC = BOTH | {
     "todo_plan": ("+call +result", "two calls of update_plan are one item"),
     "view_image": ("+call +result", "view_image is not told"),
 }
+# Of codex-acp, which embeds core 0.137.
+ACP = {
+    "code_mode": ("+call +result +text -text", "the script fails before it runs; live, a warning about the model is said as text"),
+    "compaction": ("+text -text -user", "the summary is filed alone; live, the command is heard and a notice said"),
+    "compaction_auto": ("+text -text", "the summary is filed; live, a notice is said"),
+    "content_filter": ("+end -end", "core 0.137 files no errors"),
+    "err_auth": ("+end -end", "core 0.137 files no errors"),
+    "err_context_http": ("+end -end", "core 0.137 files no errors"),
+    "err_overloaded": ("+end -end", "core 0.137 files no errors"),
+    "err_rate_limit": ("+end -end", "core 0.137 files no errors"),
+    "err_server": ("+end -end", "core 0.137 files no errors"),
+    "err_stream_cut": ("+end -end", "core 0.137 files no errors"),
+    "err_usage_limit": ("+end -end", "core 0.137 files no errors"),
+    "max_tokens": ("+end -end", "core 0.137 files no errors"),
+    "file_edit_multi": ("+call +result", "a patch that does not apply fails before it runs"),
+    "interrupt": ("-text", "the answer that was cut short is not filed"),
+    "multi_turn": ("-call -result -text -2 user", "the second process says the history again"),
+    "permission_deny": ("+end -end", "the file says that the turn was interrupted, not that a denial did it"),
+    "permission_file": ("+end -end", "the file says that the turn was interrupted, not that a denial did it"),
+    "subagent": ("+3 call +3 result +text -text", "calls of sub-agents are not told; live, a warning about the model is said as text"),
+    "thinking_raw": ("+thinking -thinking", "live, the thought is said again after its chunks"),
+    "todo_plan": ("+2 call +2 result", "update_plan is no tool call live, but a plan"),
+    "tool_background": ("+call +result", "write_stdin is a call of its own"),
+    "unknown_tool": ("+2 call +2 result", "calls that fail before they run leave no trace"),
+}
+# Of files: "+" stands in those of core 0.166 only, "-" in those of core 0.137.
+DIALECTS = {
+    "code_mode": ("+call +result", "0.137 has no code mode: the script does not run"),
+    "content_filter": ("+end -end", "0.137 files no errors"),
+    "err_auth": ("+end -end", "0.137 files no errors"),
+    "err_context_http": ("+end -end", "0.137 files no errors"),
+    "err_overloaded": ("+end -end", "0.137 files no errors"),
+    "err_rate_limit": ("+end -end", "0.137 files no errors"),
+    "err_server": ("+end -end", "0.137 files no errors"),
+    "err_stream_cut": ("+end -end", "0.137 files no errors"),
+    "err_usage_limit": ("+end -end", "0.137 files no errors"),
+    "max_tokens": ("+end -end", "0.137 files no errors"),
+    "permission_deny": ("+end +text -end", "a denial in codex-acp stops the turn"),
+    "permission_file": ("+end +text -end", "a denial in codex-acp stops the turn"),
+}
 
 
-def facts(paths: list[Path], format: str) -> list[tuple[str, ...]]:
-    said: list[tuple[str, ...]] = []
+def facts(recording: Recording, format: str) -> list[tuple[str, ...]]:
     queued: dict[str | None, str] = {}
     calls: dict[str, str] = {}
-    for path in paths:
-        with path.open("rb") as stream:
-            for event in normalize(stream, format, Context(source=path.name)):
-                if event.parent_tool_call_id is None:
-                    said += fact(event, queued, calls)
-    return said
+    events = [event for event in told(recording, format)[0] if event.parent_tool_call_id is None]
+    return [said for event in events for said in fact(event, queued, calls)]
 
 
 def fact(event: Event, queued: dict[str | None, str], calls: dict[str, str]) -> list[tuple[str, ...]]:
@@ -112,40 +142,76 @@ def spoken(said: list[tuple[str, ...]], other: list[tuple[str, ...]]) -> list[tu
     return [each for each in said if each in shared and each[0] in ("user", "text", "thinking", "end")]
 
 
-def is_main(path: Path) -> bool:
-    with path.open("rb") as stream:
-        meta = json.loads(stream.readline())["payload"]
-    return not meta.get("parent_thread_id") and not meta.get("forked_from_id")
+def runs(folder: str) -> list[Any]:
+    mine = [recording for recording in recordings() if recording.path.parent.name == folder]
+    return [pytest.param(one, id=one.path.name) for one in mine if any(stream.format == "codex-rollout" for stream in one.streams)]
 
 
-def runs(folder: str) -> list[Path]:
-    found = [path.parent for path in sorted((SHARED / "captures" / folder).glob("*/disk"))]
-    if not found:
-        pytest.skip(f"no recordings: {SHARED}/captures/{folder} (set HANSARD_SHARED)")
-    return found
+@pytest.mark.parametrize("recording", runs("codex-app-server"))
+def test_the_app_server_and_its_file_tell_the_same(recording: Recording) -> None:
+    live, disk = facts(recording, "codex-app-server"), facts(recording, "codex-rollout")
+    assert difference(live, disk) == APP_SERVER.get(recording.path.name, ("", ""))[0]
+    assert spoken(live, disk) == spoken(disk, live)
 
 
-def sides(run: Path, pattern: str, format: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
-    streams = sorted(run.glob(pattern), key=lambda path: (len(path.name), path.name))
-    files = [path for path in sorted(run.glob("disk/sessions/**/rollout-*.jsonl")) if is_main(path)]
-    return facts(streams, format), facts(files, "codex-rollout")
+@pytest.mark.parametrize("recording", runs("codex-exec-json"))
+def test_exec_and_its_file_tell_the_same(recording: Recording) -> None:
+    live, disk = facts(recording, "codex-exec-json"), facts(recording, "codex-rollout")
+    disk = [each for each in disk if each[0] != "user"]  # exec never repeats the prompt
+    if recording.path.name == "thinking_raw":  # exec joins the parts of a summary
+        disk = joined(disk)
+    assert difference(live, disk) == EXEC.get(recording.path.name, ("", ""))[0]
+    assert spoken(live, disk) == spoken(disk, live)
 
 
-def test_the_app_server_and_its_file_tell_the_same() -> None:
-    for run in runs("codex-app-server"):
-        live, disk = sides(run, "wire*.jsonl", "codex-app-server")
-        assert (run.name, difference(live, disk)) == (run.name, APP_SERVER.get(run.name, ("", ""))[0])
-        assert spoken(live, disk) == spoken(disk, live), run.name
+def coarse(recording: Recording, format: str) -> list[tuple[str, ...]]:
+    """The same for ACP, which joins what is said: the words of each turn together, calls and results by their id, and ends."""
+    said: list[tuple[str, ...]] = []
+    words: dict[tuple[str, str | None], str] = {}
+    for event in told(recording, format)[0]:
+        payload = event.payload
+        if event.parent_tool_call_id is not None:
+            continue
+        match event.type:
+            case "user_message" if payload.author == "human":
+                said.append(("user", payload.text))
+            case "assistant_done":
+                words["text", event.turn_id] = words.get(("text", event.turn_id), "") + payload.text
+            case "thinking_done" if payload.redacted is None:
+                words["thinking", event.turn_id] = words.get(("thinking", event.turn_id), "") + payload.text
+            case "tool_call":
+                said.append(("call", payload.tool_call_id))
+            case "tool_result":
+                said.append(("result", payload.tool_call_id, str(bool(payload.is_error or payload.exit_code))))
+            case "turn_end":
+                said.append(("end", payload.status, "" if payload.error is None else payload.error.code))
+            case _:
+                pass
+    return said + [(kind, "".join(text.split())) for (kind, _), text in words.items()]
 
 
-def test_exec_and_its_file_tell_the_same() -> None:
-    for run in runs("codex-exec-json"):
-        live, disk = sides(run, "stdout*.jsonl", "codex-exec-json")
-        disk = [each for each in disk if each[0] != "user"]  # exec never repeats the prompt
-        if run.name == "thinking_raw":  # exec joins the parts of a summary
-            disk = joined(disk)
-        assert (run.name, difference(live, disk)) == (run.name, EXEC.get(run.name, ("", ""))[0])
-        assert spoken(live, disk) == spoken(disk, live), run.name
+@pytest.mark.parametrize("recording", runs("codex-acp"))
+def test_acp_and_the_file_of_the_older_core_tell_the_same(recording: Recording) -> None:
+    live, disk = coarse(recording, "acp"), coarse(recording, "codex-rollout")
+    assert difference(live, disk) == ACP.get(recording.path.name, ("", ""))[0]
+
+
+@pytest.mark.parametrize("recording", runs("codex-acp"))
+def test_both_dialects_of_the_files_tell_the_same(recording: Recording) -> None:
+    newer = Recording(recording.path.parents[1] / "codex-app-server" / recording.path.name)
+    old, new = outputs(facts(recording, "codex-rollout")), outputs(facts(newer, "codex-rollout"))
+    assert difference(old, new) == DIALECTS.get(recording.path.name, ("", ""))[0]
+    assert spoken(old, new) == spoken(new, old)
+
+
+def outputs(said: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Results without the head that the model was shown: files of 0.137 have what a command printed only there."""
+    return [(kind, *(re.sub(r"^(\d+) Chunk ID: .*?\nOutput:\n", r"\1 ", word, flags=re.DOTALL) for word in words)) for kind, *words in said]
+
+
+def test_every_listed_difference_is_of_a_recording() -> None:
+    for folder, table in (("codex-app-server", APP_SERVER), ("codex-exec-json", EXEC), ("codex-acp", ACP), ("codex-acp", DIALECTS)):
+        assert table.keys() <= {recording.path.name for recording in recordings() if recording.path.parent.name == folder}
 
 
 def joined(said: list[tuple[str, ...]]) -> list[tuple[str, ...]]:

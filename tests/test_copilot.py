@@ -1,4 +1,4 @@
-"""Copilot CLI: quirks of its event log, declared types that no recording shows, and that wire and file tell the same story."""
+"""Copilot CLI: quirks of its event log, and declared types that no recording shows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from hansard.normalizing import normalize
 
 LIVE, FILE = "copilot-json", "copilot-session"
 SHARED = Path(os.environ.get("HANSARD_SHARED") or Path(__file__).resolve().parents[1] / ".." / "shared")
-RECORDINGS = sorted(SHARED.glob("captures/copilot-json/*/stdout.jsonl"))
 FILES = sorted(SHARED.glob("captures/copilot-*/*/disk/copilot/session-state/*/events.jsonl"))
 MISSING = f"no recordings at {SHARED}: set HANSARD_SHARED"
 
@@ -69,6 +68,12 @@ def test_reasoning_is_said_once_though_it_comes_three_times():
     assert [done.text for done in payloads(read(PROMPT, said("x", reasoningText="hm")), "thinking_done")] == ["hm"]
 
 
+def test_reasoning_keeps_the_blanks_at_its_ends_where_its_pieces_have_them():
+    delta = event("assistant.reasoning_delta", reasoningId="r", deltaContent="hm\n")
+    for whole in (said("x", reasoningText="hm"), event("assistant.reasoning", reasoningId="r", content="hm")):
+        assert [done.text for done in payloads(read(PROMPT, delta, whole, over()), "thinking_done")] == ["hm\n"]
+
+
 def test_a_call_is_made_once_though_it_is_requested_and_started():
     start = event("tool.execution_start", toolCallId="t", toolName="bash", arguments={"command": "x"}, toolTitle="Running")
     events = read(PROMPT, said("", toolRequests=[request()]), start, over())
@@ -114,15 +119,68 @@ def test_what_a_sub_agent_says_nests_under_its_call():
     assert ends(events) == [("completed", None)]
 
 
-def test_attachments_are_files():
-    prompt = event("user.message", content="see", attachments=[{"type": "file", "path": "/a", "displayName": "a"}])
-    assert payloads(read(prompt), "user_message")[0].content[1] == FileBlock(name="a", path="/a")
+def test_attachments_are_files_and_pictures():
+    picture = {"type": "file", "path": "/p.png", "assetId": "sha256:1", "mimeType": "image/png"}
+    prompt = event("user.message", content="see", attachments=[{"type": "file", "path": "/a", "displayName": "a"}, picture])
+    asset = event("session.binary_asset", assetId="sha256:1", type="image", mimeType="image/png", data="AA==")
+    assert payloads(read(asset, prompt), "user_message")[0].content[1:] == [
+        FileBlock(name="a", path="/a"),
+        ImageBlock(media_type="image/png", data="AA==", file_id="sha256:1"),
+    ]
+
+
+def test_what_the_program_adds_to_a_prompt_is_not_what_the_user_said():
+    given = "<current_datetime>now</current_datetime>\n\ngo"
+    messages = payloads(read(event("user.message", content="go", transformedContent=given)), "user_message")
+    assert [(message.text, message.author) for message in messages] == [
+        ("go", "human"),
+        ("<current_datetime>now</current_datetime>\n\n", "harness"),
+    ]
+    (_, replaced) = payloads(read(event("user.message", content="go", transformedContent="other")), "user_message")
+    assert replaced.text == "other"
+
+
+def test_modes_are_said_when_they_change():
+    prompt = event("user.message", content="go", agentMode="plan")
+    asked = event("permission.requested", requestId="q", permissionRequest={}, agentMode="plan", permissionMode="manual")
+    changes = payloads(read(prompt, asked), "configuration_change")
+    assert [(change.mode_id, change.permission_mode) for change in changes] == [("plan", None), (None, "manual")]
+
+
+def test_a_refused_call_is_a_decision_though_nobody_was_asked():
+    refused = event("tool.execution_complete", toolCallId="t", success=False, error={"code": "denied", "message": "no approval"})
+    (answered,) = payloads(read(PROMPT, said("", toolRequests=[request()]), refused), "permission_response")
+    assert (answered.request_id, answered.decision, answered.message) == ("t", "deny", "no approval")
+    once = read(PROMPT, ASKED, DENIED, event("tool.execution_complete", toolCallId="t", success=False, error={"code": "rejected"}))
+    assert [made.decision for made in payloads(once, "permission_response")] == ["deny"]
+
+
+def test_how_full_the_context_window_is():
+    metrics = {"context_current_tokens": 90.0, "context_token_limit": 100}
+    ran = event("tool.execution_complete", toolCallId="t", success=True, model="m", toolTelemetry={"metrics": metrics})
+    events = read(PROMPT, ran, event("session.usage_info", currentTokens=95, tokenLimit=100))
+    assert [(used.scope, used.usage.total_tokens, used.context_window) for used in payloads(events, "usage")] == [
+        ("context", 90, 100),
+        ("context", 95, 100),
+    ]
+
+
+def test_fields_of_a_wrong_shape_cost_nothing_but_themselves():
+    odd = event("user.message", content="go", attachments=7)
+    events = read(odd, event("assistant.message", content="no id"), over())
+    assert [message.text for message in payloads(events, "user_message")] == ["go"]
+    assert [(made.kind, made.reason) for made in payloads(events, "raw")] == [
+        ("UserSaid", "wrong_shape"),
+        ("assistant.message", "wrong_shape"),
+    ]
 
 
 ASKED = event(
     "permission.requested", requestId="q", permissionRequest={"kind": "shell", "toolCallId": "t", "canOfferSessionApproval": True}
 )
-DENIED = event("permission.completed", requestId="q", result={"kind": "denied-interactively-by-user"}, decisionSource="human_response")
+DENIED = event(
+    "permission.completed", requestId="q", toolCallId="t", result={"kind": "denied-interactively-by-user"}, decisionSource="human_response"
+)
 FAILED = event("session.error", errorType="query", message="500 x", statusCode=500)
 
 
@@ -218,36 +276,6 @@ def test_there_is_nothing_to_send_and_the_first_event_is_recognised():
 
 
 # ---- recordings
-
-DIFFERENCES = {
-    ("interrupt", "texts"): "deltas are not kept, and this answer never became a message",
-    ("max_tokens", "texts"): "deltas are not kept, and two answers that hit the limit never became messages",
-    ("max_tokens", "ends"): "finish reasons are in the file only",
-    ("refusal", "ends"): "finish reasons are in the file only",
-}
-"""What the program itself writes differently, by scenario and kind."""
-
-
-def conversation(events: list[Event]) -> dict[str, list[Any]]:
-    return {
-        "prompts": [(message.text, message.author) for message in payloads(events, "user_message") if message.author != "harness"],
-        "texts": [done.text for done in payloads(events, "assistant_done")],
-        "thinking": [done.text for done in payloads(events, "thinking_done")],
-        "calls": [(made.tool_call_id, made.tool_name, made.args) for made in payloads(events, "tool_call")],
-        "results": [(made.tool_call_id, made.is_error, made.exit_code, made.error) for made in payloads(events, "tool_result")],
-        "ends": ends(events),
-    }
-
-
-@pytest.mark.skipif(not RECORDINGS, reason=MISSING)
-@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.parent.name)
-def test_live_and_disk_tell_the_same_conversation(path: Path):
-    processes = sorted(path.parent.glob("stdout*.jsonl"), key=lambda file: (len(file.name), file.name))
-    wire = conversation([made for file in processes for made in normalize(file.read_bytes(), LIVE)])
-    (written,) = path.parent.glob("disk/copilot/session-state/*/events.jsonl")
-    disk = conversation(list(normalize(written.read_bytes(), FILE)))
-    different = {(path.parent.name, kind) for kind in wire if wire[kind] != disk[kind]}
-    assert different == {key for key in DIFFERENCES if key[0] == path.parent.name}
 
 
 @pytest.mark.skipif(not FILES, reason=MISSING)

@@ -147,6 +147,25 @@ def test_edits_are_diffs_todos_a_plan_and_mcp_content_blocks():
     assert len(payloads(events, "tool_call")) == 3
 
 
+def test_a_written_file_shows_what_was_written():
+    write = {"args": {"path": "/a", "fileText": "n"}, "result": {"success": {"path": "/a", "linesCreated": 1}}}
+    assert payloads(read(call("completed", "1", writeToolCall=write), OVER), "tool_result")[0].content == [
+        DiffBlock(path="/a", new_text="n")
+    ]
+
+
+def test_a_rejected_call_was_not_allowed():
+    (answered,) = payloads(read(*ran(rejected={"reason": "no approval", "command": "x"}), OVER), "permission_response")
+    assert (answered.request_id, answered.decision, answered.message) == ("c\nfc", "deny", "no approval")
+
+
+def test_what_stands_beside_a_tool_is_kept():
+    line = call("started", "1", shellToolCall={"args": {}, "mood": "good"})
+    line["tool_call"]["hookAdditionalContexts"] = ["be careful"]
+    (told,) = payloads(read(line, OVER), "tool_progress")
+    assert told.detail == {"hookAdditionalContexts": ["be careful"], "mood": "good"}
+
+
 @pytest.mark.parametrize(
     ("lines", "end"),
     [

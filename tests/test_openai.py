@@ -48,6 +48,21 @@ def end(events: list[Event]) -> tuple[str, str | None]:
     return last.status, None if last.error is None else last.error.code
 
 
+@pytest.mark.parametrize(
+    ("output", "code"),
+    [('{"exit_code": 7, "stderr": "no"}', 7), ('{"exit_code": 0}', 0), ('{"exit_code": true}', None), ("exit_code: 7", None), ("", None)],
+)
+def test_a_tool_that_says_its_exit_code_has_it(output: str, code: int | None) -> None:
+    call = {"id": "t1", "type": "function", "function": {"name": "shell", "arguments": "{}"}}
+    said = [{"role": "user", "content": "go"}, {"role": "assistant", "tool_calls": [call]}]
+    chat = sent({"model": "m", "messages": [*said, {"role": "tool", "tool_call_id": "t1", "content": output}]})
+    asked = {"type": "function_call", "call_id": "t1", "name": "shell", "arguments": "{}"}
+    response = sent({"model": "m", "input": [asked, {"type": "function_call_output", "call_id": "t1", "output": output}]})
+    for lines, format in ((chat, CHAT), (response, RESPONSES)):
+        (result,) = payloads(read(lines, format), "tool_result")
+        assert (result.result, result.exit_code) == (output, code)
+
+
 # ---- chat
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from hansard.adapters import adapter_for
 from hansard.adapters.qwen.words import error_of
-from hansard.content import DiffBlock, ImageBlock, TextBlock
+from hansard.content import DiffBlock, ImageBlock, ResourceBlock, TextBlock
 from hansard.errors import CannotEncode
 from hansard.events import (
     Event,
@@ -186,8 +186,19 @@ def test_errors_are_classified(message: str, code: str, status: int | None):
 
 
 def permission() -> dict[str, Any]:
-    suggestions = [{"type": "allow", "label": "Allow Edit"}, {"type": "deny", "label": "Deny"}, {"type": "modify", "label": "Review"}]
-    asks = {"subtype": "can_use_tool", "tool_name": "edit", "tool_use_id": "t", "input": {"a": 1}, "permission_suggestions": suggestions}
+    suggestions = [
+        {"type": "allow", "label": "Allow Edit", "description": "Edit file: a"},
+        {"type": "deny", "label": "Deny", "description": "Block this"},
+        {"type": "modify", "label": "Review"},
+    ]
+    asks = {
+        "blocked_path": "/a",
+        "subtype": "can_use_tool",
+        "tool_name": "edit",
+        "tool_use_id": "t",
+        "input": {"a": 1},
+        "permission_suggestions": suggestions,
+    }
     return {"type": "control_request", "request_id": "q", "request": asks}
 
 
@@ -235,6 +246,7 @@ def permission() -> dict[str, Any]:
 def test_commands_are_written_as_the_recordings_show_them_and_read_back(command: Event, line: dict[str, Any]):
     adapter = adapter_for(STREAM)()
     (asked,) = [event for event in adapter.feed(Frame(json.dumps(permission()).encode())) if event.type == "permission_request"]
+    assert asked.payload.description == "Edit file: a\n/a"
     assert [(option.name, option.kind) for option in asked.payload.options] == [("Allow Edit", "allow_once"), ("Deny", "reject_once")]
     command.command_id = "c"
     data, events = adapter.send(command)
@@ -294,6 +306,14 @@ def written(*records: dict[str, Any]) -> list[Event]:
 CALL = {"functionCall": {"id": "t", "name": "run_shell_command", "args": {}}}
 
 
+STOPPED = "Command was cancelled by user before it could complete. Below is the output before it was cancelled:\nx"
+REFUSED_CALL: dict[str, Any] = {
+    "function_name": "run_shell_command",
+    "function_args": {},
+    "error": 'Tool "run_shell_command" was canceled by the user.',
+}
+
+
 def result(response: dict[str, Any], **over: Any) -> dict[str, Any]:
     parts = [{"functionResponse": {"id": "t", "name": "run_shell_command", "response": response}}]
     return record("tool_result", message={"role": "user", "parts": parts}, toolCallResult={"callId": "t", **over})
@@ -303,19 +323,44 @@ def result(response: dict[str, Any], **over: Any) -> dict[str, Any]:
     ("records", "end"),
     [
         ([spoke({"text": "Done."})], ("completed", None)),
-        ([spoke({"text": "Do"}, tokens=False)], ("lost", None)),
+        ([telemetry("api_response"), spoke({"text": "Do"}, tokens=False)], ("lost", None)),
+        ([spoke({"text": "Do"}, tokens=False)], ("interrupted", "aborted")),
         ([spoke(CALL), result({"output": "x"}, status="success"), spoke({"text": "Do"}, tokens=False)], ("interrupted", "aborted")),
         ([telemetry("api_error", status_code=500, error_message="500 x")], ("error", "api_error")),
         ([telemetry("api_error", status_code=500, error_message="500 x"), spoke({"text": "Done."})], ("completed", None)),
         ([telemetry("api_error", error_message="Request was aborted.")], ("interrupted", "aborted")),
         ([spoke(CALL), result({"error": 'Tool "run_shell_command" was canceled by the user.'}, status="cancelled")], ("denied", None)),
         ([spoke(CALL), telemetry("tool_call", call_id="t", decision="reject"), spoke({"text": "Fine."})], ("denied", None)),
+        ([spoke(CALL), result({"output": STOPPED}, status="success")], ("interrupted", "aborted")),
+        ([spoke(CALL), telemetry("tool_call", **REFUSED_CALL), spoke({"text": "Fine."})], ("denied", None)),
         ([spoke(CALL)], ("lost", None)),
     ],
-    ids=["answer", "first answer without tokens", "cut off", "error", "retried", "aborted", "refused", "rejected", "open call"],
+    ids=[
+        "answer",
+        "first answer without tokens",
+        "no response",
+        "cut off",
+        "error",
+        "retried",
+        "aborted",
+        "refused",
+        "rejected",
+        "stopped command",
+        "refused, without its id",
+        "open call",
+    ],
 )
 def test_what_ends_a_turn_in_a_file(records: list[dict[str, Any]], end: tuple[str, str | None]):
     assert ends(written(prompt("go"), *records)) == [end]
+
+
+def test_what_a_slash_command_began_and_what_it_says_beside_words_is_kept():
+    began = record("system", subtype="slash_command", systemPayload={"phase": "invocation", "rawCommand": "/compress"})
+    item = {"type": "assistant", "text": "Compressed.", "contextCompression": {"newTokenCount": 9}}
+    over = {"phase": "result", "rawCommand": "/compress", "outputHistoryItems": [item]}
+    events = written(began, record("system", subtype="slash_command", systemPayload=over))
+    assert [message.text for message in payloads(events, "user_message")] == ["/compress"]
+    assert [change.status for change in payloads(events, "status_change")] == ["slash_command", "slash_command_output"]
 
 
 def test_a_slash_command_is_a_turn_once():
@@ -339,6 +384,39 @@ def test_results_have_exit_codes_and_diffs():
     (second,) = payloads(written(prompt("go"), spoke(CALL), result({"output": "x"}, status="success", resultDisplay=diff)), "tool_result")
     assert (first.exit_code, first.is_error) == (3, True)
     assert second.content == [DiffBlock(path="a", old_text="o", new_text="n", diff="@@")]
+
+
+def test_a_refused_call_that_only_telemetry_knows_has_its_result():
+    events = written(prompt("go"), spoke(CALL), telemetry("tool_call", duration_ms=81, **REFUSED_CALL), spoke({"text": "Fine."}))
+    (refused,), (answered,) = payloads(events, "tool_result"), payloads(events, "permission_response")
+    assert (refused.tool_call_id, refused.is_error, refused.error, refused.duration_ms) == ("t", True, REFUSED_CALL["error"], 81)
+    assert (answered.request_id, answered.decision) == ("t", "deny")
+
+
+def test_what_is_shown_of_a_command_and_how_it_ran():
+    shell = {"type": "shell_result", "exitCode": None, "signal": 15, "outcome": "cancelled", "text": "begin", "output": "begin"}
+    over = result({"error": "x"}, status="cancelled", executionStatus="cancelled", errorType="odd", durationMs=7, resultDisplay=shell)
+    events = written(prompt("go"), spoke(CALL), over)
+    (ran,), (ended,) = payloads(events, "tool_progress"), payloads(events, "tool_result")
+    assert (ran.status, ran.detail["signal"], ran.detail["errorType"]) == ("cancelled", 15, "odd")
+    assert (ended.content, ended.duration_ms) == ([TextBlock(text="begin")], 7)
+    screen = {"ansiOutput": [[{"text": "one"}], [{"text": "two"}]], "totalLines": 2}
+    events = written(prompt("go"), spoke(CALL), result({"output": "x"}, status="success", resultDisplay=screen))
+    assert payloads(events, "tool_result")[0].content == [TextBlock(text="one\ntwo")]
+    assert payloads(events, "tool_progress") == []
+
+
+def test_a_prompt_has_its_links_its_author_and_what_a_hook_added():
+    typed = {"displayText": "see", "resourceLinks": [{"type": "resource_link", "name": "n", "uri": "file:///n"}], "hookContext": "be brief"}
+    added, said = payloads(written(prompt("see and more", systemPayload=typed, provenance="real_user")), "user_message")
+    assert (added.text, added.author) == ("be brief", "harness")
+    assert (said.text, said.author, said.content[1]) == ("see", "human", ResourceBlock(uri="file:///n", name="n"))
+    assert [message.author for message in payloads(written(prompt("go", provenance="hook")), "user_message")] == ["harness"]
+
+
+def test_a_sub_agents_file_names_the_agent():
+    events = written(prompt("look", isSidechain=True, agentId="g-1", agentName="general-purpose"))
+    assert [change.detail for change in payloads(events, "status_change")] == [{"agentId": "g-1", "agentName": "general-purpose"}]
 
 
 def test_declared_system_records_are_understood():

@@ -14,6 +14,7 @@ from hansard.events import (
     AssistantDone,
     Event,
     PermissionResponse,
+    SessionLifecycle,
     ThinkingDone,
     ToolCall,
     ToolResult,
@@ -21,6 +22,11 @@ from hansard.events import (
     TurnStart,
     UsageEvent,
     UserMessage,
+    assistant_chunk,
+    assistant_done,
+    queue_update,
+    tool_call,
+    user_message,
 )
 from hansard.normalizing import normalize
 from hansard.testing import Loss, check_adapter, check_events, check_originals, check_truth, facts, promises
@@ -109,8 +115,8 @@ BROKEN = [
     (promises.check_frames, frame_without_bytes, "has no original"),
     (promises.check_frames, frame_left_out, "after frame"),
     (promises.check_turns, no_turn, "says turn None"),
-    (promises.check_turns, lose(TurnEnd), "says turn None|never ends"),
-    (promises.check_turns, lose(TurnStart), "in turn None"),
+    (promises.check_turns, lose(TurnEnd), "says turn None|never end"),
+    (promises.check_turns, lose(TurnStart), r"in \[\]"),
     (promises.check_closed, lose(ToolResult), "still open"),
     (promises.check_closed, lose(PermissionResponse), "still open"),
     (promises.check_chunks, other_text, "chunks say"),
@@ -258,3 +264,98 @@ def test_a_fact_in_pieces_counts_as_shown() -> None:
     assert "two pieces" not in Shown(wire).text
     wire = b'["two pie"]\n["ces"]\n'
     assert [fact.kind for fact in facts([], truth, wire)] == ["text"]
+
+
+def one_turn(*model: dict[str, Any], end: str = "completed") -> dict[str, Any]:
+    return {"turns": [{"user": None, "model": list(model), "usage": {}, "end": end, "end_on_wire": False}]}
+
+
+def missing(events: list[Event], truth: dict[str, Any], wire: bytes) -> list[str]:
+    return [fact.what for fact in facts(events, truth, wire) if not fact.found]
+
+
+@pytest.mark.parametrize(("said", "lost"), [("one. two.", []), ("two. one.", ["two."]), ("one.", ["two."])])
+def test_what_a_wire_joins_is_found_in_one_event_and_in_order(said: str, lost: list[str]) -> None:
+    truth = one_turn({"text": "one."}, {"text": "two."})
+    assert missing([assistant_done(text=said)], truth, b'["one. two."]') == lost
+
+
+def test_a_text_that_came_as_one_chunk_may_be_a_part_of_its_message() -> None:
+    truth = one_turn({"text": "one."}, {"text": "two."})
+    wire = b'["one."]\n["two."]'
+    assert missing([assistant_done(text="one.two.")], truth, wire) == ["one.", "two."]
+    chunks: list[Event] = [assistant_chunk(text="one."), assistant_chunk(text="two.")]
+    assert missing([*chunks, assistant_done(text="one.two.")], truth, wire) == []
+
+
+def test_a_queued_message_is_said_where_it_is_sent() -> None:
+    truth = {"turns": [{"user": word, "model": [], "usage": {}, "end": "completed", "end_on_wire": False} for word in ("first", "later")]}
+    queued: list[Event] = [user_message(text="later", queued=True, message_id="q"), user_message(text="first")]
+    assert missing(queued, truth, b'["first", "later"]') == ["later"]
+    assert missing([*queued, queue_update(action="sent", item_id="q")], truth, b'["first", "later"]') == []
+
+
+@pytest.mark.parametrize(("args", "found"), [("a free text", True), ("another text", False), ({"patch": "a free text"}, False)])
+def test_the_text_that_a_free_form_tool_takes_is_its_arguments(args: Any, found: bool) -> None:
+    truth = one_turn({"tool_call": {"name": "patch", "args": {"input": "a free text"}}})
+    events: list[Event] = [tool_call(tool_call_id="c", tool_name="patch", args=args)]
+    assert (missing(events, truth, b'{"input": "a free text"}') == []) is found
+
+
+@pytest.mark.parametrize(("wire", "shown"), [(b'{"refusal": null}', False), (b'{"refusal": "no"}', True), (b'{"stop": "refusal"}', True)])
+def test_only_a_refusal_with_words_is_one(wire: bytes, shown: bool) -> None:
+    assert Shown(wire).refusal is shown
+
+
+def test_usage_without_a_name_is_its_own_and_a_name_counts_once() -> None:
+    used = first(events_of("claude-control/permission_ok"), UsageEvent)
+    used.payload.scope, used.response_id = "message", None
+    events: list[Event] = [used, used]
+    promises.check_usage(events)
+    used.response_id = "m"
+    with pytest.raises(AssertionError, match="counted more than once"):
+        promises.check_usage(events)
+
+
+def swap_pieces(events: list[Event]) -> None:
+    for event in events:
+        if isinstance(event, AssistantDone) and event.payload.text.startswith("Hello echo 123"):
+            event.payload.text = event.payload.text.removeprefix("Hello echo 123") + "Hello echo 123"
+
+
+def other_inner_arguments(events: list[Event]) -> None:
+    first(events, ToolCall).payload.args["parsed_cmd"] = []
+
+
+def counted_in_the_turn(events: list[Event]) -> None:
+    for event in events:
+        if isinstance(event, SessionLifecycle):
+            event.payload.subtype = "updated"
+
+
+def other_argument_of_a_command(events: list[Event]) -> None:
+    next(event for event in events if isinstance(event, UserMessage) and event.payload.text.startswith("/")).payload.text = "/greet"
+
+
+ACP_LIES = [
+    ("acpecho-acp/echo", swap_pieces, "text: Zweiter"),
+    ("codex-acp/tool_fail", other_inner_arguments, "tool_call: exec_command"),
+    ("opencode-acp/config_change", other_argument_of_a_command, "user: lotus-argument"),
+    ("qwen-acp/multi_turn", counted_in_the_turn, "usage: message input_tokens 165"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "message"), ACP_LIES)
+def test_a_wire_without_boundaries_is_no_excuse(name: str, change: Callable[[list[Event]], None], message: str) -> None:
+    events, wire = told(recording(name), "acp")
+    check_truth(events, recording(name).truth, wire)
+    change(events)
+    with pytest.raises(AssertionError, match=message):
+        check_truth(events, recording(name).truth, wire)
+
+
+def test_a_call_with_nothing_to_know_it_by_is_a_fact_only_where_the_wire_has_its_arguments() -> None:
+    call = {"tool_call": {"name": "nope", "args": {"x": 1}}}
+    truth = {"turns": [{"user": None, "model": [call], "usage": {}, "end": "completed"}]}
+    assert facts([], truth, b'{"y":{"x":2}}\n') == []
+    assert [fact.found for fact in facts([], truth, b'{"y":{"x":1}}\n')] == [False]

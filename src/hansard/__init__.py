@@ -37,10 +37,8 @@ if TYPE_CHECKING:
     from hansard.framing import Frame, Framer
     from hansard.normalizing import normalize
     from hansard.originals import unwrap
-    from hansard.projections.acp import acp
-    from hansard.projections.ag_ui import ag_ui
-    from hansard.projections.vercel_ui import vercel_ui
-    from hansard.projections.vercel_ui_messages import vercel_ui_messages
+    from hansard.projections import Projected, Report, project
+    from hansard.projections.message_content import parse_message_content
     from hansard.recognising import recognise
     from hansard.store import Cursor, Finding, Head, Record, SessionInfo, Store
     from hansard.store import open_store as open
@@ -62,7 +60,9 @@ __all__ = [
     "Head",
     "InvalidSessionId",
     "LogLocked",
+    "Projected",
     "Record",
+    "Report",
     "SessionInfo",
     "Store",
     "StoreError",
@@ -73,9 +73,7 @@ __all__ = [
     "UsageError",
     "Wire",
     "__version__",
-    "acp",
     "adapter_for",
-    "ag_ui",
     "decode",
     "encode",
     "encode_lines",
@@ -83,12 +81,12 @@ __all__ = [
     "from_builtins",
     "normalize",
     "open",
+    "parse_message_content",
+    "project",
     "read_as",
     "recognise",
     "to_builtins",
     "unwrap",
-    "vercel_ui",
-    "vercel_ui_messages",
 ]
 
 _PLACES = {
@@ -101,10 +99,8 @@ _PLACES = {
     "framing": "Frame Framer",
     "normalizing": "normalize",
     "originals": "unwrap",
-    "projections.acp": "acp",
-    "projections.ag_ui": "ag_ui",
-    "projections.vercel_ui": "vercel_ui",
-    "projections.vercel_ui_messages": "vercel_ui_messages",
+    "projections": "Projected Report project",
+    "projections.message_content": "parse_message_content",
     "recognising": "recognise",
     "store": "Cursor Finding Head Record SessionInfo Store open",
     "transcript": "Transcript",

@@ -67,7 +67,7 @@ class Context(msgspec.Struct, kw_only=True):
     source: str = "stream"
     """Names the stream: event ids are derived from it and from the position, so the same input gives the same ids."""
     epoch: int = 0
-    """When a recording with relative times began; if nobody knows, the first time on the wire tells."""
+    """About when a recording with relative times began; the first time on the wire itself tells better."""
     parent_tool_call_id: str | None = None
     """The call that started the agent of this whole stream (a sub-agent's own file)."""
     stream: str | None = None
@@ -96,7 +96,7 @@ class Adapter:
         self.context = context or Context()
         self.frames = 0
         self.now = -1
-        self.parent = self.context.parent_tool_call_id
+        self.parent: str | None = self.context.parent_tool_call_id
         self.turn: str | None = None
         self._ids = derived_ids(self.context.source)
         self._decode_received = decoder(self.wire).decode
@@ -104,6 +104,7 @@ class Adapter:
         self._index = 0
         self._arrived: int | None = None
         self._epoch = self.context.epoch
+        self._clock_set = False
         self._aside: list[str] = []
         self.open = Ledger(self.context.parent_tool_call_id)
 
@@ -237,9 +238,8 @@ class Adapter:
         own_time = self.time_of(message)
         if own_time is not None:
             self.now = own_time
-            if self._epoch == 0 and frame.time is not None and frame.time < RELATIVE:
-                self._epoch = own_time - frame.time
-                self._arrived = own_time
+            if not self._clock_set and frame.time is not None and frame.time < RELATIVE:
+                self._clock_set, self._epoch, self._arrived = True, own_time - frame.time, own_time
         try:
             yield from self.translate_sent(message) if frame.out else self.translate(message)
         except Exception as problem:  # a shape nobody foresaw: what was said so far stands, the rest is in the original

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import json
+from collections import deque
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import import_module, resources
@@ -19,7 +20,7 @@ from hansard.adapter import MAX_FRAME, Adapter, Wire, was_finish
 from hansard.content import RawBlock
 from hansard.errors import UsageError
 from hansard.events import ContentBlock, Event, RawEvent
-from hansard.framing import Frame, ServerSentEvents
+from hansard.framing import Frame, Framer
 
 REVIEWED = "only-in-original.txt"
 """In each adapter folder: the paths that were looked at and left in the original on purpose."""
@@ -85,7 +86,7 @@ class Auditor:
         self.adapter = adapter
         self.audit = Audit(format=format)
         self._reviewed = reviewed(adapter, format)
-        self._message_path = ""
+        self.message_path = ""
 
     def add(self, frame: Frame, events: Iterable[Event], number: int | None = None) -> None:
         """Count one frame with the events that were made of it. ``number``: which frame it is, if it is not simply the next."""
@@ -99,8 +100,17 @@ class Auditor:
         elif not _gives_back(mine, frame):
             self.audit.altered.append(number)
         for word in self._walk(frame):
-            self._count(word, frame, mine)
+            self._count(word, mine)
         self.add_unknown(mine)
+
+    def read(self, frames: Iterable[Frame], adapter: Adapter) -> Audit:
+        """Count a whole stream, read by this adapter."""
+        for frame in frames:
+            self.add(frame, adapter.feed(frame))
+        last = adapter.finish()
+        self.audit.events += len(last)
+        self.add_unknown(last)
+        return self.audit
 
     def add_unknown(self, events: Iterable[Event]) -> None:
         """Count what these events say nobody knows."""
@@ -114,10 +124,10 @@ class Auditor:
             elif isinstance(event, ContentBlock) and isinstance(event.payload.block, RawBlock):
                 _add(self.audit.unknown_blocks, event.payload.block.raw_type or "?")
 
-    def _count(self, word: str, frame: Frame, events: list[Event]) -> None:
+    def _count(self, word: str, events: list[Event]) -> None:
         seen = self.audit.types.setdefault(word, WireType())
         seen.count += 1
-        seen.sent += frame.out
+        seen.sent += any(event.direction == "out" for event in events)
         for event in events:
             _add(seen.events, event.type)
 
@@ -149,22 +159,34 @@ class Auditor:
         while wire is not None:
             struct = pick(shape(wire), fields)
             if struct is None:
-                return "/".join([*words, str(fields.get("subtype" if words else self.adapter.tag, "?"))])
+                return self._undeclared(words, "subtype" if words else self.adapter.tag, fields, "?")
             if struct.tag_field is not None:
                 words.append(str(struct.tag))
                 tags.append(struct.tag_field)
             if (refined := _refined(cast("type[Wire]", struct.cls), fields)) is None:
-                self._message_path = "/".join(words) or struct.cls.__name__
-                self._struct(struct, fields, self._message_path, tags)
+                self.message_path = "/".join(words) or struct.cls.__name__
+                self._struct(struct, fields, self.message_path, tags)
                 break
             tags += [entry.encode_name for entry in struct.fields]
             wire = refined
-        return "/".join(words) or str(fields.get(self.adapter.tag, self.adapter.source))
+        if not words:  # no struct has a tag: the adapter looks at the word itself
+            return self._undeclared([], self.adapter.tag, fields, self.adapter.source)
+        word = "/".join(words)
+        self.saw_type("", word, fields, declared=True)
+        return word
+
+    def _undeclared(self, words: list[str], tag: str, fields: dict[str, Any], default: str) -> str:
+        """The name of a message that no struct has as its tag."""
+        word = "/".join([*words, str(fields.get(tag, default))])
+        if isinstance(fields.get(tag), str):
+            self.saw_type("", word, fields, declared=False)
+        return word
 
     def _struct(self, struct: inspect.StructType, fields: dict[str, Any], path: str, tags: list[str]) -> None:
         known = {entry.encode_name: entry.type for entry in struct.fields}
         for name, value in fields.items():
             if name in known:
+                self.saw_field(f"{path}.{name}", value, known=True)
                 self._value(known[name], value, f"{path}.{name}")
             elif name not in tags:
                 self._unread(f"{path}.{name}", value)
@@ -205,29 +227,37 @@ class Auditor:
         if tag_field is not None:
             _add(self.audit.parts.setdefault(path, {}), str(fields.get(tag_field, "?")))
         struct = pick(declared, fields)
+        if tag_field is not None and isinstance(fields.get(tag_field), str):
+            self.saw_type(path, fields[tag_field], fields, declared=struct is not None)
         if struct is not None:
             self._struct(struct, fields, path, [struct.tag_field] if struct.tag_field else [])
 
     def _unread(self, path: str, value: Any) -> None:
         found = self.audit.only_in_original.get(path)
         if found is None:
-            seen = path in self._reviewed or "*" + path.removeprefix(self._message_path) in self._reviewed
-            self.audit.only_in_original[path] = Path(1, _sample(value), seen)
+            seen = path in self._reviewed or "*" + path.removeprefix(self.message_path) in self._reviewed
+            found = self.audit.only_in_original[path] = Path(1, sample(value), seen)
         else:
             found.count += 1
             if found.sample == "null":
-                found.sample = _sample(value)
+                found.sample = sample(value)
+        self.saw_field(path, value, known=found.reviewed)
+
+    # ---- for whoever wants to know more than an audit says
+
+    def saw_type(self, where: str, word: str, fields: dict[str, Any], declared: bool) -> None:
+        """A message (``where`` is empty) or a part of one, and the word that names it. ``declared``: whether a struct has that word."""
+
+    def saw_field(self, path: str, value: Any, known: bool) -> None:
+        """A field of a message or part that is declared. ``known``: whether it is read, or was left in the original on purpose."""
 
 
 class LogAuditor:
     """Audits a log instead of a stream: the frames are its originals, the events those that are in it."""
 
-    def __init__(self, adapter: type[Adapter], format: str) -> None:
-        self._adapter = adapter
-        self._auditor = Auditor(adapter, format)
-        self._streams: dict[str | None, list[Event]] = {}
-        self._frames: dict[str | None, int] = {}
-        self._bytes: dict[str | None, Frame] = {}
+    def __init__(self, auditor: Auditor) -> None:
+        self._auditor = auditor
+        self._streams: dict[str | None, _LoggedStream] = {}
 
     def saw(self, event: Event, original: bytes | None) -> None:
         """Take one event of the log, in order; ``original``: the bytes of its frame, if it holds them."""
@@ -235,47 +265,81 @@ class LogAuditor:
             return
         if was_finish(event):
             self._auditor.audit.events += 1
+            self._auditor.add_unknown([event])
             return
+        if event.stream not in self._streams:
+            self._streams[event.stream] = _LoggedStream(self._auditor)
+        stream = self._streams[event.stream]
         if original is not None:
-            self._end(event.stream)
-            self._bytes[event.stream] = self._framed(original, event)
-        self._streams.setdefault(event.stream, []).append(event)
+            stream.begin(Frame(original, eol="\n" if event.eol is None else event.eol, out=event.direction == "out"))
+        stream.take(event)
 
     def done(self) -> Audit:
         """Everything was seen."""
-        for stream in list(self._streams):
-            self._end(stream)
+        for stream in self._streams.values():
+            stream.end()
         return self._auditor.audit
 
-    def _end(self, stream: str | None) -> None:
-        events = self._streams.pop(stream, [])
-        frame = self._bytes.pop(stream, None)
-        found = self._auditor.audit
-        if not events or frame is None:
-            return
-        number = events[0].frame or 0
-        expected = self._frames.get(stream, 0) + 1
-        found.unaccounted += range(expected, number)
-        self._frames[stream] = number
-        self._auditor.add(frame, events, number)
 
-    def _framed(self, original: bytes, event: Event) -> Frame:
-        eol = "\n" if event.eol is None else event.eol
-        if self._adapter.framer is ServerSentEvents:
-            framer = ServerSentEvents()
-            return next(iter([*framer.feed(original + eol.encode()), *framer.end()]), Frame(original, eol=eol))
-        return Frame(original, eol=eol, out=event.direction == "out")
+class _LoggedStream:
+    """One stream of a log. Its originals are the bytes it was, so the framer that cut them cuts them again."""
+
+    def __init__(self, auditor: Auditor) -> None:
+        self._auditor = auditor
+        self._framer: Framer | None = auditor.adapter.framer()
+        self._cut: deque[Frame] = deque()
+        self._waiting: deque[tuple[Frame, list[Event]]] = deque()
+        self._number = 0
+
+    def begin(self, told: Frame) -> None:
+        """A frame, as bytes. What our side sent never went through the framer."""
+        self._count()
+        self._waiting.append((told, []))
+        if self._framer is not None and not told.out:
+            self._cut += self._framer.feed(told.verbatim)
+
+    def take(self, event: Event) -> None:
+        """An event of the frame that began last."""
+        if self._waiting:
+            self._waiting[-1][1].append(event)
+
+    def end(self) -> None:
+        """Nothing more will come."""
+        if self._framer is not None:
+            self._cut += self._framer.end()
+            self._framer = None
+        self._count()
+
+    def _count(self) -> None:
+        """Count the frames that are cut by now."""
+        while self._waiting:
+            told, events = self._waiting[0]
+            if self._framer is not None and not told.out and not self._cut:
+                return
+            self._waiting.popleft()
+            self._add(self._as_cut(told), events)
+
+    def _as_cut(self, told: Frame) -> Frame:
+        """The frame as the framer cuts it. If that gives other bytes, some of the stream are missing, and from here on bytes must do."""
+        if told.out or not self._cut:
+            return told
+        cut = self._cut.popleft()
+        if cut.verbatim == told.verbatim:
+            return cut
+        self._framer = None
+        self._cut.clear()
+        return told
+
+    def _add(self, frame: Frame, events: list[Event]) -> None:
+        number = events[0].frame or 0
+        self._auditor.audit.unaccounted += range(self._number + 1, number)
+        self._number = number
+        self._auditor.add(frame, events, number)
 
 
 def audit(frames: Iterable[Frame], adapter: Adapter, format: str) -> Audit:
     """The audit of a whole stream, read by this adapter."""
-    auditor = Auditor(type(adapter), format)
-    for frame in frames:
-        auditor.add(frame, adapter.feed(frame))
-    last = adapter.finish()
-    auditor.audit.events += len(last)
-    auditor.add_unknown(last)
-    return auditor.audit
+    return Auditor(type(adapter), format).read(frames, adapter)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -330,9 +394,10 @@ def _add(counts: dict[str, int], word: str) -> None:
     counts[word] = counts.get(word, 0) + 1
 
 
-def _sample(value: Any) -> str:
+def sample(value: Any, size: int = SAMPLE) -> str:
+    """A value as JSON, cut to a size that can be shown."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace").decode()
-    return text if len(text) <= SAMPLE else text[: SAMPLE - 1] + "…"
+    return text if len(text) <= size else text[: size - 1] + "…"
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -142,6 +142,11 @@ def _unknown(fields: dict[str, Any]) -> Unknown:
         timestamp=take("timestamp", int, -1),
         session_id=take("sessionId", str, ""),
         turn_id=take("turnId", str, None),
+        parent_tool_call_id=take("parentToolCallId", str, None),
+        frame=take("frame", int, None),
+        stream=take("stream", str, None),
+        direction="out" if fields.get("direction") == "out" else None,
+        eol=take("eol", str, None),
         payload=fields.get("payload"),
         fields=fields,
     )

@@ -22,6 +22,7 @@ _STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 
 def convert(value: Any, types: Any) -> tuple[Any, list[str]]:
     """The value as one of the structs, without the fields whose type is wrong; those are said in the list. Raises `ValueError`."""
+    types = chosen(value, types)
     aside: list[str] = []
     for _ in range(MAX_REPAIRS):
         try:
@@ -37,20 +38,33 @@ def convert(value: Any, types: Any) -> tuple[Any, list[str]]:
 
 def read(value: Any, types: Any) -> Any:
     """The value as a struct, of a tagged union the one that its tag names; raises `ValueError` if none does, or if it does not fit."""
+    return msgspec.convert(value, chosen(value, types))
+
+
+def chosen(value: Any, types: Any) -> Any:
+    """The struct of a tagged union that an object's tag names: for one struct msgspec has everything ready, a union it prepares every time.
+
+    Raises `ValueError`, in msgspec's words, if no struct has that tag.
+    """
     field, structs = _by_tag(types)
-    if field is None:
-        return msgspec.convert(value, types)
-    tag = cast("dict[str, Any]", value).get(field) if isinstance(value, dict) else None
-    struct = structs.get(tag) if isinstance(tag, str) else None
-    if struct is None:
-        raise ValueError(f"Invalid value {tag!r}")
-    return msgspec.convert(value, struct)  # for one struct msgspec has everything ready; for a union it would prepare it every time
+    if field is None or not isinstance(value, dict):
+        return types
+    tag = cast("dict[str, Any]", value).get(field)
+    if not isinstance(tag, str):
+        raise ValueError(f"Object missing required field `{field}`")
+    if tag not in structs:
+        raise ValueError(f"Invalid value '{tag}'")
+    return structs[tag]
 
 
 @cache
 def _by_tag(types: Any) -> tuple[str | None, dict[str, Any]]:
-    structs = get_args(types) or (types,)
-    return structs[0].__struct_config__.tag_field, {struct.__struct_config__.tag: struct for struct in structs}
+    """The field that tells the structs of a union apart, and each by its tag; no field if it is no such union."""
+    configs: dict[Any, Any] = {struct: getattr(struct, "__struct_config__", None) for struct in get_args(types)}
+    fields = {None if config is None else config.tag_field for config in configs.values()}
+    if len(fields) != 1 or None in fields:
+        return None, {}
+    return fields.pop(), {config.tag: struct for struct, config in configs.items()}
 
 
 def _without(value: Any, steps: list[str | int]) -> Any:

@@ -116,6 +116,11 @@ def refer(name: str, data: bytes) -> Raw:
     return Raw(_encode(BlobReference(name, len(data), head, tail)))
 
 
+def embed(original: Raw, blob: Callable[[str], bytes]) -> Raw:
+    """The original with its bytes in it, also when they lie in a blob."""
+    return wrap(unwrap(original, blob)) if reference(original) is not None else original
+
+
 def reference(original: Raw | None) -> BlobReference | None:
     """The blob that holds this original, if one does."""
     if original is None or not bytes(original).startswith(BLOB):

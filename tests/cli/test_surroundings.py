@@ -59,6 +59,31 @@ def test_the_doctor_finds_agents_and_asks_their_version(run, tmp_path, monkeypat
     assert found["opencode"]["path"] is None
 
 
+def test_the_doctor_says_which_agents_are_newer_than_tested(run, tmp_path, monkeypatch):
+    tested = doctor.tested_versions()
+    said = {"claude": "99.0.0 (Claude Code)", "codex": f"codex-cli {tested['codex']}", "gemini": "0.1.2-preview.3", "opencode": "soon"}
+    for name, version in said.items():
+        program(tmp_path, name, f"echo '{version}'")
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/bin{os.pathsep}/usr/bin")
+    found = {agent["agent"]: agent["compared"] for agent in json.loads(run("doctor", "--json").out)["agents"]}
+    assert found == {
+        "claude": "newer",
+        "codex": "same",
+        "gemini": "older",
+        "opencode": None,
+        "qwen": None,
+        "copilot": None,
+        "cursor-agent": None,
+    }
+    out = run("doctor").out
+    assert "claude: newer than tested: run `hansard audit --against`" in out
+    assert "older than tested" in out
+
+
+def test_every_agent_that_the_doctor_looks_for_was_tested_under_that_name():
+    assert set(doctor.AGENTS) <= set(doctor.tested_versions())
+
+
 def test_the_doctor_is_well_without_any_agent_or_store(run, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     ran = run("doctor")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 from pathlib import Path
 
@@ -11,39 +12,27 @@ import pytest
 from hansard.codec import encode
 from hansard.errors import AppendFailed
 from hansard.events import Event
-from hansard.importing.find import Found, find, homes
+from hansard.importing.find import Found, find
 from hansard.importing.many import import_all, watch
 from hansard.importing.position import NOTE
-from hansard.importing.session import Outcome
 from hansard.store import JsonlStore, files
+from tests import imported
+from tests.imported import run
 from tests.sessions import SESSION, assistant, call, project, result, text, turn, user, with_subagent
 
 ID = f"claude-{SESSION}"
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return tmp_path / "store"
+def log(root: Path) -> list[Event]:
+    return imported.log(root, ID)
 
 
-def run(root: Path, *paths: Path, closed: bool = False, quiet: float = 600, processes: int = 1) -> list[Outcome]:
-    return [outcome for outcome, _ in import_all(root, find(paths, None).jobs, closed, quiet, processes)]
-
-
-def log(root: Path, session: str = ID) -> list[Event]:
-    """The events of a log without the store's own checkpoints."""
-    return [event for event in JsonlStore(root).read(session) if event.type != "session_lifecycle" or event.payload.subtype != "checkpoint"]
+def original(root: Path, stream: str | None = None) -> bytes:
+    return imported.original(root, ID, stream)
 
 
 def ids(root: Path) -> list[str]:
     return [event.id for event in log(root)[1:]]
-
-
-def original(root: Path, stream: str | None = None) -> bytes:
-    """The file, put together from the originals."""
-    store = JsonlStore(root)
-    events = [event for event in log(root) if event.stream == stream and event.original is not None]
-    return b"".join(store.original(ID, event) + ("\n" if event.eol is None else event.eol).encode() for event in events)
 
 
 def test_a_session_is_named_after_the_agents_own_id(root, tmp_path):
@@ -156,15 +145,9 @@ def test_what_lies_beside_a_session_is_attached_once(root, tmp_path):
     path = project(tmp_path, turn(1))
     with_subagent(path)
     run(root, path.parent)
-    attached = {
-        event.payload.path: event.payload
-        for event in log(root)
-        if event.type == "session_lifecycle" and event.payload.subtype == "attached"
-    }
+    attached = imported.attachments(root, ID)
     assert set(attached) == {"subagents/agent-abc.meta.json", "tool-results/large.txt"}
-    large = attached["tool-results/large.txt"]
-    assert JsonlStore(root).get_blob(ID, large.blob or "") == b"large"
-    assert large.size == 5
+    assert attached["tool-results/large.txt"] == b"large"
     count = len(log(root))
     (root / ID / NOTE).unlink()
     assert [outcome.state for outcome in run(root, path.parent)] == ["unchanged"]
@@ -186,6 +169,21 @@ def test_a_recorded_wire_is_named_by_format_and_place(root, tmp_path):
     assert [outcome.state for outcome in run(root, tmp_path)] == ["unchanged"]
 
 
+def test_a_recording_whose_times_count_from_its_beginning_ends_when_its_file_was_written(root, tmp_path):
+    said = [{"t": time, "dir": "recv", "line": json.dumps({"type": "keep_alive"})} for time in (100, 500, 900)]
+    lines = [json.dumps(one).encode() + b"\n" for one in said]
+    path = tmp_path / "wire.jsonl"
+    path.write_bytes(b"".join(lines[:2]))
+    os.utime(path, (1_700_000_000, 1_700_000_000))
+    (job,) = find([path], "claude-control").jobs
+    list(import_all(root, [job], False, 600, 1))
+    path.write_bytes(b"".join(lines))
+    os.utime(path, (1_800_000_000, 1_800_000_000))  # copied since: what was said once stays
+    list(import_all(root, [job], False, 600, 1))
+    times = [event.timestamp for event in imported.log(root, job.session_id) if event.frame is not None]
+    assert times == [1_699_999_999_600, 1_700_000_000_000, 1_700_000_000_400]
+
+
 def test_a_copy_of_a_session_elsewhere_adds_nothing(root, tmp_path):
     first, second = project(tmp_path / "a", turn(1)), project(tmp_path / "b", turn(1))
     assert [outcome.state for outcome in run(root, first, second)] == ["added", "unchanged"]
@@ -204,11 +202,6 @@ def test_files_nobody_knows_are_passed_over_in_a_folder_and_refused_by_name(tmp_
 def test_a_log_of_our_own_is_not_imported_again(root, tmp_path):
     run(root, project(tmp_path, turn(1)))
     assert find([root], None).jobs == []
-
-
-def test_the_agents_folder_is_where_its_variable_says(tmp_path):
-    assert homes(tmp_path, {}) == [tmp_path / ".claude" / "projects"]
-    assert homes(tmp_path, {"CLAUDE_CONFIG_DIR": "/elsewhere"}) == [Path("/elsewhere/projects")]
 
 
 def test_many_sessions_are_imported_by_several_processes(root, tmp_path, monkeypatch):

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.projections.openai_referee import openai_accepts
+from tests.projections.message_referees import consumer_accepts, parsed_accepts, standard_accepts
+from tests.projections.provider_referees import (
+    anthropic_accepts,
+    bytes_are_bytes,
+    claude_session_is_whole,
+    codex_rollout_is_whole,
+    openai_accepts,
+    prompt_is_whole,
+    recording_is_read_back,
+    responses_accept,
+)
 from tests.projections.web_referees import acp_accepts, ag_ui_accepts, vercel_accepts, vercel_messages_accept
 
 Referee = Callable[[list[Any], bytes], None]
@@ -14,7 +24,17 @@ Referee = Callable[[list[Any], bytes], None]
 REFEREES: dict[str, Referee] = {
     "acp": acp_accepts,
     "ag-ui": ag_ui_accepts,
+    "anthropic-messages": anthropic_accepts,
+    "claude-session": claude_session_is_whole,
+    "codex-rollout": codex_rollout_is_whole,
+    "consumer-messages": consumer_accepts,
+    "messages-parsed": parsed_accepts,
+    "native": bytes_are_bytes,
     "openai-messages": openai_accepts,
+    "openai-responses": responses_accept,
+    "prompt": prompt_is_whole,
+    "recording": recording_is_read_back,
+    "standard-messages": standard_accepts,
     "vercel-ui": vercel_accepts,
     "vercel-ui-messages": vercel_messages_accept,
 }

@@ -13,7 +13,7 @@ from msgspec import Raw
 
 from hansard.codec import from_builtins
 from hansard.errors import ForeignEvent, InvalidSessionId, SessionExists, UsageError
-from hansard.events import SCHEMA_VERSION, Event, SessionLifecycle, assistant_chunk, turn_end
+from hansard.events import SCHEMA_VERSION, Event, SessionLifecycle, assistant_chunk, session_lifecycle, turn_end
 from hansard.originals import wrap
 from hansard.store import JsonlStore
 
@@ -143,6 +143,15 @@ def test_a_checkpoint_follows_every_turn_end(store: JsonlStore, say: Say) -> Non
         "checkpoint",
     ]
     assert store.verify("s") == []
+
+
+def test_an_agents_own_checkpoint_is_not_one_of_the_log(root: Path, say: Say) -> None:
+    for _ in range(2):  # the second writer goes on from what it takes for the last checkpoint
+        with JsonlStore(root) as store:
+            own = session_lifecycle(subtype="checkpoint", detail={"sha256": "of the agent's"})
+            own.source = "qwen"
+            store.append("s", [*say(2), own, *say(1), turn_end(status="completed"), *say(1), own])
+    assert JsonlStore(root).verify("s") == []
 
 
 def test_a_checkpoint_comes_at_least_every_thousand_records(store: JsonlStore, say: Say) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -12,25 +13,45 @@ from hansard.errors import UsageError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hansard.audit import Audit
+    from hansard.adapter import Adapter
+    from hansard.audit import Audit, Auditor
+
+    MakeAuditor = Callable[[type[Adapter], str], Auditor]
+
+KNOWN = "known"
 
 
 @click.command("audit")
-@click.argument("what", metavar="[FILE|SESSION]", default="-")
+@click.argument("what", metavar="[FILE|SESSION]...", nargs=-1)
+@click.option(
+    "--against",
+    metavar="[known|FILE|FOLDER|SESSION]",
+    is_flag=False,
+    flag_value=KNOWN,
+    help="Only what is new: against what the adapter knows, or against what another recording showed.",
+)
 @format_option
 @store_option
 @json_option
 @click.option("--all", "everything", is_flag=True, help="Also list the fields that were reviewed and left in the original on purpose.")
-def command(what: str, format: str, store: str | None, as_json: bool, everything: bool) -> int:
+def command(what: tuple[str, ...], against: str | None, format: str, store: str | None, as_json: bool, everything: bool) -> int:
     """Account for every wire type and field: what it became, what is only in the original.
 
     Exit code 1 if a frame is in no event, or does not come back byte for byte.
-    """
-    from hansard.cli.inputs import session_or_file
 
+    With --against, say what drifted: types, fields and values that are new. Several files, folders and sessions are taken together, and
+    one name alone is compared with what the adapter knows. Exit code 1 if anything is new.
+    """
     root = store_path(store)
-    session, source = (None, Source(what)) if format != AUTO else session_or_file(root, what)
-    found = audit_session(root, session) if session is not None else audit_stream(source or Source(what), format)
+    if against is not None:
+        from hansard.cli.against import compare
+
+        if not what and against != KNOWN:
+            what, against = (against,), KNOWN
+        return compare(root, what or ("-",), against, format, as_json)
+    if len(what) > 1:
+        raise UsageError("one file or session at a time; several can be compared, with --against")
+    found = audit_named(root, what[0] if what else "-", format)
     if as_json:
         from hansard.cli.tables import print_json
 
@@ -40,22 +61,30 @@ def command(what: str, format: str, store: str | None, as_json: bool, everything
     return 0 if found.is_complete else 1
 
 
-def audit_stream(source: Source, format: str) -> Audit:
+def audit_named(root: Path, what: str, format: str, make: MakeAuditor | None = None) -> Audit:
+    """The audit of a session or of a file, whichever was named."""
+    from hansard.cli.inputs import session_or_file
+
+    session, source = (None, Source(what)) if format != AUTO else session_or_file(root, what)
+    return audit_session(root, session, make) if session is not None else audit_stream(source or Source(what), format, make)
+
+
+def audit_stream(source: Source, format: str, make: MakeAuditor | None = None) -> Audit:
     """The audit of a file or of stdin."""
     from hansard.adapters import adapter_for
-    from hansard.audit import audit
+    from hansard.audit import Auditor
     from hansard.cli.normalize import context_of
     from hansard.framing import frames
 
     name = source.format(format)
     adapter = adapter_for(name)(context_of(source, name)[0])
-    return audit(frames(source.chunks(), adapter.framer()), adapter, name)
+    return (make or Auditor)(type(adapter), name).read(frames(source.chunks(), adapter.framer()), adapter)
 
 
-def audit_session(root: Path, session: str) -> Audit:
+def audit_session(root: Path, session: str, make: MakeAuditor | None = None) -> Audit:
     """The audit of a log: its own originals, and the events that are really there. Several streams are one after the other."""
     from hansard.adapters import adapter_for
-    from hansard.audit import LogAuditor
+    from hansard.audit import Auditor, LogAuditor
     from hansard.events import SessionLifecycle
     from hansard.store import open_store
 
@@ -63,7 +92,7 @@ def audit_session(root: Path, session: str) -> Audit:
     auditor: LogAuditor | None = None
     for event in store.read(session):
         if auditor is None and isinstance(event, SessionLifecycle) and event.payload.format:
-            auditor = LogAuditor(adapter_for(event.payload.format), event.payload.format)
+            auditor = LogAuditor((make or Auditor)(adapter_for(event.payload.format), event.payload.format))
         if auditor is not None:
             auditor.saw(event, None if event.original is None else store.original(session, event))
     if auditor is None:

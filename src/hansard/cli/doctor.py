@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +14,7 @@ import click
 
 from hansard._version import __version__
 from hansard.cli.options import json_option, store_option, store_path
+from hansard.cli.versions import VERSION, compare
 
 AGENTS = ("claude", "codex", "opencode", "gemini", "qwen", "copilot", "cursor-agent")
 """Programs that are looked for on the PATH."""
@@ -22,7 +22,8 @@ AGENTS = ("claude", "codex", "opencode", "gemini", "qwen", "copilot", "cursor-ag
 PATIENCE = 10.0
 """How many seconds a program has to say its version."""
 
-_VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*(?:[-+.][0-9A-Za-z.-]+)?")
+COMPARED = {"newer": "newer than tested", "same": "tested", "older": "older than tested"}
+ADVICE = "newer than tested: run `hansard audit --against` on a session, it says what is new on the wire"
 
 
 @click.command("doctor")
@@ -41,9 +42,9 @@ def command(store: str | None, as_json: bool) -> None:
 
 def examine(store: Path) -> dict[str, Any]:
     """Everything the doctor looks at."""
-    from hansard.adapters import formats, tested
+    from hansard.adapters import formats
 
-    versions = {program: version for programs in tested().values() for program, version in programs.items()}
+    versions = tested_versions()
     with ThreadPoolExecutor(len(AGENTS)) as pool:
         agents = list(pool.map(look_for, AGENTS, [versions.get(name) for name in AGENTS]))
     return {
@@ -57,10 +58,21 @@ def examine(store: Path) -> dict[str, Any]:
     }
 
 
+def tested_versions() -> dict[str, str]:
+    """By program: the versions that any adapter was tested with."""
+    from hansard.adapters import tested
+
+    found: dict[str, list[str]] = {}
+    for programs in tested().values():
+        for program, version in programs.items():
+            found.setdefault(program, []).append(version)
+    return {program: ", ".join(dict.fromkeys(versions)) for program, versions in found.items()}
+
+
 def look_for(name: str, tested: str | None) -> dict[str, Any]:
-    """A program: where it is, and what it says its version is."""
+    """A program: where it is, what it says its version is, and whether that is newer than what was tested."""
     path = shutil.which(name)
-    found: dict[str, Any] = {"agent": name, "path": path, "version": None, "tested": tested, "problem": None}
+    found: dict[str, Any] = {"agent": name, "path": path, "version": None, "tested": tested, "compared": None, "problem": None}
     if path is None:
         return found
     try:
@@ -73,8 +85,9 @@ def look_for(name: str, tested: str | None) -> dict[str, Any]:
         found["problem"] = problem.strerror
     else:
         text = (said.stdout or said.stderr).decode("utf-8", "replace")
-        version = _VERSION.search(text)
+        version = VERSION.search(text)
         found["version"] = version.group() if version else text.strip()[:80] or None
+        found["compared"] = compare(found["version"], tested)
         if said.returncode != 0:
             found["problem"] = f"--version ended with exit code {said.returncode}"
     return found
@@ -122,10 +135,14 @@ def show(found: dict[str, Any]) -> None:
             agent["agent"],
             agent["version"] or ("?" if agent["path"] else "–"),
             agent["tested"] or "–",
+            COMPARED.get(agent["compared"], ""),
             agent["problem"] or agent["path"] or "not on the PATH",
         )
         for agent in found["agents"]
     ]
-    print_table(("AGENT", "HERE", "TESTED", ""), rows, flexible=3)
+    print_table(("AGENT", "HERE", "TESTED", "", ""), rows, flexible=4)
     click.echo()
+    if newer := [agent["agent"] for agent in found["agents"] if agent["compared"] == "newer"]:
+        click.echo(style(f"{', '.join(newer)}: {ADVICE}", fg="yellow"))
+        click.echo()
     click.echo("formats " + ", ".join(found["formats"]))

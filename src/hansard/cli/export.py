@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import click
 
 from hansard.cli.options import AUTO, Source, format_option, note, store_option, store_path
+from hansard.errors import UsageError
 
 if TYPE_CHECKING:
     from hansard.events import Event
@@ -21,10 +23,13 @@ if TYPE_CHECKING:
 @click.argument("what", metavar="SESSION|FILE", default="-")
 @click.option("--to", "to", metavar="FORM", required=True, help="The form to give it; `hansard export --help` lists them.")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Where to; stdout if not said.")
+@click.option("--stream", metavar="NAME", help="Of a session of several streams (a sub-agent's file is one), this one: native, recording.")
+@click.option("--direction", type=click.Choice(["in", "out", "both"]), help="What the agent said, what it was sent, or both: native.")
+@click.option("--cwd", metavar="DIR", help="The folder in which to go on: claude-session, codex-rollout.")
 @click.option("--report", metavar="FILE", type=click.Path(path_type=Path), help="Write what was left out, and why, as JSON.")
 @format_option
 @store_option
-def command(what: str, to: str, output: Path | None, report: Path | None, format: str, store: str | None) -> None:
+def command(what: str, to: str, output: Path | None, report: Path | None, format: str, store: str | None, **options: str | None) -> None:
     """Give a session another form: messages for a provider, a trajectory, a page of text, …"""
     import msgspec
 
@@ -32,26 +37,36 @@ def command(what: str, to: str, output: Path | None, report: Path | None, format
     from hansard.projections.writing import written
 
     projection = projection_for(to)
-    projected = Projected(projection(), events_of(what, format, store))
+    given = {name: value for name, value in options.items() if value is not None}
+    if unfit := given.keys() - projection.options:
+        raise UsageError(f"--{min(unfit)} says nothing to {to}")
+    projected = Projected(projection(**given), events_of(what, format, store, projection.whole_originals))
     with opened(output) as out:
         for part in written(projected, projection.shape):
             out.write(part)
         out.flush()
     if report is not None:
         report.write_bytes(msgspec.json.format(msgspec.json.encode(projected.report), indent=2) + b"\n")
+    if projected.advice is not None:
+        note(projected.advice)
     tell(projected.report)
 
 
-def events_of(what: str, format: str, store: str | None) -> Iterable[Event]:
-    """The events of what was named: a session of the store, a log, or a file of wire."""
+def events_of(what: str, format: str, store: str | None, whole: bool = False) -> Iterable[Event]:
+    """The events of what was named: a session of the store, a log, or a file of wire. ``whole``: with the frames that lie in blobs."""
     from hansard.cli.inputs import events_of_file, session_or_file
-    from hansard.store import open_store
+    from hansard.projections.native import with_blobs
+    from hansard.store import blobs, open_store
 
     root = store_path(store)
     session, source = (None, Source(what)) if format != AUTO else session_or_file(root, what)
     if session is not None:
-        return open_store(root).read(session)
-    return events_of_file(source or Source(what), format)
+        kept = open_store(root)
+        events, blob = kept.read(session), partial(kept.get_blob, session)
+    else:
+        source = source or Source(what)
+        events, blob = events_of_file(source, format), partial(blobs.get, (source.path or Path()).parent)
+    return with_blobs(events, blob) if whole else events
 
 
 @contextmanager

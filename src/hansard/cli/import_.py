@@ -80,7 +80,7 @@ def look(paths: tuple[Path, ...], format: str, home: Path | None, session: str |
     places = list(paths)
     if not places:
         known = homes(home or Path.home(), dict(os.environ) if home is None else {})
-        places = [place for place in known if place.is_dir()]
+        places = [place for place in known if place.exists()]
         if not places:
             raise nothing_found(known)
     found = find(places, None if format == AUTO else format)
@@ -98,8 +98,18 @@ def follow(root: Path, paths: tuple[Path, ...], format: str, home: Path | None, 
     from hansard.importing.many import watch
     from hansard.importing.session import QUIET
 
+    said: set[str] = set()
+
+    def look_again() -> Found:
+        found = look(paths, format, home, session)
+        for problem in found.problems:
+            if problem not in said:
+                note(problem)
+        said.update(found.problems)
+        return found
+
     note("watching; Ctrl-C ends it")
-    for outcome in watch(root, lambda: look(paths, format, home, session), QUIET):
+    for outcome in watch(root, look_again, QUIET):
         if as_json:
             click.echo(msgspec.json.encode(outcome))
         elif outcome.problem is not None:

@@ -62,20 +62,17 @@ def events_of(source: Source, format: str, session: str | None = None) -> Iterat
 def context_of(source: Source, format: str, session: str | None = None) -> tuple[Context, str]:
     """What the adapter is told, as `import` would tell it, and the session's id.
 
-    A sub-agent's file knows by its name and by the file beside it where it belongs.
+    An agent's own file knows by its name, by how it begins and by the file beside it where it belongs.
     """
-    from hansard.adapters import layouts
-    from hansard.importing.find import Stream, context
+    from hansard.importing.find import find
+    from hansard.importing.job import Stream, context
 
-    path = None if source.path is None else source.path.absolute()
-    layout = next((layout for layout in layouts() if layout.format == format), None)
-    place = None if path is None or layout is None else layout.place(path)
-    if path is None or layout is None or place is None or place.attachment is not None:
+    jobs = [] if source.path is None else find([source.path], format).jobs
+    if len(jobs) != 1 or jobs[0].provider_session_id is None or jobs[0].streams[0].rows is not None:
         name = session or session_name(source.name)
         return context(name, format, Stream(source.name)), name
-    name = session or (f"{layout.prefix}-{place.session}" if place.session else session_name(source.name))
-    sidecar = str(path.with_name(place.sidecar)) if place.sidecar else None
-    return context(name, format, Stream(str(path), place.stream, sidecar)), name
+    name = session or jobs[0].session_id
+    return context(name, format, jobs[0].streams[0]), name
 
 
 def header(context: Context, format: str, session: str, timestamp: int) -> Event:

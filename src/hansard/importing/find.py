@@ -6,13 +6,15 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
-from pathlib import Path
+from operator import itemgetter
+from pathlib import Path, PurePath
 
 from msgspec import Struct
 
-from hansard.adapter import Context
 from hansard.adapters import adapter_for, layouts
 from hansard.errors import UsageError
+from hansard.importing.database import MAGIC, Family, Unreadable, families
+from hansard.importing.job import Attachment, Job, Stream
 from hansard.layout import Layout, Place
 from hansard.recognising import recognise
 
@@ -23,36 +25,6 @@ GLANCE = 256 * 1024
 """How much of a file is read to recognise it."""
 
 OWN_LOG = b'{"type":"session_lifecycle",'
-
-
-class Stream(Struct, frozen=True):
-    """A file of frames. ``name`` is None for the session itself; a sub-agent's file is a stream with a name of its own."""
-
-    path: str
-    name: str | None = None
-    sidecar: str | None = None
-
-
-class Attachment(Struct, frozen=True):
-    """A file that belongs to a session and is kept as it is."""
-
-    path: str
-    name: str
-
-
-class Job(Struct, frozen=True):
-    """One session to import."""
-
-    session_id: str
-    format: str
-    streams: list[Stream]
-    attachments: list[Attachment] = []
-    provider_session_id: str | None = None
-
-    @property
-    def size(self) -> int:
-        """How many bytes there are to read, about."""
-        return sum(_size(stream.path) for stream in self.streams)
 
 
 class Found(Struct):
@@ -67,9 +39,13 @@ class Found(Struct):
 def homes(home: Path, environment: dict[str, str]) -> list[Path]:
     """Where the agents of this machine keep their sessions, whether or not anything is there."""
     found: list[Path] = []
-    for layout in layouts():
-        base = environment.get(layout.home.variable)
-        found.append((Path(base) if base else home / layout.home.default) / layout.home.folder)
+    for told in (layout.home for layout in layouts()):
+        moved = [Path(environment[name], below) for name, below in told.variables if environment.get(name)]
+        base = [*moved, home / told.default][0]
+        for folder in told.folders:
+            found += sorted(base.glob(folder)) or [base / folder]
+        if told.file_variable is not None and environment.get(told.file_variable):
+            found.append(base / environment[told.file_variable])
     return found
 
 
@@ -79,36 +55,90 @@ def find(paths: Iterable[Path], format: str | None) -> Found:
     if format is not None:
         adapter_for(format)  # says which formats there are if this is none
     plain: list[tuple[Path, bool]] = []
-    sessions: dict[tuple[str, str, str], _Session] = {}
+    sessions = _Sessions()
     for path, named in _files(paths, found):
-        layout, place = _placed(path, format)
+        layout, place = _placed(path, format, named)
         if layout is None or place is None:
             plain.append((path, named))
+        elif place.database:
+            sessions.add_database(path, layout, found)
         else:
-            _add(sessions, path, layout, place)
-    for session in sessions.values():
-        if session.streams:
-            found.jobs.append(session.job())
-        else:  # a folder that only looks like a session's
-            plain += [(Path(attachment.path), False) for attachment in session.attachments]
-    for path, named in plain:
+            sessions.add(path, layout, place)
+    jobs, left = sessions.jobs()
+    found.jobs += jobs
+    for path, named in [*plain, *((path, False) for path in left)]:
         if named or path.suffix in SUFFIXES:
             _add_plain(found, path, format, named)
-    found.jobs.sort(key=lambda job: job.streams[0].path)
+    found.jobs.sort(key=lambda job: (job.streams[0].path, job.session_id))
     return found
+
+
+class _Sessions:
+    """The files that layouts know, by session."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str, PurePath], _Session] = {}
+        self._attachments: list[tuple[Path, Layout, Place]] = []
+
+    def add(self, path: Path, layout: Layout, place: Place) -> None:
+        if place.attachment is not None:
+            self._attachments.append((path, layout, place))
+            return
+        key = (layout.prefix, place.session, place.folder)
+        self._found.setdefault(key, _Session(layout, place.session)).files.append((path, place))
+
+    def add_database(self, path: Path, layout: Layout, found: Found) -> None:
+        if layout.database is None:
+            return
+        try:
+            known = families(path, layout.database)
+        except Unreadable as problem:
+            found.problems.append(str(problem))
+            return
+        for family in known:
+            place = Place(family.ids[0], path.parent, database=True)
+            self.add(path, layout, place)
+            self._found[layout.prefix, place.session, place.folder].families[path] = family
+
+    def jobs(self) -> tuple[list[Job], list[Path]]:
+        """The sessions, and the attachments of none: files in a folder that only looks like a session's."""
+        left: list[Path] = []
+        named: dict[tuple[str, str], list[tuple[PurePath, _Session]]] = {}
+        for (prefix, name, folder), session in self._found.items():
+            named.setdefault((prefix, name), []).append((folder, session))
+        for path, layout, place in self._attachments:
+            same = named.get((layout.prefix, place.session), [])
+            owners = [session for folder, session in same if folder.is_relative_to(place.folder)]
+            for owner in owners:
+                owner.attachments.append(Attachment(str(path), place.attachment or path.name))
+            if not owners:
+                left.append(path)
+        return [session.job() for session in self._found.values()], left
 
 
 class _Session:
     def __init__(self, layout: Layout, session: str) -> None:
         self.layout = layout
         self.session = session
-        self.streams: list[Stream] = []
+        self.files: list[tuple[Path, Place]] = []
         self.attachments: list[Attachment] = []
+        self.families: dict[Path, Family] = {}
 
     def job(self) -> Job:
-        streams = sorted(self.streams, key=lambda stream: (stream.name is not None, stream.name or ""))
         attachments = sorted(self.attachments, key=lambda attachment: attachment.name)
-        return Job(f"{self.layout.prefix}-{self.session}", self.layout.format, streams, attachments, self.session)
+        return Job(f"{self.layout.prefix}-{self.session}", self.layout.format, self.streams(), attachments, self.session)
+
+    def streams(self) -> list[Stream]:
+        """The session's own file first. Where it has several, the others are streams named like their files."""
+        own = [(path, place) for path, place in sorted(self.files) if place.stream is None]
+        parts = [(path, None if number == 0 else path.stem, place) for number, (path, place) in enumerate(own)]
+        below = sorted(((path, place.stream, place) for path, place in self.files if place.stream is not None), key=itemgetter(1))
+        return [self.stream(path, name, place) for path, name, place in [*parts, *below]]
+
+    def stream(self, path: Path, name: str | None, place: Place) -> Stream:
+        sidecar = str(path.with_name(place.sidecar)) if place.sidecar else None
+        parents = [str(other) for other, it in self.files if place.parent is not None and place.parent == (it.stream or self.session)]
+        return Stream(str(path), name, sidecar, tuple(sorted(parents)), place.document, self.families.get(path))
 
 
 def _files(paths: Iterable[Path], found: Found) -> Iterator[tuple[Path, bool]]:
@@ -147,32 +177,31 @@ def _walk(folder: Path, found: Found) -> Iterator[Path]:
                 yield path
 
 
-def _placed(path: Path, format: str | None) -> tuple[Layout | None, Place | None]:
-    for layout in layouts():
-        if format in (None, layout.format) and (place := layout.place(path)) is not None:
-            return layout, place
-    return None, None
+def _placed(path: Path, format: str | None, named: bool) -> tuple[Layout | None, Place | None]:
+    """What a file is, and whose: of several who know such a name, the one who is sure."""
+    places = [(layout, layout.place(path)) for layout in layouts() if format in (None, layout.format)]
+    known = [(layout, place) for layout, place in places if place is not None]
+    if not known:
+        keepers = [layout for layout, _ in places if layout.database is not None] if named and _is_database(path) else []
+        return (keepers[0], Place("", path.parent, database=True)) if keepers else (None, None)
+    layout, place = next((one for one in known if one[1].sure), known[0])
+    return layout, layout.told(place, _beginning(path, place)) if place.inside else place
 
 
-def _add(sessions: dict[tuple[str, str, str], _Session], path: Path, layout: Layout, place: Place) -> None:
-    name = place.session or _session_inside(path, layout)
-    folder = str(path.parent)
-    if place.session and (place.stream or place.attachment):
-        folder = str(path)[: str(path).rindex(place.session) - 1]
-    session = sessions.setdefault((layout.prefix, name, folder), _Session(layout, name))
-    if place.attachment is not None:
-        session.attachments.append(Attachment(str(path), place.attachment))
-    else:
-        sidecar = str(path.with_name(place.sidecar)) if place.sidecar else None
-        session.streams.append(Stream(str(path), place.stream, sidecar))
-
-
-def _session_inside(path: Path, layout: Layout) -> str:
+def _is_database(path: Path) -> bool:
     try:
         with path.open("rb") as file:
-            return layout.session_of(file.readline(GLANCE)) or path.stem
+            return file.read(len(MAGIC)) == MAGIC
     except OSError:
-        return path.stem  # whoever opens it next says what is wrong
+        return False
+
+
+def _beginning(path: Path, place: Place) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(GLANCE) if place.document else file.readline(GLANCE)
+    except OSError:
+        return b""  # whoever opens it next says what is wrong
 
 
 def _add_plain(found: Found, path: Path, format: str | None, named: bool) -> None:
@@ -194,23 +223,6 @@ def _add_plain(found: Found, path: Path, format: str | None, named: bool) -> Non
         return
     identity = sha256(os.fsencode(path)).hexdigest()[:12]
     found.jobs.append(Job(f"{name}-{identity}", name, [Stream(str(path))]))
-
-
-def _size(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return 0
-
-
-def context(session_id: str, format: str, stream: Stream) -> Context:
-    """What the adapter of a file is told: the stream's name for its ids, and the call that a file beside it speaks of."""
-    name = session_id if stream.name is None else f"{session_id}/{stream.name}"
-    parent = None
-    if stream.sidecar is not None and os.path.exists(stream.sidecar):
-        says = Path(stream.sidecar).read_bytes()
-        parent = next((layout.parent_of(says) for layout in layouts() if layout.format == format), None)
-    return Context(source=name, parent_tool_call_id=parent, stream=stream.name)
 
 
 def nothing_found(homes: list[Path]) -> UsageError:

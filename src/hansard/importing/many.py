@@ -10,7 +10,8 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import closing
 from pathlib import Path
 
-from hansard.importing.find import Found, Job
+from hansard.importing.find import Found
+from hansard.importing.job import Job
 from hansard.importing.session import Outcome, SessionImport, imported
 from hansard.store import open_store
 
@@ -57,7 +58,7 @@ def watch(root: Path, find: Callable[[], Found], quiet: float, rounds: int | Non
     with closing(open_store(root)) as store:
         while rounds is None or rounds > 0:
             for job in find().jobs:
-                key = job.streams[0].path
+                key = f"{job.session_id} {job.streams[0].path}"
                 session = kept.pop(key, None) or SessionImport(store, root, job)
                 session.job = job
                 outcome = session.run(False, quiet)

@@ -24,9 +24,10 @@ class Position(Struct):
     sha256: str = sha256().hexdigest()
     closed: list[int] = []
     """Offsets at which everything open was closed because nothing came any more. Reading it again must close at the same places."""
-    size: int = -1
-    """The file's size and time when it was read; -1 when nobody knows."""
-    modified: int = -1
+    offset: int = 0
+    """How far it was read."""
+    state: tuple[int, int] | None = None
+    """What the file looked like when it was read, such as its size and time; None when nobody knows."""
 
 
 class Attached(Struct):
@@ -97,7 +98,7 @@ class _Stream:
             self.closed.append(self.offset)
 
     def position(self) -> Position:
-        return Position(self.frames, self.hash.hexdigest(), self.closed)
+        return Position(self.frames, self.hash.hexdigest(), self.closed, self.offset)
 
 
 class Replaced(HansardError):

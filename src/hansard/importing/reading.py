@@ -33,9 +33,9 @@ class Reading:
         """Whether everything open was closed at the present end of the file."""
         return self.offset in self.closed
 
-    def position(self, size: int, modified: int) -> Position:
+    def position(self, state: tuple[int, int]) -> Position:
         """How far it has got, to be remembered."""
-        return Position(self._adapter.frames, self._hash.hexdigest(), list(self.closed), size, modified)
+        return Position(self._adapter.frames, self._hash.hexdigest(), list(self.closed), self.offset, state)
 
     def go_on(self) -> Iterator[list[Event]]:
         """Read to the present end of the file: the events of every frame that the log does not have, frame by frame."""

@@ -5,19 +5,23 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct
 
+from hansard.adapter import Context
 from hansard.errors import HansardError, UnknownSession
 from hansard.events import Event, SessionLifecycle, UserMessage, session_lifecycle
 from hansard.importing import position
-from hansard.importing.find import Attachment, Job, Stream, context
+from hansard.importing.clock import epoch_of
+from hansard.importing.job import Attachment, Job, Stream, context, frames_now
 from hansard.importing.position import Attached, Memory, Position, Replaced
 from hansard.importing.reading import Reading
+from hansard.importing.stated import Stated
 from hansard.store import Store
 
 BATCH = 1000
@@ -52,7 +56,7 @@ class SessionImport:
         self.job = job
         self._folder = root / job.session_id
         self._memory: Memory | None = None
-        self._readings: dict[str, Reading] = {}
+        self._readings: dict[str, Reading | Stated] = {}
         self._batch: list[Event] = []
         self._waiting = 0
         self._exists = False
@@ -109,11 +113,9 @@ class SessionImport:
             raise RuntimeError("recall first")
         return self._memory
 
-    def _has_grown(self, stream: Stream, now: os.stat_result, over: bool) -> bool:
+    def _has_grown(self, stream: Stream, now: tuple[int, int], over: bool) -> bool:
         known = self.memory.files.get(stream.name or "")
-        if known is None or (known.size, known.modified) != (now.st_size, now.st_mtime_ns):
-            return True
-        return over and now.st_size not in known.closed
+        return known is None or known.state != now or (over and known.offset not in known.closed)
 
     def _is_new(self, attachment: Attachment) -> bool:
         known = self.memory.attached.get(attachment.name)
@@ -124,19 +126,19 @@ class SessionImport:
 
     def _read(self, stream: Stream, outcome: Outcome, closed: bool, quiet: float) -> bool:
         """Read a file as far as it goes; false if there was no need to."""
-        now = os.stat(stream.path)
-        over = closed or time.time() - now.st_mtime >= quiet
+        now, changed = stream.state()
+        over = closed or time.time() - changed >= quiet
         if not self._has_grown(stream, now, over):
             return False
         reading = self._reading(stream)
-        before = max(reading.known.size, 0)
+        before = reading.known.offset
         for events in reading.go_on():
             self._add(events, outcome)
         if over:
             for events in reading.close():
                 self._add(events, outcome)
         self._flush(outcome)
-        reading.known = reading.position(reading.offset, now.st_mtime_ns)
+        reading.known = reading.position(now)
         self.memory.files[stream.name or ""] = reading.known
         outcome.bytes += max(reading.offset - before, 0)
         return True
@@ -147,14 +149,29 @@ class SessionImport:
         self.store.release(self.job.session_id)
         position.save(self._folder, self.memory)
 
-    def _reading(self, stream: Stream) -> Reading:
+    def _reading(self, stream: Stream) -> Reading | Stated:
         name = stream.name or ""
         found = self._readings.get(name)
         if found is None:
             known = self.memory.files.get(name, Position(closed=[]))
             told = context(self.job.session_id, self.job.format, stream)
-            found = self._readings[name] = Reading(stream.path, self.job.format, told, known)
+            found = self._readings[name] = self._open(stream, told, known)
         return found
+
+    def _open(self, stream: Stream, told: Context, known: Position) -> Reading | Stated:
+        if stream.rows or stream.document:
+            stated = Stated(partial(frames_now, stream, self.job.format), self.job.format, told, known)
+            if self._exists:
+                stated.recall(self.store, self.job.session_id)
+            return stated
+        told.epoch = epoch_of(stream.path, partial(self._first_time, stream.name))
+        return Reading(stream.path, self.job.format, told, known)
+
+    def _first_time(self, stream: str | None) -> int | None:
+        """When the first frame of a stream arrived, as the log has it."""
+        events: Iterable[Event] = self.store.read(self.job.session_id) if self._exists else []
+        first = next((event for event in events if event.frame == 1 and event.stream == stream), None)
+        return None if first is None else first.timestamp if first.received_at is None else first.received_at
 
     def _add(self, events: list[Event], outcome: Outcome) -> None:
         self._batch += events

@@ -8,7 +8,7 @@ the time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from hansard.content import (
@@ -47,21 +47,16 @@ from hansard.events import (
     UserMessage,
     UserMessagePayload,
 )
-from hansard.projections.projection import Projected, Projection
+from hansard.projections.projection import OURS, Projection
 from hansard.projections.reasons import except_for
 from hansard.projections.speaking import Done, Speaking
-from hansard.projections.words import OURS, as_text, block_text, given, result_text, whole
+from hansard.projections.words import as_text, block_text, given, result_text, whole
 
 Update = dict[str, Any]
 
 _KINDS = ("read", "edit", "search", "execute", "think", "fetch", "other")
 _STATUSES = ("pending", "in_progress", "completed")
 _PRIORITIES = ("high", "medium", "low")
-
-
-def acp(events: Iterable[Event]) -> Projected[Update]:
-    """A session as ACP notifications."""
-    return Projected(Acp(), events)
 
 
 class Acp(Projection[Update]):

@@ -8,7 +8,7 @@ Our seq, and what else does not fit, is in ``metadata.hansard``: a client drops 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -37,18 +37,13 @@ from hansard.events import (
     UserAudio,
     UserMessage,
 )
-from hansard.projections.projection import Projected, Projection
+from hansard.projections.projection import OURS, Projection
 from hansard.projections.reasons import except_for
 from hansard.projections.running import SAFE, Call, Run
 from hansard.projections.speaking import Block, Done, Piece
-from hansard.projections.words import OURS, as_text, block_text, given, result_text, whole
+from hansard.projections.words import as_text, block_text, given, result_text, whole
 
 Sent = dict[str, Any]
-
-
-def ag_ui(events: Iterable[Event]) -> Projected[Sent]:
-    """A session as AG-UI events."""
-    return Projected(AgUi(), events)
 
 
 class AgUi(Projection[Sent]):

@@ -6,6 +6,7 @@ next one begins, or until somebody else speaks, and the results that came meanwh
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -27,6 +28,7 @@ from hansard.events import (
     TurnEndPayload,
     Usage,
     UsageEvent,
+    UsagePayload,
     UserAudio,
     UserMessage,
 )
@@ -97,7 +99,17 @@ class Ended(Item, kw_only=True):
     payload: TurnEndPayload
 
 
-AnyItem = Said | Answer | Returned | Ended
+class Spent(Item, kw_only=True):
+    """The count of a message that is not open: it said nothing, or (``late``) it was complete before the count came."""
+
+    payload: UsagePayload
+    late: bool
+
+
+AnyItem = Said | Answer | Returned | Ended | Spent
+
+REMEMBERED = 16
+"""So many complete answers are known by their ids, for counts that come late."""
 
 
 class Conversation:
@@ -106,6 +118,7 @@ class Conversation:
     def __init__(self) -> None:
         self._open: dict[str | None, Answer] = {}
         self._waiting: dict[str | None, list[Returned]] = {}
+        self._complete: deque[str | None] = deque(maxlen=REMEMBERED)
         self.model: str | None = None
 
     def feed(self, event: Event) -> Iterator[AnyItem]:
@@ -139,7 +152,7 @@ class Conversation:
                 text = _callback(callback.from_agent_id or callback.message_id, callback.result)
                 yield Said([event], text=text, blocks=[TextBlock(text)], author="agent")
             case UsageEvent() if event.payload.scope == "message":
-                self._spent(event)
+                yield from self._spent(event)
             case SessionInit(payload=init):
                 self.model = init.model or self.model
             case TurnEnd(payload=end):
@@ -152,6 +165,7 @@ class Conversation:
         """What is open in a lane is complete."""
         answer = self._open.pop(lane, None)
         if answer is not None:
+            self._complete.append(answer.id)
             yield answer
         yield from self._waiting.pop(lane, [])
 
@@ -173,12 +187,16 @@ class Conversation:
         if interrupted:
             answer.interrupted.append(block)
 
-    def _spent(self, event: UsageEvent) -> None:
+    def _spent(self, event: UsageEvent) -> Iterator[AnyItem]:
+        """A count that names no message (Codex) is that of the open one, if it has none yet."""
         answer = self._open.get(event.parent_tool_call_id)
-        if answer is not None and answer.id == event.response_id:
-            answer.events.append(event)
-            answer.usage = event.payload.usage
-            answer.model = event.payload.model or answer.model
+        named = event.response_id is not None
+        if answer is None or (answer.id != event.response_id if named else answer.usage is not None):
+            yield Spent([event], payload=event.payload, late=named and event.response_id in self._complete)
+            return
+        answer.events.append(event)
+        answer.usage = event.payload.usage
+        answer.model = event.payload.model or answer.model
 
 
 def _callback(who: str, result: Any) -> str:

@@ -11,6 +11,9 @@ from hansard.events import Event, Unknown
 
 T = TypeVar("T")
 
+OURS = "hansard"
+"""The name under which a form that has room for others' data carries ours."""
+
 Shape = Literal["array", "document", "lines", "text", "bytes", "sse", "sse-done"]
 """How the pieces make a file: a JSON array of them, one JSON document, one JSON object a line, text, bytes as they are, or server-sent
 events, the last of which may be ``[DONE]``."""
@@ -48,6 +51,10 @@ class Projection(Generic[T]):
     """Type of event, and why it is not in the output."""
     leaves_unknown: ClassVar[str | None] = "a type this version does not know"
     """Why events of unknown types are left out; None when they are carried."""
+    options: ClassVar[frozenset[str]] = frozenset()
+    """What can be said to its constructor, by name."""
+    whole_originals: ClassVar[bool] = False
+    """Whether it needs the frames themselves, also those that lie in blobs."""
 
     def __init__(self) -> None:
         self.report = Report()
@@ -68,6 +75,11 @@ class Projection(Generic[T]):
     def finish(self) -> Iterable[T]:
         """The pieces that are complete because nothing more comes."""
         return ()
+
+    @property
+    def advice(self) -> str | None:
+        """What to do with the output, if that is not obvious. Asked when all of it was made."""
+        return None
 
     def leave(self, event: Event, reason: str) -> None:
         """This event is not in the output after all."""
@@ -90,3 +102,8 @@ class Projected(Generic[T]):
     def report(self) -> Report:
         """What was left out so far, by type, with the reason."""
         return self._projection.report
+
+    @property
+    def advice(self) -> str | None:
+        """What to do with the output, if that is not obvious."""
+        return self._projection.advice

@@ -11,7 +11,7 @@ that holds the event, sub-agents among it: a text of theirs among the parts woul
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, cast
 
 from msgspec import Struct
@@ -39,10 +39,10 @@ from hansard.events import (
     UsageEvent,
     UserMessage,
 )
-from hansard.projections.projection import Projected, Projection
+from hansard.projections.projection import OURS, Projection
 from hansard.projections.reasons import BOOKKEEPING, STREAMING, except_for
 from hansard.projections.speaking import Block, Done, Piece, Speaking
-from hansard.projections.words import OURS, as_text, block_text, given, image_url, result_text, whole
+from hansard.projections.words import as_text, block_text, given, image_url, result_text, whole
 
 Chunk = dict[str, Any]
 
@@ -68,11 +68,6 @@ _LEFT = {
 """Types that would be thousands of parts in a message and tell its reader nothing."""
 _SPEECH = (AssistantChunk, AssistantDone, ThinkingChunk, ThinkingDone, ContentBlock, ToolInputChunk, ToolCall, ToolResult)
 _PIECES = (AssistantChunk, ThinkingChunk, ToolInputChunk)
-
-
-def vercel_ui(events: Iterable[Event]) -> Projected[Chunk]:
-    """The answers of a session, or of one turn, as chunks of the UI message stream."""
-    return Projected(VercelUi(), events)
 
 
 class Tool(Struct):

@@ -7,17 +7,12 @@ from typing import Any
 
 from hansard.content import FileBlock, ImageBlock
 from hansard.events import Event, UserMessage
-from hansard.projections.projection import Projected, Projection
+from hansard.projections.projection import OURS, Projection
 from hansard.projections.vercel_ui import Chunk, VercelUi
-from hansard.projections.words import OURS, given, image_url, whole
+from hansard.projections.words import given, image_url, whole
 
 Message = dict[str, Any]
 Part = dict[str, Any]
-
-
-def vercel_ui_messages(events: Iterable[Event]) -> Projected[Message]:
-    """A session as UI messages."""
-    return Projected(VercelUiMessages(), events)
 
 
 class _Stream(VercelUi):

@@ -24,9 +24,7 @@ from hansard.content import (
     ThinkingBlock,
 )
 from hansard.events import Event, RawEvent, ToolResultPayload, Unknown, Usage
-
-OURS = "hansard"
-"""The name under which a form that has room for others' data carries ours."""
+from hansard.projections.writing import encode
 
 APART = frozenset({"claude", "agent_sdk", "opencode"})
 """Sources that count cached tokens beside the input tokens; all others count them in."""
@@ -61,16 +59,6 @@ def image_url(block: ImageBlock) -> str | None:
 def as_text(value: Any) -> str:
     """Any JSON as text: a string as it is, everything else as JSON."""
     return value if isinstance(value, str) else encode(value).decode()
-
-
-def encode(value: Any) -> bytes:
-    """JSON. Half an emoji, which JSON can say and UTF-8 cannot, is escaped."""
-    try:
-        return msgspec.json.encode(value)
-    except UnicodeEncodeError:
-        import json
-
-        return json.dumps(msgspec.to_builtins(value), separators=(",", ":"), allow_nan=False).encode()
 
 
 def result_text(payload: ToolResultPayload) -> str:

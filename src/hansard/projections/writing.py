@@ -7,8 +7,7 @@ from typing import Any
 
 import msgspec
 
-from hansard.projections.projection import Shape
-from hansard.projections.words import OURS, encode
+from hansard.projections.projection import OURS, Shape
 
 
 def written(pieces: Iterable[Any], shape: Shape) -> Iterator[bytes]:
@@ -43,3 +42,13 @@ def _sent(piece: Any) -> bytes:
     """A server-sent event. Its id is the seq where the piece names one, so that a reader can say how far it has got."""
     seq = piece.get("metadata", {}).get(OURS, {}).get("seq")
     return (b"" if seq is None else b"id: %d\n" % seq) + b"data: " + encode(piece) + b"\n\n"
+
+
+def encode(value: Any) -> bytes:
+    """JSON. Half an emoji, which JSON can say and UTF-8 cannot, is escaped."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        import json
+
+        return json.dumps(msgspec.to_builtins(value), separators=(",", ":")).encode()

@@ -57,5 +57,5 @@ class Chain:
 
 
 def as_checkpoint(event: Event) -> SessionLifecycle | None:
-    """The event, if it is a checkpoint."""
-    return event if isinstance(event, SessionLifecycle) and event.payload.subtype == "checkpoint" else None
+    """The event, if it is a checkpoint. Agents have checkpoints of their own; those have a source."""
+    return event if isinstance(event, SessionLifecycle) and event.payload.subtype == "checkpoint" and event.source is None else None

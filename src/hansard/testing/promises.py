@@ -24,6 +24,7 @@ from hansard.events import (
     PermissionRequest,
     PermissionResponse,
     Question,
+    SessionLifecycle,
     ThinkingChunk,
     ThinkingDone,
     ToolCall,
@@ -188,18 +189,24 @@ def check_frames(events: list[Event]) -> None:
 
 
 def check_turns(events: list[Event]) -> None:
-    """Every turn that starts ends, one after the other; what happens between has the turn's id, what happens outside has none."""
-    turn: str | None = None
+    """Every turn that starts ends, one after the other; what happens between has the turn's id, what happens outside has none.
+
+    A server may tell of several sessions on one wire (``switched`` says so). Each has turns of its own, which may overlap.
+    """
+    several = any(isinstance(event, SessionLifecycle) and event.payload.subtype == "switched" for event in events)
+    open_turns: set[str | None] = set()
     for event in events:
         if isinstance(event, TurnStart):
-            assert turn is None, f"{_name(event)} while a turn is open"
-            turn = event.turn_id
-            assert turn, f"{_name(event)} has no turnId"
-        assert event.turn_id == turn, f"{_name(event)} says turn {event.turn_id} in turn {turn}"
+            assert several or not open_turns, f"{_name(event)} while a turn is open"
+            assert event.turn_id, f"{_name(event)} has no turnId"
+            assert event.turn_id not in open_turns, f"{_name(event)} starts turn {event.turn_id} again"
+            open_turns.add(event.turn_id)
+        allowed = open_turns | {None} if several else open_turns or {None}
+        assert event.turn_id in allowed, f"{_name(event)} says turn {event.turn_id} in {sorted(map(str, open_turns))}"
         if isinstance(event, TurnEnd):
-            assert turn is not None, f"{_name(event)} while no turn is open"
-            turn = None
-    assert turn is None, f"turn {turn} never ends"
+            assert event.turn_id is not None, f"{_name(event)} while no turn is open"
+            open_turns.remove(event.turn_id)
+    assert not open_turns, f"turns that never end: {sorted(map(str, open_turns))}"
 
 
 def check_closed(events: list[Event]) -> None:
@@ -269,14 +276,13 @@ def check_tools(events: list[Event]) -> None:
 def check_questions(events: list[Event]) -> None:
     """Every permission request is answered or cancelled, once, and every question answered.
 
-    A decision about a call may come without a question: a policy decides by itself, and transcripts keep only what was decided.
+    A decision about a call may come without a question, also before the call: a policy decides by itself, and transcripts keep only what
+    was decided.
     """
     asked: set[tuple[str, str]] = set()
-    called: set[str] = set()
+    called = {event.payload.tool_call_id for event in events if isinstance(event, ToolCall)}
     for event in events:
         match event:
-            case ToolCall(payload=call):
-                called.add(call.tool_call_id)
             case PermissionRequest() | Question():
                 key = ("question" if isinstance(event, Question) else "permission", event.payload.request_id)
                 assert key not in asked, f"{_name(event)}: {event.payload.request_id} is asked twice"
@@ -291,9 +297,9 @@ def check_questions(events: list[Event]) -> None:
 
 
 def check_usage(events: list[Event]) -> None:
-    """The usage of a provider message is counted once."""
+    """The usage of a provider message is counted once. A wire that gives messages no name has no two usages of one name."""
     counted = Counter(event.response_id for event in events if isinstance(event, UsageEvent) and event.payload.scope == "message")
-    twice = [name for name, count in counted.items() if count > 1]
+    twice = [name for name, count in counted.items() if name is not None and count > 1]
     assert not twice, f"usage of one message counted more than once: {twice[:3]}"
 
 

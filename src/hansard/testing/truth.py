@@ -15,6 +15,7 @@ about what was said. "seen_on" tells which media have an item at all: "wire", "s
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, cast
 
@@ -23,6 +24,7 @@ from msgspec import Struct
 
 from hansard.content import RawBlock, RefusalBlock
 from hansard.events import (
+    AssistantChunk,
     AssistantDone,
     ContentBlock,
     Event,
@@ -30,6 +32,9 @@ from hansard.events import (
     PermissionCancelled,
     PermissionRequest,
     PermissionResponse,
+    QueueUpdate,
+    SessionLifecycle,
+    ThinkingChunk,
     ThinkingDone,
     ToolCall,
     ToolResult,
@@ -107,6 +112,7 @@ class Shown:
         self.text = "\0".join(found)
         self.joined = "".join(text for text in found if len(text) < 400)
         self.strings = frozenset(found)
+        self.refusal = any("refusal" in one.values() or one.get("refusal") for one in self.objects)
 
     def __contains__(self, text: object) -> bool:
         return isinstance(text, str) and bool(text) and (text in self.text or text in self.joined)
@@ -137,11 +143,14 @@ class _Reader:
         self.called: dict[str, int] = {}
         self.starts: dict[int, int] = {}
         self.begin = 0
+        self.streamed = _streamed(events)
+        self.heard: dict[int, int] = {}
+        self.queued = {event.payload.message_id: event for event in events if isinstance(event, UserMessage) and event.payload.queued}
 
     def turn(self, number: int, turn: dict[str, Any]) -> None:
         self.number = number
         begin = self.begin = self.place[None]
-        self.said(turn["user"])
+        self.said(turn["user"], by_command="command" in turn)
         self.said(turn.get("queued_user"))
         if "queued_user" in turn:  # it was said while the rest went on
             self.place[None] = begin
@@ -151,11 +160,11 @@ class _Reader:
         self.permissions(turn, begin)
         self.end(turn, begin)
 
-    def said(self, said: Any) -> None:
+    def said(self, said: Any, by_command: bool = False) -> None:
         parts = [{"text": part} if isinstance(part, str) else part for part in as_list(said)]
         words = said if isinstance(said, str) else "\n".join(part["text"] for part in parts if "text" in part)
         if words in self.shown:
-            self.look("user", words, lambda event: _is_said(event, words, parts))
+            self.look("user", words, lambda event: _is_said(self.sent(event), words, parts, by_command))
 
     def item(self, item: dict[str, Any], lane: str | None) -> None:
         if "seen_on" in item and not self.media & set(item["seen_on"]):
@@ -164,7 +173,7 @@ class _Reader:
             case {"text": text} if text in self.shown:
                 self.look("text", text, lambda event: self.says(event, text, lane), lane)
             case {"thinking": text} if text in self.shown:
-                self.look("thinking", text, lambda event: isinstance(event, ThinkingDone) and self.same(text, event.payload.text), lane)
+                self.look("thinking", text, lambda event: isinstance(event, ThinkingDone) and self.same(text, event), lane)
             case {"refusal": str(text)} if text in self.shown:
                 self.look("refusal", text, lambda event: _refuses(event) == text, lane)
             case {"block": block} if self.shows(whole := {key: value for key, value in block.items() if key != "raw_deltas"}):
@@ -190,22 +199,29 @@ class _Reader:
         return all(text in self.shown for text in strings(value, []) if len(text) > 6)
 
     def shows_call(self, call: dict[str, Any]) -> bool:
-        return self.shows(list(_values(_args(call)))) and ("id" not in call or call["id"] in self.shown.strings)
+        values = _values(_args(call))
+        if "id" in call:
+            return self.shows(values) and call["id"] in self.shown.strings
+        return self.shows(values) if any(len(text) > 6 for text in values) else self.shown.has(call["args"])
 
     def shows_result(self, result: dict[str, Any]) -> bool:
         if "id" in result and result["id"] not in self.called:
             return False
         return result["contains"] in self.shown if result["contains"] else "id" in result
 
-    def same(self, said: str, text: str) -> bool:
-        """A text that the wire shows whole is the event's text; one that only comes in pieces is in it: not every wire has boundaries."""
-        return said == text if said in self.shown.strings else said in text
+    def same(self, said: str, event: AssistantDone | ThinkingDone) -> bool:
+        """A text that the wire shows whole is the event's text; one that only comes in pieces, or is one, is in it, after what was found
+        in it before: not every wire has boundaries."""
+        text, heard = event.payload.text, self.heard.get(id(event), 0)
+        if said in self.shown.strings and said not in self.streamed.get(_block(event), ()):
+            return said == text and not heard
+        return said in text[heard:]
 
     # ---- what the events say
 
     def says(self, event: Event, text: str, lane: str | None) -> bool:
         if isinstance(event, AssistantDone):
-            return self.same(text, event.payload.text)
+            return self.same(text, event)
         # what a sub-agent said last is the result of the call that started it, and often nothing else of it is on the wire
         return lane is not None and isinstance(event, ToolResult) and text in _told(event)
 
@@ -216,12 +232,19 @@ class _Reader:
         args = _args(call)
         if "id" in call and event.payload.tool_name != call["name"]:
             return False
-        if event.payload.args == args:
+        if (
+            event.payload.args == args or {"input": event.payload.args} == args
+        ):  # a free-form tool takes a text, which the script calls input
             return True
         if isinstance(args, dict) and args and self.shown.has(args):
-            return within(args, event.payload.args)
+            return any(within(args, inner) for inner in _objects(event.payload.args))
         kept = "\0".join(strings(event.payload.args, []))
         return all(text in kept for text in _values(args) if len(text) > 6)
+
+    def sent(self, event: Event) -> Event:
+        """A message that waited in a queue is said where it is sent."""
+        sent = isinstance(event, QueueUpdate) and event.payload.action == "sent"
+        return self.queued.get(event.payload.item_id, event) if sent else event
 
     def look(self, kind: str, what: str, matches: Callable[[Event], bool], lane: str | None = None, after: int | None = None) -> int | None:
         """Find the event that says this, after the one before it in its lane (or after a given place, for what may come in any order)."""
@@ -231,13 +254,21 @@ class _Reader:
             if self.in_lane(self.events[place], lane) and matches(self.events[place]):
                 fact.found = True
                 if after is None:
-                    self.place[lane] = place + 1
+                    self.place[lane] = self.behind(place, what)
                 if lane is None:
                     self.starts.setdefault(self.number, place)
                 return place
         if any(matches(event) for event in self.events):
             fact.why = " (it is there, but out of order or under another parent)"
         return None
+
+    def behind(self, place: int, what: str) -> int:
+        """Where the next fact can be: after this event; after the beginning of a text that came in pieces, or in the rest of it."""
+        event = self.events[place]
+        if not isinstance(event, AssistantDone | ThinkingDone) or what not in event.payload.text:
+            return place + 1
+        self.heard[id(event)] = event.payload.text.index(what, self.heard.get(id(event), 0)) + len(what)
+        return min([place + (what == event.payload.text), *self.streamed.get(_block(event), {}).values()])
 
     def in_lane(self, event: Event, lane: str | None) -> bool:
         if lane is not None and lane.startswith("inside "):
@@ -262,7 +293,7 @@ class _Reader:
             return
         if status == "interrupted":
             self.look("interrupt", status, lambda event: isinstance(event, Interrupt), after=begin)
-        if status == "refused" and "refusal" in self.shown.strings:
+        if status == "refused" and self.shown.refusal:
             self.look("refusal", status, lambda event: _refuses(event) is not None, after=begin)
         self.look("end", status, lambda event: isinstance(event, TurnEnd) and event.payload.status == status)
         code = turn.get("error_code")
@@ -276,18 +307,19 @@ class _Reader:
         is one about a turn that cannot be told from its neighbour, because nobody said anything in it.
         """
         self.number = number
-        if number not in self.starts or (number + 1 <= count and number + 1 not in self.starts):
+        if count > 1 and (number not in self.starts or (number + 1 <= count and number + 1 not in self.starts)):
             return
         begin = self.start_of(number)
         later = [self.start_of(n) for n in self.starts if n > number]
         end = min(later, default=len(self.events))
-        with_subagents = any("inside_subagent" in item for item in turn["model"])
-        told_in_turn = [
-            event
-            for event in self.events[begin:end]
-            if isinstance(event, UsageEvent) and (event.parent_tool_call_id is None or with_subagents)
-        ]
-        mine = list({event.response_id or event.id: event.payload for event in told_in_turn}.values())  # a fork repeats its history
+        told_in_turn = [event for event in _news(self.events[begin:end]) if isinstance(event, UsageEvent)]
+        if any("inside_subagent" in item for item in turn["model"]):  # the truth counts it in; not every wire says what it used
+            if all(event.parent_tool_call_id is None for event in told_in_turn):
+                return
+        else:
+            told_in_turn = [event for event in told_in_turn if event.parent_tool_call_id is None]
+        counted = {_message(event) for event in self.events[:begin] if isinstance(event, UsageEvent)}  # a fork repeats its history
+        mine = list({_message(event): event.payload for event in told_in_turn if _message(event) not in counted}.values())
         scopes = ("message",) if turn["end"] in ("error", "interrupted") else ("message", "turn")
         spent = cast("dict[str, Any]", turn["usage"])
         for name, wanted in spent.items():
@@ -323,9 +355,39 @@ _SPENT = {
 """What the truth calls what was spent, and what we do. ``per_step`` and the like are the script's."""
 
 
-def _is_said(event: Event, words: str, parts: list[Any]) -> bool:
-    """Whether a user said this: the words, and the data of every picture and document."""
-    if not isinstance(event, UserMessage) or event.payload.text != words:
+def _streamed(events: list[Event]) -> dict[tuple[str | None, int | None], dict[str, int]]:
+    """The pieces in which each block came, and where."""
+    pieces: dict[tuple[str | None, int | None], dict[str, int]] = defaultdict(dict)
+    for place, event in enumerate(events):
+        if isinstance(event, AssistantChunk | ThinkingChunk):
+            pieces[_block(event)].setdefault(event.payload.text, place)
+    return pieces
+
+
+def _block(event: Event) -> tuple[str | None, int | None]:
+    return event.response_id, event.block_index
+
+
+def _news(events: list[Event]) -> list[Event]:
+    """The events without the history that an agent replays."""
+    news: list[Event] = []
+    replayed = False
+    for event in events:
+        if isinstance(event, SessionLifecycle):
+            replayed = event.payload.subtype == "replay_started" or (replayed and event.payload.subtype != "replay_ended")
+        if not replayed:
+            news.append(event)
+    return news
+
+
+def _message(event: UsageEvent) -> str:
+    """The provider's message that this usage is of."""
+    return event.response_id or event.id
+
+
+def _is_said(event: Event, words: str, parts: list[Any], by_command: bool) -> bool:
+    """Whether a user said this: the words (of a command: in what it stands for), and the data of every picture and document."""
+    if not isinstance(event, UserMessage) or not (event.payload.text == words or (by_command and words in event.payload.text)):
         return False
     data = [part["source"]["data"] for part in parts if "source" in part]
     kept = strings(msgspec.to_builtins(event.payload.content), [])
@@ -354,6 +416,12 @@ def _carries(event: Event, block: dict[str, Any]) -> bool:
 
 def _args(call: dict[str, Any]) -> Any:
     return as_object(call["args"]).get("raw_text_that_is_not_json", call["args"])
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    strings(value, [], found)
+    return found
 
 
 def _values(args: Any) -> list[str]:

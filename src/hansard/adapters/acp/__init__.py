@@ -8,9 +8,9 @@ TESTED = {
     "claude-agent-acp": "0.99.1",
     "codex-acp": "0.16.0",
     "copilot": "1.0.102",
-    "gemini-cli": "0.61.0",
+    "gemini": "0.61.0",
     "opencode": "1.18.33",
-    "qwen-code": "0.24.4, 0.15.10",
-    "agent-client-protocol (PyPI)": "0.12.1",
+    "qwen": "0.15.10, 0.24.4",
+    "agent-client-protocol (Python SDK)": "0.12.1",
 }
 """The programs, and their versions, whose recordings this adapter is held to."""

@@ -31,6 +31,9 @@ _AGENTS = {"agent", "task", "subagent"}
 # Gemini CLI 0.61.0 puts the tool's name nowhere but into the id: run_shell_command__run_shell_command_1794773416396_0
 _GEMINI_ID = re.compile(r"(.+)__\1_\d+_\d+")
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d+)")
+# Qwen Code 0.15.10 says so at the end of what it shows of a command, and calls the command completed
+_LAST_EXIT_CODE = re.compile(r"^Exit Code: (-?\d+)\nSignal: ", re.MULTILINE)
+_STOPPED = re.compile(r"<shell_metadata>\n(.*?)\n</shell_metadata>", re.DOTALL)
 
 
 class Terminal:
@@ -191,8 +194,9 @@ class Call:
     def result_payload(self, terminals: dict[str, Terminal]) -> ToolResultPayload:
         """The result. ``result`` is the tool's data where the wire has it; ``content`` is what is shown of it."""
         shown: list[AnyBlock] = self._shown(terminals)
-        failed = self.status != "completed"
         output = None if self.output is UNSET else self.output
+        trouble = self._trouble(output)
+        failed = self.status != "completed" or trouble is not None
         result = output
         if self.response is not UNSET:
             result = self.response
@@ -208,7 +212,7 @@ class Call:
             result=result,
             content=shown or None,
             is_error=True if failed else None,
-            error=self._error(output) if failed else None,
+            error=trouble or self._error(output) if failed else None,
             exit_code=self._exit_code(output, terminals, failed),
             duration_ms=_duration(output) or _duration(self.response),
         )
@@ -232,6 +236,16 @@ class Call:
             return "".join(outputs), shown
         return (None if self.content is UNSET else self.content), shown
 
+    def _trouble(self, output: Any) -> str | None:
+        """Why a call failed that OpenCode 1.18.33 calls completed: its tool does not exist, or its command was stopped."""
+        args, fields = as_object(self.args), as_object(output)
+        if args.keys() == {"tool", "error"} and args["tool"] == self.first_title:
+            return str(args["error"])
+        if self.kind == "execute" and as_object(fields.get("metadata")).get("exit", 0) is None:
+            note = _STOPPED.search(str(fields.get("output")))
+            return note.group(1) if note else "no exit code"
+        return None
+
     def _error(self, output: Any) -> str | None:
         if self.not_run is not None:
             return self.not_run
@@ -249,8 +263,9 @@ class Call:
         for code in codes:
             if isinstance(code, int):
                 return code
-        said = _EXIT_CODE.match(output) if failed and isinstance(output, str) else None
-        return int(said.group(1)) if said else None
+        said = [_EXIT_CODE.match(output)] if failed and isinstance(output, str) else []
+        said += [*_LAST_EXIT_CODE.finditer(blocks.text_of(self._shown(terminals)))][-1:] if self.kind == "execute" else []
+        return next((int(found.group(1)) for found in said if found is not None), None)
 
 
 def given(value: str | UnsetType | None) -> str | None:

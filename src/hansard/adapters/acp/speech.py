@@ -62,7 +62,7 @@ class Speech(Tools):
         self.texts: dict[str, str] = {}
         self.heard: Heard | None = None
         self.last_said: str | None = None
-        self.last_response: str | None = None
+        self.last_response: dict[str | None, str] = {}
         self.prompted: list[Any] = []
 
     # ---- the agent
@@ -91,6 +91,10 @@ class Speech(Tools):
         """The agent's own id for the message, or one made of the place where it began."""
         return self._ids(self.frames, 0xFFFF) if message_id is None else message_id
 
+    def spoken(self, parent: str | None) -> str:
+        """The message whose usage comes now: what was said last and is not counted yet; a response without words has a place of its own."""
+        return self.last_response.pop(parent, None) or self.response_id(None)
+
     def next_index(self, response_id: str) -> int:
         index = self.indexes.get(response_id, 0)
         self.indexes[response_id] = index + 1
@@ -105,7 +109,7 @@ class Speech(Tools):
         saying = self.saying.pop(parent, None)
         if saying is None:
             return
-        self.last_response = saying.response_id
+        self.last_response[parent] = saying.response_id
         text = self.open.text(saying.response_id, saying.index)
         if saying.message_id is not None:
             self.texts[saying.message_id] = self.texts.get(saying.message_id, "") + text
@@ -155,7 +159,8 @@ class Speech(Tools):
         going_on = {saying.response_id for saying in self.saying.values()}
         self.indexes = {name: index for name, index in self.indexes.items() if name in going_on}
         self.texts = {}
-        self.last_said = self.last_response = None
+        self.last_said = None
+        self.last_response.pop(self.context.parent_tool_call_id, None)
 
     # ---- the user
 

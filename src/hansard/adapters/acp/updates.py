@@ -8,9 +8,11 @@ from typing import Any, get_args
 
 from hansard.adapter import Context
 from hansard.adapters.acp import blocks, wire
+from hansard.adapters.acp.calls import Call
 from hansard.adapters.acp.ends import end_of, error_in_text, error_of, failed
 from hansard.adapters.acp.speech import Speech
 from hansard.adapters.acp.words import is_list, minus, present, told, usage_of
+from hansard.content import RefusalBlock
 from hansard.events import (
     ErrorInfo,
     Event,
@@ -21,6 +23,7 @@ from hansard.events import (
     Usage,
     agent_message,
     configuration_change,
+    content_block,
     error,
     interrupt,
     plan_update,
@@ -76,7 +79,7 @@ class Updates(Speech):
             yield self.unknown_update(params.update)
             return
         meta = self.meta_of(update.meta)
-        self.parent = self.parent_of(params.session_id, meta)
+        self.parent = self.parent_of(params.session_id, meta, isinstance(update, wire.AgentMessageChunk | wire.AgentThoughtChunk))
         yield from self.settle_results(but=update.tool_call_id if isinstance(update, wire.ToolCallUpdate) else None)
         if self.begins_turn(update, meta):
             yield from self.need_turn("callback" if meta.background_turn is not None else "user")
@@ -174,7 +177,7 @@ class Updates(Speech):
 
     # ---- where an update belongs
 
-    def parent_of(self, session_id: str | None, meta: wire.Meta) -> str | None:
+    def parent_of(self, session_id: str | None, meta: wire.Meta, speaks: bool = False) -> str | None:
         """The call that started the agent who says this."""
         claude = None if meta.claude_code is None else meta.claude_code.parent_tool_use_id
         named = claude or meta.parent_tool_call_id
@@ -184,15 +187,25 @@ class Updates(Speech):
             return self.children[session_id].call or session_id
         if meta.copilot is not None and meta.copilot.agent_id is not None:
             return self.copilot_parent(meta.copilot.agent_id)
+        if speaks and self.agent == "Copilot":
+            return self.copilot_speaker()
         return self.context.parent_tool_call_id
+
+    def agents_at_work(self) -> list[Call]:
+        return [call for call in self.calls.values() if call.told and not call.done and self.is_agent(call)]
+
+    def copilot_speaker(self) -> str | None:
+        """Copilot does not mark what a sub-agent says; but who waits for one (not in mode background) does not speak."""
+        waiting = [call.id for call in self.agents_at_work() if as_object(call.args).get("mode") != "background"]
+        return waiting[0] if len(waiting) == 1 else self.context.parent_tool_call_id
 
     def copilot_parent(self, agent_id: str) -> str | None:
         """Copilot names the sub-agent, not the call: it is the one agent call that is open."""
         if agent_id not in self.copilot_agents:
-            agents = [call.id for call in self.calls.values() if call.told and not call.done and self.is_agent(call)]
+            agents = self.agents_at_work()
             if len(agents) != 1:
                 return None
-            self.copilot_agents[agent_id] = agents[0]
+            self.copilot_agents[agent_id] = agents[0].id
         return self.copilot_agents[agent_id]
 
     def begins_turn(self, update: Any, meta: wire.Meta) -> bool:
@@ -233,9 +246,8 @@ class Updates(Speech):
     def response_usage(self, meta: wire.Meta) -> Iterator[Event]:
         mine = self.context.parent_tool_call_id
         speaker = self.parent if self.parent in self.saying else mine  # 0.15.10 names the sub-agent here, not where it speaks
-        saying = self.saying.get(speaker)
-        response_id = None if saying is None else saying.response_id
         yield from self.hush_under(speaker)
+        response_id = self.spoken(speaker)
         if meta.usage is not None:
             yield at(usage(scope="message", usage=usage_of(meta.usage)), response_id)
             if meta.duration_ms is not None:
@@ -365,7 +377,7 @@ class Updates(Speech):
         used = counted or (None if quota is None else quota.token_count)
         spent = None if used is None or (status != "completed" and not used.input_tokens) else usage_of(used)
         if spent is not None and self.agent == "OpenCode":  # 1.18.33 counts the last response of a turn alone
-            yield at(usage(scope="message", usage=spent), self.last_response)
+            yield at(usage(scope="message", usage=spent), self.spoken(self.parent))
             spent = None
         elif spent is not None and self.agent == "Copilot":  # 1.0.102 counts from the beginning of the session
             yield usage(scope="session", usage=spent)
@@ -386,6 +398,9 @@ class Updates(Speech):
     ) -> Iterator[Event]:
         yield from self.heard_all()
         yield from self.settle_all()
+        if status == "refused":
+            explanation = None if problem is None else problem.message
+            yield told(content_block(block=RefusalBlock(category=stop_reason, explanation=explanation)))
         yield result(status=status, stop_reason=stop_reason, usage=spent, model_usage=models, error=problem)
         if problem is not None and status != "interrupted":
             yield from self.report(problem)
@@ -408,11 +423,12 @@ class Updates(Speech):
         )
 
     def denied(self, status: TurnStatus, problem: ErrorInfo | None) -> tuple[TurnStatus, ErrorInfo | None]:
-        """A turn in which we refused: what we refused decided it, unless we also allowed something and the agent went on and ended well."""
+        """A turn in which we refused. Codex means by it a turn in which nothing else was allowed, here as in its own protocol."""
         if status == "interrupted" and self.refused and not self.interrupted:
             return "denied", None
         if status == "completed" and (self.refused or self.cancelled):
-            return ("completed" if self.allowed and self.went_on else "denied"), None
+            went_well = self.agent == "codex-acp" and self.allowed and self.went_on
+            return ("completed" if went_well else "denied"), None
         return status, problem
 
     def owned_up(self, status: TurnStatus, problem: ErrorInfo | None) -> tuple[TurnStatus, ErrorInfo | None]:

@@ -1,7 +1,8 @@
 """Where Claude Code keeps its sessions: ``projects/<working directory>/<session>.jsonl``, and a folder of that name beside it.
 
 In the folder: ``subagents/agent-<id>.jsonl`` with ``agent-<id>.meta.json``, and ``tool-results/`` (2.1.325). Before 2.1 the files of
-sub-agents stood beside the sessions, and only their lines say which session they belong to.
+sub-agents stood beside the sessions, and only their lines say which session they belong to. Task lists and the states of edited files are
+elsewhere: ``tasks/<session>/``, ``file-history/<session>/``.
 """
 
 from __future__ import annotations
@@ -11,54 +12,48 @@ from pathlib import PurePath
 
 import msgspec
 
-from hansard.layout import Home, Place
+from hansard.layout import Home, Layout, Place, read_line
 
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _INSIDE = ("subagents", "tool-results")
 _AGENT = re.compile(r"agent-[A-Za-z0-9_-]+")
-
-
-class _Meta(msgspec.Struct):
-    tool_use_id: str | None = msgspec.field(default=None, name="toolUseId")
+_ELSEWHERE = ("tasks", "file-history")
 
 
 class _Line(msgspec.Struct):
     session_id: str | None = msgspec.field(default=None, name="sessionId")
 
 
-class ClaudeFiles:
+class ClaudeFiles(Layout):
     """The folders of Claude Code."""
 
     format = "claude-session"
     prefix = "claude"
-    home = Home(variable="CLAUDE_CONFIG_DIR", default=".claude", folder="projects")
+    home = Home(default=".claude", folders=("projects", *_ELSEWHERE), variables=(("CLAUDE_CONFIG_DIR", ""),))
 
     def place(self, path: PurePath) -> Place | None:
         """A session, a sub-agent's stream, or something that belongs to a session."""
         is_stream = path.suffix == ".jsonl" and _AGENT.fullmatch(path.stem) is not None
         owner = next((index for index in reversed(range(len(path.parts) - 1)) if _owns(path.parts, index)), None)
         if owner is not None:
-            session, inside = path.parts[owner], "/".join(path.parts[owner + 1 :])
+            session, inside, above = path.parts[owner], "/".join(path.parts[owner + 1 :]), path.parts[:owner]
+            folder, sure = PurePath(*above), above[-2:-1] == ("projects",)
+            if above[-1:] and above[-1] in _ELSEWHERE:
+                return Place(session, PurePath(*above[:-1]), attachment=f"{above[-1]}/{inside}")
             if is_stream and "subagents" in path.parts[owner:]:
-                return Place(session, stream=path.stem, sidecar=f"{path.stem}.meta.json")
-            return Place(session, attachment=inside)
+                return Place(session, folder, stream=path.stem, sidecar=f"{path.stem}.meta.json", sure=sure)
+            return Place(session, folder, attachment=inside, sure=sure)
+        sure = path.parts[-3:-2] == ("projects",)
         if path.suffix == ".jsonl" and _ID.fullmatch(path.stem):
-            return Place(path.stem)
-        return Place("", stream=path.stem, sidecar=f"{path.stem}.meta.json") if is_stream else None
+            return Place(path.stem, path.parent, sure=sure)
+        if is_stream:
+            return Place(path.stem, path.parent, stream=path.stem, sidecar=f"{path.stem}.meta.json", inside=True, sure=sure)
+        return None
 
-    def parent_of(self, sidecar: bytes) -> str | None:
-        """``toolUseId`` of the file beside a sub-agent's."""
-        try:
-            return msgspec.json.decode(sidecar, type=_Meta).tool_use_id
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return None
-
-    def session_of(self, first_line: bytes) -> str | None:
+    def told(self, place: Place, beginning: bytes) -> Place:
         """``sessionId`` of a line."""
-        try:
-            return msgspec.json.decode(first_line, type=_Line).session_id
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return None
+        line = read_line(beginning, _Line)
+        return place if line is None or line.session_id is None else msgspec.structs.replace(place, session=line.session_id)
 
 
 def _owns(parts: tuple[str, ...], index: int) -> bool:

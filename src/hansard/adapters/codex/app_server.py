@@ -389,7 +389,7 @@ class AppServerOutput(AppServerItems):
         decision = _VERDICTS.get(str(verdict.get("status")), "cancelled")
         rationale = verdict.get("rationale")
         yield permission_response(
-            request_id=params.review_id,
+            request_id=params.target_item_id or params.review_id,
             decision=cast("Any", decision),
             message=rationale if isinstance(rationale, str) else None,
             by="auto_review",

@@ -103,6 +103,16 @@ def output(said: Any) -> Outcome:
     )
 
 
+def never_ran(said: Any) -> bool:
+    """Whether what the model was shown says that the call did not run."""
+    return isinstance(said, str) and _NOT_RUN.match(said) is not None
+
+
+def rejected(said: Any) -> bool:
+    """Whether it says that the user did not allow the call."""
+    return never_ran(said) and "rejected by user" in said
+
+
 def merged(known: Outcome | None, shown: Outcome) -> Outcome:
     """What the tool gave as data, with what the model was shown beside it where that says more."""
     if known is None:

@@ -306,7 +306,7 @@ class CodexAppServer(AppServerOutput):
         granted = answered.get("permissions") if asked.method == _MORE else None
         return permission_response(
             request_id=request_id,
-            decision="allow" if allowed else "deny",
+            decision="allow" if allowed else "cancelled" if word in _STOPS else "deny",
             option_id=word,
             updated_permissions=[granted] if granted else None,
             message=None if reply.error is None else reply.error.message,

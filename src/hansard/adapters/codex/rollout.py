@@ -42,6 +42,7 @@ from hansard.events import (
     answer,
     configuration_change,
     interrupt,
+    permission_response,
     plan_update,
     question,
     raw,
@@ -83,6 +84,8 @@ class CodexRollout(Conversation):
         self.compacted = self.overflowed = False
         self.asked = self.spoke = False
         self.spawns: dict[str, str] = {}
+        self.asking: set[str] = set()
+        self.allowed = self.denied = 0
 
     @classmethod
     def recognises(cls, message: dict[str, Any]) -> bool:
@@ -194,6 +197,8 @@ class CodexRollout(Conversation):
             yield session_lifecycle(subtype="forked", provider_session_id=self.meta.id, parent_session_id=meta.id)
             return
         self.meta = meta
+        if self.parent is None and self.speaker == "agent":  # nobody knows the call that started it: its thread stands for it, as live
+            self.parent = self.open.mine = meta.id
         yield session_init(
             agent_id="codex", agent_version=meta.cli_version, provider_session_id=meta.id, cwd=meta.cwd, tools=meta.dynamic_tools
         )
@@ -227,6 +232,7 @@ class CodexRollout(Conversation):
         by_itself = by is not None and (by.parent_turn_id is not None or by.turn_trigger not in (None, "user", "exec"))
         yield from self.start_turn("system" if by_itself else "user")
         self.asked = self.spoke = self.compacted = False
+        self.allowed = self.denied = 0
         self.turn_usage = None
         self.unmatched = {}
 
@@ -242,6 +248,8 @@ class CodexRollout(Conversation):
                 message="the turn ended without a final answer; the file does not say why",
             )
         status: TurnStatus = "completed" if failure is None else end_of(failure)
+        if failure is None and self.denied and not self.allowed:
+            status = "denied"
         yield from self.over(status, failure, "task_complete", event.duration_ms)
 
     def went_wrong(self, last_message: str | None) -> bool:
@@ -434,6 +442,8 @@ class CodexRollout(Conversation):
 
     def called(self, call_id: str, name: str, args: Any, namespace: str | None) -> Iterator[Event]:
         yield from super().called(call_id, name, args, namespace)
+        if name == "apply_patch" or as_object(args).get("sandbox_permissions") == "require_escalated":
+            self.asking.add(call_id)
         if name == "update_plan" and (steps := plan_steps(args)):
             yield self.planned(steps)
         if name == "request_user_input":
@@ -446,7 +456,16 @@ class CodexRollout(Conversation):
         thread_id = as_object(arguments(said)).get("agent_id")
         if isinstance(thread_id, str):
             self.spawns[thread_id] = call_id
+        yield from self.decided(call_id, said)
         yield from super().returned(call_id, said, name)
+
+    def decided(self, call_id: str, said: Any) -> Iterator[Event]:
+        """What the user decided about a call. A file says only that one was rejected; one that may have asked and ran was allowed."""
+        if outcomes.rejected(said):
+            self.denied += 1
+            yield permission_response(request_id=call_id, decision="deny", by="user")
+        elif call_id in self.asking and not outcomes.never_ran(said):
+            self.allowed += 1
 
     def planned(self, steps: list[tuple[str, str]]) -> Event:
         if steps == self.plan:

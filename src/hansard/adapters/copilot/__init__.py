@@ -1,8 +1,10 @@
 """GitHub Copilot CLI: its live wire and its session files, which are one event log."""
 
 from hansard.adapters.copilot.events import Copilot
+from hansard.adapters.copilot.files import CopilotFiles
 
-TESTED = {"@github/copilot": "1.0.102"}
+TESTED = {"copilot": "1.0.102"}
 """What the recordings were made with."""
 
 ADAPTERS = (Copilot,)
+LAYOUT = CopilotFiles()

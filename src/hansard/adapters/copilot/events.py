@@ -12,7 +12,7 @@ import msgspec
 
 from hansard.adapter import Adapter, Context
 from hansard.adapters.copilot import notices, wire
-from hansard.adapters.copilot.words import attachment, error_of, shown, tool_kind, usage_of
+from hansard.adapters.copilot.words import around, attachment, error_of, shown, tool_kind, usage_of
 from hansard.content import TextBlock
 from hansard.events import (
     Error,
@@ -20,6 +20,7 @@ from hansard.events import (
     Event,
     PermissionOption,
     TurnStatus,
+    Usage,
     answer,
     assistant_chunk,
     assistant_done,
@@ -70,6 +71,9 @@ class Copilot(Adapter):
         self.spent: dict[str, wire.UsageRecord] = {}
         self.counted: set[str] = set()
         self.assets: dict[str, str] = {}
+        self.decided: set[str] = set()
+        self.mode: str | None = None
+        self.permission_mode: str | None = None
         self._new_turn()
 
     def _new_turn(self) -> None:
@@ -90,40 +94,83 @@ class Copilot(Adapter):
         """Every event has its time."""
         return milliseconds(message.timestamp)
 
-    def translate(self, message: wire.Event) -> Iterator[Event]:
+    def translate(self, message: Any) -> Iterator[Event]:
         self.parent = self.parent_of(message)
-        family = message.type.partition(".")[0]
-        data = message.data
-        match family:
-            case "user" | "system":
-                yield from self.said(message.type, data)
+        match message:
+            case wire.UserSaid(data=said):
+                yield from self.said(said)
+            case wire.SystemSaid(data=said) | wire.SystemNotified(data=said):
+                yield user_message(text=said.content, author="harness", message_id=said.message_id)
+                if said.kind is not None:
+                    yield status_change(status="system.notification", detail=said.kind)
+            case wire.AssistantSaid(data=answered):
+                yield from self.whole(answered)
+            case wire.AssistantSays(data=delta):
+                yield at(assistant_chunk(text=delta.delta_content), delta.message_id, 0)
+            case wire.AssistantThinks(data=delta):
+                self.thinking[self.parent] = delta.reasoning_id
+                yield at(thinking_chunk(text=delta.delta_content), delta.reasoning_id, 0)
+            case wire.AssistantThought(data=reasoning):
+                yield from self.thought_over(reasoning)
+            case wire.AssistantCalls(data=delta):
+                yield self.input(delta)
+            case wire.ToolStarted(data=start) | wire.ToolRequested(data=start):
+                yield from self.started(start)
+            case wire.ToolOutput(data=so_far):
+                yield tool_progress(tool_call_id=so_far.tool_call_id, status="running", content=[TextBlock(text=so_far.partial_output)])
+            case wire.ToolTold(data=told):
+                yield tool_progress(tool_call_id=told.tool_call_id, status="running", title=told.progress_message)
+            case wire.ToolPrinted(data=output):
+                yield self.printed_by(output)
+            case wire.ToolDone(data=done):
+                yield from self.completed(done)
+            case wire.MayI(data=asks):
+                yield from self.may_i(asks)
+            case wire.Decided(data=decided):
+                yield self.decision(decided)
+            case wire.Started(data=start):
+                yield from self.session_start(start)
+            case wire.Failed(data=told):
+                yield from self.failed(told)
+            case wire.Asset(data=asset):
+                yield self.asset(asset)
+            case wire.Over():
+                yield from self.result(message)
+            case _:  # wire.Event: its data is passed on whole
+                yield from self.other(message)
+
+    def other(self, message: wire.Event) -> Iterator[Event]:
+        match message.type.partition(".")[0]:
             case "assistant":
-                yield from self.assistant(message.type, data)
-            case "tool":
-                yield from self.tool(message.type, data)
+                yield from self.assistant(message.type, message.data)
             case "model":
-                yield from self.model(message.type, data)
+                yield from self.model(message.type, message.data)
             case "subagent":
                 yield from self.subagent(message)
-            case "permission" | "user_input" | "elicitation" | "exit_plan_mode":
-                yield from self.asked(message.type, data)
+            case "user_input" | "elicitation" | "exit_plan_mode":
+                yield from self.asked(message.type, message.data)
             case "abort":
-                if not self.aborted:
-                    self.aborted = True
-                    yield interrupt(reason="user_cancel" if as_object(data).get("reason") != "error" else "error")
-                else:
-                    yield status_change(status="abort", detail=data)
-            case "result":
-                yield from self.result(message)
+                yield from self.stopped(message.data)
             case _:
-                yield from self.session(message.type, data)
+                yield from self.session(message.type, message.data)
 
-    def parent_of(self, message: wire.Event) -> str | None:
+    def stopped(self, data: Any) -> Iterator[Event]:
+        reason = as_object(data).get("reason")
+        if self.aborted:
+            yield status_change(status="abort", detail=data)
+            return
+        self.aborted = True
+        yield interrupt(reason="error" if reason == "error" else "user_cancel", by=reason if isinstance(reason, str) else None)
+
+    def parent_of(self, message: Any) -> str | None:
         """The call that started whoever speaks."""
-        call = as_object(message.data).get("parentToolCallId")
-        if isinstance(call, str):
-            return call
-        return self.agents.get(message.agent_id or "", self.context.parent_tool_call_id)
+        match message:
+            case wire.Line(data=wire.Data(parent_tool_call_id=str(call))):
+                return call
+            case wire.Event(data={"parentToolCallId": str(call)}):
+                return call
+            case _:
+                return self.agents.get(message.agent_id or "", self.context.parent_tool_call_id)
 
     def at_end(self) -> Iterator[Event]:
         """A turn whose end something proves is over though nothing says so."""
@@ -137,43 +184,35 @@ class Copilot(Adapter):
 
     # ---- what is said to the model
 
-    def said(self, kind: str, data: Any) -> Iterator[Event]:
-        message: wire.UserMessage | None = self.read(data, wire.UserMessage)
-        if message is None or kind not in ("user.message", "system.message", "system.notification"):
-            yield raw(kind=kind, reason="wrong_shape" if message is None else "unknown_type")
-            return
-        if kind != "user.message":
-            yield user_message(text=message.content, author="harness", message_id=message.message_id)
-            return
+    def said(self, message: wire.UserMessage) -> Iterator[Event]:
         main = self.parent == self.context.parent_tool_call_id
         queued = message.delivery not in (None, "idle") and self.turn is not None
         if main and not queued:
             yield from self.settle()
             yield from self.start_turn("user")
-        blocks = [attachment(item) for item in message.attachments or []]
+        yield from self.in_mode(message.agent_mode)
+        blocks = [attachment(item, self.assets) for item in message.attachments or []]
         yield user_message(
             text=message.content,
             content=[TextBlock(text=message.content), *blocks] if blocks else None,
             author="human" if main else "agent",
             message_id=message.message_id,
             queued=queued,
+            from_agent_id=message.source,
         )
+        for added in around(message.transformed_content, message.content):
+            yield user_message(text=added, author="harness")
+
+    def in_mode(self, mode: str | None) -> Iterator[Event]:
+        """The mode that prompts and questions speak of, when it is another one."""
+        if mode is not None and mode != self.mode:
+            self.mode = mode
+            yield configuration_change(subtype="current_mode_update", mode_id=mode)
 
     # ---- what the model says
 
     def assistant(self, kind: str, data: Any) -> Iterator[Event]:
         match kind:
-            case "assistant.message":
-                yield from self.whole(self.read(data, wire.AssistantMessage))
-            case "assistant.message_delta":
-                delta = self.read(data, wire.MessageDelta)
-                yield at(assistant_chunk(text=delta.delta_content), delta.message_id, 0) if delta else raw(kind=kind, reason="wrong_shape")
-            case "assistant.reasoning_delta":
-                yield from self.thinks(self.read(data, wire.ReasoningDelta))
-            case "assistant.reasoning":
-                yield from self.thought_over(self.read(data, wire.Reasoning))
-            case "assistant.tool_call_delta":
-                yield from self.input(self.read(data, wire.ToolCallDelta))
             case "assistant.turn_end":
                 yield from self.unsaid()
                 yield status_change(status=kind, detail=data)
@@ -185,10 +224,7 @@ class Copilot(Adapter):
             case _:
                 yield from self.notice(kind, data)
 
-    def whole(self, message: wire.AssistantMessage | None) -> Iterator[Event]:
-        if message is None:
-            yield raw(kind="assistant.message", reason="wrong_shape")
-            return
+    def whole(self, message: wire.AssistantMessage) -> Iterator[Event]:
         main = self.parent == self.context.parent_tool_call_id
         if main:
             yield from self.need_turn()
@@ -217,7 +253,13 @@ class Copilot(Adapter):
             self.thought.add(streamed)
         place = message.message_id if streamed is None else streamed
         index = None if streamed is None else 0
-        yield at(thinking_done(text=message.reasoning_text, redacted=message.reasoning_opaque), place, index)
+        text = self.untrimmed(message.reasoning_text, place, index)
+        yield at(thinking_done(text=text, redacted=message.reasoning_opaque), place, index)
+
+    def untrimmed(self, text: str, place: str, index: int | None) -> str:
+        """Reasoning loses the blanks at its ends when it is put together; where it came in pieces, they have them."""
+        pieces = self.open.text(place, index)
+        return pieces if pieces.strip() == text and pieces != "" else text
 
     def called_for(self, request: wire.ToolRequest) -> Event:
         if request.tool_call_id in self.called:
@@ -232,30 +274,19 @@ class Copilot(Adapter):
             server=request.mcp_server_name,
         )
 
-    def thinks(self, delta: wire.ReasoningDelta | None) -> Iterator[Event]:
-        if delta is None:
-            yield raw(kind="assistant.reasoning_delta", reason="wrong_shape")
-            return
-        self.thinking[self.parent] = delta.reasoning_id
-        yield at(thinking_chunk(text=delta.delta_content), delta.reasoning_id, 0)
-
-    def thought_over(self, reasoning: wire.Reasoning | None) -> Iterator[Event]:
-        if reasoning is None:
-            yield raw(kind="assistant.reasoning", reason="wrong_shape")
-        elif reasoning.reasoning_id in self.thought:  # an echo, by identity
+    def thought_over(self, reasoning: wire.Reasoning) -> Iterator[Event]:
+        if reasoning.reasoning_id in self.thought:  # an echo, by identity
             yield status_change(status="assistant.reasoning", detail={"reasoningId": reasoning.reasoning_id})
-        else:
-            self.thought.add(reasoning.reasoning_id)
-            self.thinking.pop(self.parent, None)
-            yield at(thinking_done(text=reasoning.content), reasoning.reasoning_id, 0)
-
-    def input(self, delta: wire.ToolCallDelta | None) -> Iterator[Event]:
-        if delta is None:
-            yield raw(kind="assistant.tool_call_delta", reason="wrong_shape")
             return
+        self.thought.add(reasoning.reasoning_id)
+        self.thinking.pop(self.parent, None)
+        text = self.untrimmed(reasoning.content, reasoning.reasoning_id, 0)
+        yield at(thinking_done(text=text), reasoning.reasoning_id, 0)
+
+    def input(self, delta: wire.ToolCallDelta) -> Event:
         offset = self.written.get(delta.tool_call_id, 0)
         self.written[delta.tool_call_id] = offset + len(delta.input_delta)
-        yield tool_input_chunk(tool_call_id=delta.tool_call_id, tool_name=delta.tool_name, chunk=delta.input_delta, offset=offset)
+        return tool_input_chunk(tool_call_id=delta.tool_call_id, tool_name=delta.tool_name, chunk=delta.input_delta, offset=offset)
 
     def unsaid(self) -> Iterator[Event]:
         """Text that no message followed: the program threw the answer away (an output limit) or was stopped."""
@@ -272,12 +303,16 @@ class Copilot(Adapter):
     # ---- requests to the model
 
     def model(self, kind: str, data: Any) -> Iterator[Event]:
-        failed = self.read(data, wire.CallFailure) if kind == "model.call_failure" else None
-        if failed is None:
+        if kind != "model.call_failure":
             yield from self.notice(kind, data)
             return
-        word = failed.error_code if failed.error_code is not None else failed.error_type
-        yield Error(payload=error_of(str(failed.error_message), word, failed.status_code))
+        told = as_object(data)
+        word, status = told.get("errorCode", told.get("errorType")), told.get("statusCode")
+        failed = error_of(
+            str(told.get("errorMessage")), word if isinstance(word, str) else None, status if isinstance(status, int) else None
+        )
+        failed.details = data
+        yield Error(payload=failed)
 
     def usage_record(self, kind: str, data: Any) -> Iterator[Event]:
         """Tokens come before the message they belong to; the id of the request ties them."""
@@ -287,45 +322,20 @@ class Copilot(Adapter):
             return
         if record.parent_tool_call_id is None:
             self.finish_reason = "content_filter" if record.content_filter_triggered else record.finish_reason
-        yield status_change(status=kind, detail={"finishReason": record.finish_reason, "apiCallId": record.api_call_id})
+        yield status_change(status=kind, detail=data)
         if record.api_call_id is None:
-            yield usage(scope="message", usage=usage_of(record), model=record.model)
+            yield self.used(record, None)
         elif record.api_call_id not in self.counted:
             self.counted.add(record.api_call_id)
             self.spent[record.api_call_id] = record
 
-    def used(self, record: wire.UsageRecord, place: str) -> Event:
-        return at(usage(scope="message", usage=usage_of(record), model=record.model), place)
+    def used(self, record: wire.UsageRecord, place: str | None) -> Event:
+        window = record.max_prompt_tokens
+        return at(usage(scope="message", usage=usage_of(record), model=record.model, context_window=window), place)
 
     # ---- tools and sub-agents
 
-    def tool(self, kind: str, data: Any) -> Iterator[Event]:
-        match kind:
-            case "tool.execution_start" | "tool.user_requested":
-                yield from self.started(kind, self.read(data, wire.ExecutionStart))
-            case "tool.execution_complete":
-                yield from self.completed(self.read(data, wire.ExecutionComplete))
-            case "tool.execution_partial_result":
-                so_far = self.read(data, wire.PartialResult)
-                if so_far is None:
-                    yield raw(kind=kind, reason="wrong_shape")
-                else:
-                    yield tool_progress(tool_call_id=so_far.tool_call_id, status="running", content=[TextBlock(text=so_far.partial_output)])
-            case "tool.execution_progress":
-                told = self.read(data, wire.ToolText)
-                if told is None:
-                    yield raw(kind=kind, reason="wrong_shape")
-                else:
-                    yield tool_progress(tool_call_id=told.tool_call_id, status="running", title=told.progress_message)
-            case "tool.shell_output":
-                yield from self.printed_by(self.read(data, wire.ShellOutput))
-            case _:
-                yield from self.notice(kind, data)
-
-    def started(self, kind: str, start: wire.ExecutionStart | None) -> Iterator[Event]:
-        if start is None:
-            yield raw(kind=kind, reason="wrong_shape")
-            return
+    def started(self, start: wire.ExecutionStart) -> Iterator[Event]:
         if start.tool_call_id not in self.called:
             self.called.add(start.tool_call_id)
             yield tool_call(
@@ -336,34 +346,45 @@ class Copilot(Adapter):
                 title=start.tool_title,
                 server=start.mcp_server_name,
             )
-        yield tool_progress(tool_call_id=start.tool_call_id, tool_name=start.tool_name, status="running", title=start.tool_title)
+        yield tool_progress(
+            tool_call_id=start.tool_call_id,
+            tool_name=start.tool_name,
+            status="running",
+            title=start.tool_title,
+            detail=start.shell_tool_info,
+        )
 
-    def printed_by(self, output: wire.ShellOutput | None) -> Iterator[Event]:
-        if output is None:
-            yield raw(kind="tool.shell_output", reason="wrong_shape")
-            return
+    def printed_by(self, output: wire.ShellOutput) -> Event:
         stream = output.stream if output.stream in ("stdout", "stderr") else None
         offset = self.printed.get((output.tool_call_id, stream), 0)
         self.printed[output.tool_call_id, stream] = offset + len(output.text)
-        yield tool_output_chunk(tool_call_id=output.tool_call_id, chunk=output.text, offset=offset, stream=cast("Any", stream))
+        return tool_output_chunk(tool_call_id=output.tool_call_id, chunk=output.text, offset=offset, stream=cast("Any", stream))
 
-    def completed(self, done: wire.ExecutionComplete | None) -> Iterator[Event]:
-        if done is None:
-            yield raw(kind="tool.execution_complete", reason="wrong_shape")
-            return
+    def completed(self, done: wire.ExecutionComplete) -> Iterator[Event]:
         if done.tool_call_id in self.returned:
             yield status_change(status="tool.execution_complete", detail={"toolCallId": done.tool_call_id})
             return
         self.returned.add(done.tool_call_id)
-        failed = done.error
+        failed = done.error or wire.ToolError()
+        if failed.code in ("denied", "rejected") and done.tool_call_id not in self.decided:  # live, nothing else says it
+            yield permission_response(request_id=done.tool_call_id, decision="deny", option_id=failed.code, message=failed.message)
         yield tool_result(
             tool_call_id=done.tool_call_id,
             result=done.result,
             content=shown(done, self.assets),
             is_error=None if done.success is None else not done.success,
-            error=None if failed is None else failed.message,
+            error=failed.message,
             exit_code=None if done.shell_execution is None else done.shell_execution.exit_code,
         )
+        metrics = None if done.tool_telemetry is None else done.tool_telemetry.metrics
+        if metrics is not None:
+            yield from self.filled(metrics.context_current_tokens, metrics.context_token_limit, done.model)
+
+    def filled(self, taken: Any, window: Any, model: str | None) -> Iterator[Event]:
+        """How full the context window is."""
+        tokens = number(taken)
+        if tokens is not None:
+            yield usage(scope="context", usage=Usage(total_tokens=tokens), model=model, context_window=number(window))
 
     def subagent(self, message: wire.Event) -> Iterator[Event]:
         told = self.read(message.data, wire.Subagent)
@@ -389,10 +410,6 @@ class Copilot(Adapter):
         fields = as_object(data)
         request_id = str(fields.get("requestId"))
         match kind:
-            case "permission.requested":
-                yield from self.may_i(self.read(data, wire.PermissionRequested))
-            case "permission.completed":
-                yield from self.decided(self.read(data, wire.PermissionCompleted))
             case "user_input.requested":
                 asks = {key: value for key, value in fields.items() if key not in ("requestId", "toolCallId")}
                 call = fields.get("toolCallId")
@@ -400,7 +417,7 @@ class Copilot(Adapter):
             case "elicitation.requested":
                 message = fields.get("message")
                 words = message if isinstance(message, str) else None
-                yield question(request_id=request_id, schema=fields.get("requestedSchema"), message=words)
+                yield question(request_id=request_id, questions=[fields], schema=fields.get("requestedSchema"), message=words)
             case "exit_plan_mode.requested":
                 yield question(request_id=request_id, questions=[fields])
             case "user_input.completed":
@@ -413,10 +430,11 @@ class Copilot(Adapter):
             case _:
                 yield from self.notice(kind, data)
 
-    def may_i(self, asks: wire.PermissionRequested | None) -> Iterator[Event]:
-        if asks is None:
-            yield raw(kind="permission.requested", reason="wrong_shape")
-            return
+    def may_i(self, asks: wire.PermissionRequested) -> Iterator[Event]:
+        yield from self.in_mode(asks.agent_mode)
+        if asks.permission_mode is not None and asks.permission_mode != self.permission_mode:
+            self.permission_mode = asks.permission_mode
+            yield configuration_change(subtype="set_permission_mode", permission_mode=self.permission_mode)
         wanted = as_object(asks.permission_request)
         call, intention = wanted.get("toolCallId"), wanted.get("intention")
         options = [PermissionOption("approved", "Allow", "allow_once"), PermissionOption("denied", "Deny", "reject_once")]
@@ -431,19 +449,18 @@ class Copilot(Adapter):
             description=intention if isinstance(intention, str) else None,
         )
 
-    def decided(self, done: wire.PermissionCompleted | None) -> Iterator[Event]:
-        if done is None:
-            yield raw(kind="permission.completed", reason="wrong_shape")
-            return
-        outcome = as_object(done.result)
-        kind = str(outcome.get("kind"))
-        allowed = kind.startswith("approved")
-        self.denied = self.denied or kind == "denied-interactively-by-user"
-        always = allowed and outcome.get("approval") is not None
-        yield permission_response(
+    def decision(self, done: wire.PermissionCompleted) -> Event:
+        outcome = done.result
+        allowed = outcome.kind.startswith("approved")
+        self.denied = self.denied or outcome.kind == "denied-interactively-by-user"
+        if done.tool_call_id is not None:
+            self.decided.add(done.tool_call_id)
+        return permission_response(
             request_id=done.request_id,
             decision="allow" if allowed else "deny",
-            option_id="approved-for-session" if always else kind,
+            option_id="approved-for-session" if allowed and outcome.approval is not None else outcome.kind,
+            updated_permissions=None if outcome.approval is None else [outcome.approval],
+            message=outcome.feedback,
             by=done.decision_source,
         )
 
@@ -452,34 +469,29 @@ class Copilot(Adapter):
     def session(self, kind: str, data: Any) -> Iterator[Event]:
         fields = as_object(data)
         match kind:
-            case "session.start":
-                yield from self.session_start(self.read(data, wire.SessionStart))
-            case "session.tools_updated" if not self.introduced:  # live, nobody else says the model
-                self.introduced = True
-                model = fields.get("model")
-                yield session_init(agent_id="copilot", model=model if isinstance(model, str) else None)
             case "session.tools_updated":
+                if not self.introduced:  # live, nobody else says the model
+                    self.introduced = True
+                    model = fields.get("model")
+                    yield session_init(agent_id="copilot", model=model if isinstance(model, str) else None)
                 yield configuration_change(subtype="tools_updated", options=data)
-            case "session.error":
-                yield from self.failed(self.read(data, wire.SessionError))
             case "session.usage_record":
                 yield from self.usage_record(kind, data)
             case "session.usage_info":
-                window = fields.get("tokenLimit")
-                yield status_change(status=kind, detail={**fields, "contextWindow": window})
-            case "session.binary_asset":
-                yield self.asset(self.read(data, wire.BinaryAsset))
+                yield status_change(status=kind, detail=data)
+                yield from self.filled(fields.get("currentTokens"), fields.get("tokenLimit"), None)
             case "session.model_change":
                 model = fields.get("newModel")
                 yield configuration_change(subtype="set_model", model=model if isinstance(model, str) else None, options=data)
             case "session.mode_changed":
                 mode = fields.get("newMode")
-                yield configuration_change(subtype="current_mode_update", mode_id=mode if isinstance(mode, str) else None, options=data)
+                self.mode = mode if isinstance(mode, str) else None
+                yield configuration_change(subtype="current_mode_update", mode_id=self.mode, options=data)
             case "session.title_changed":
                 title = fields.get("title")
-                yield session_lifecycle(subtype="renamed", title=title if isinstance(title, str) else None)
+                yield session_lifecycle(subtype="renamed", title=title if isinstance(title, str) else None, detail=data)
             case "commands.changed":
-                yield configuration_change(subtype="available_commands_update", commands=as_list(fields.get("commands")))
+                yield configuration_change(subtype="available_commands_update", commands=as_list(fields.get("commands")), options=data)
             case "command.queued":
                 command = fields.get("command")
                 yield queue_update(
@@ -500,12 +512,10 @@ class Copilot(Adapter):
             case _:
                 yield from self.notice(kind, data)
 
-    def session_start(self, start: wire.SessionStart | None) -> Iterator[Event]:
-        if start is None:
-            yield raw(kind="session.start", reason="wrong_shape")
-            return
+    def session_start(self, start: wire.SessionStart) -> Iterator[Event]:
         self.introduced = True
-        cwd = as_object(start.context).get("cwd")
+        place = as_object(start.context)
+        cwd = place.get("cwd")
         yield session_init(
             agent_id="copilot",
             agent_version=start.copilot_version,
@@ -513,6 +523,8 @@ class Copilot(Adapter):
             model=start.selected_model,
             cwd=cwd if isinstance(cwd, str) else None,
         )
+        if set(place) - {"cwd"}:  # the repository
+            yield session_lifecycle(subtype="started", detail=place)
 
     def servers(self, fields: dict[str, Any]) -> Iterator[Event]:
         servers = [as_object(server) for server in as_list(fields.get("servers"))]
@@ -521,10 +533,8 @@ class Copilot(Adapter):
         if not servers:
             yield status_change(status="session.mcp_servers_loaded", detail=fields)
 
-    def asset(self, asset: wire.BinaryAsset | None) -> Event:
-        """Bytes that results name by their id."""
-        if asset is None:
-            return raw(kind="session.binary_asset", reason="wrong_shape")
+    def asset(self, asset: wire.BinaryAsset) -> Event:
+        """Bytes that results and prompts name by their id."""
         if asset.data is not None:
             self.assets[asset.asset_id] = asset.data
         detail = {"mimeType": asset.mime_type, "byteLength": asset.byte_length}
@@ -542,10 +552,7 @@ class Copilot(Adapter):
         text = fields.get("summaryContent", fields.get("summary"))
         yield session_lifecycle(subtype=notices.LIVES[kind], text=text if isinstance(text, str) else None, detail=fields)
 
-    def failed(self, told: wire.SessionError | None) -> Iterator[Event]:
-        if told is None:
-            yield raw(kind="session.error", reason="wrong_shape")
-            return
+    def failed(self, told: wire.SessionError) -> Iterator[Event]:
         self.failure = error_of(told.message, told.error_type, told.status_code)
         yield Error(payload=self.failure)
         if self.failure.code == "provider_auth":
@@ -553,12 +560,13 @@ class Copilot(Adapter):
 
     # ---- the end of a turn
 
-    def result(self, message: wire.Event) -> Iterator[Event]:
+    def result(self, message: wire.Over) -> Iterator[Event]:
         yield from self.need_turn("user")
         if message.exit_code not in (None, 0) and self.failure is None and not self.aborted:
             self.failure = ErrorInfo(code="unknown", message=f"exit code {message.exit_code}", provider_code=str(message.exit_code))
         status, error = self.end()
         used = as_object(message.usage)
+        yield status_change(status="result", detail={"exitCode": message.exit_code, "usage": message.usage})
         changes = as_object(used.get("codeChanges"))
         yield result(
             status=status,

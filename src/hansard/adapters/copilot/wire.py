@@ -1,22 +1,13 @@
-"""An event of Copilot CLI's log, and what its ``data`` is, type by type."""
+"""An event of Copilot CLI's log, and what its ``data`` is, type by type.
+
+A type that stands here is read field by field; the data of every other one is passed on whole.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from hansard.adapter import Wire, read_as
-
-
-class Event(Wire, rename="camel", kw_only=True):
-    """One line. ``agentId`` is set on what a sub-agent says; the last line of a run (``result``) has its fields beside the type."""
-
-    type: str
-    data: Any = None
-    timestamp: str | None = None
-    agent_id: str | None = None
-    session_id: str | None = None
-    exit_code: int | None = None
-    usage: Any = None
 
 
 class Data(Wire, rename="camel", kw_only=True):
@@ -25,13 +16,40 @@ class Data(Wire, rename="camel", kw_only=True):
     parent_tool_call_id: str | None = None
 
 
+class File(Wire, tag_field="type", tag="file", rename="camel", kw_only=True):
+    path: str | None = None
+    display_name: str | None = None
+    mime_type: str | None = None
+    byte_length: int | None = None
+    asset_id: str | None = None
+
+
+class Directory(Wire, tag_field="type", tag="directory", rename="camel", kw_only=True):
+    path: str | None = None
+    display_name: str | None = None
+
+
+Attachment = File | Directory
+
+
 class UserMessage(Data, kw_only=True):
-    """``content`` is what was typed; ``transformedContent``, what the model got, is in the original."""
+    """``content`` is what was typed, ``transformedContent`` what the model got: the same with more around it."""
 
     content: str
     message_id: str | None = None
-    attachments: list[Any] | None = None
+    attachments: Annotated[list[Any] | None, read_as(Attachment)] = None
     delivery: str | None = None
+    transformed_content: str | None = None
+    source: str | None = None
+    agent_mode: str | None = None
+
+
+class SystemMessage(Data, kw_only=True):
+    """What the program tells the model; ``kind`` says what a notification is about."""
+
+    content: str
+    message_id: str | None = None
+    kind: Any = None
 
 
 class ToolRequest(Data, kw_only=True):
@@ -80,6 +98,7 @@ class ExecutionStart(Data, kw_only=True):
     arguments: Any = None
     tool_title: str | None = None
     mcp_server_name: str | None = None
+    shell_tool_info: Any = None
 
 
 class PartialResult(Data, kw_only=True):
@@ -107,24 +126,34 @@ class ToolError(Wire):
     code: str | None = None
 
 
+class FileEdit(Wire):
+    path: str
+
+
 class ShellExecution(Wire, rename="camel"):
     exit_code: int | None = None
 
 
+class Metrics(Wire):
+    """How full the context window is: live, nothing else tells."""
+
+    context_current_tokens: float | None = None
+    context_token_limit: float | None = None
+
+
+class Telemetry(Wire):
+    metrics: Metrics | None = None
+
+
 class ExecutionComplete(Data, kw_only=True):
     tool_call_id: str
+    model: str | None = None
+    tool_telemetry: Telemetry | None = None
     success: bool | None = None
     result: Any = None
     error: ToolError | None = None
     shell_execution: ShellExecution | None = None
-    file_edits: list[Any] | None = None
-
-
-class CallFailure(Data, kw_only=True):
-    error_message: str | None = None
-    error_code: str | None = None
-    error_type: str | None = None
-    status_code: int | None = None
+    file_edits: Annotated[list[Any] | None, read_as(FileEdit)] = None
 
 
 class SessionError(Data, kw_only=True):
@@ -136,11 +165,22 @@ class SessionError(Data, kw_only=True):
 class PermissionRequested(Data, kw_only=True):
     request_id: str
     permission_request: Any = None
+    permission_mode: str | None = None
+    agent_mode: str | None = None
+
+
+class Decision(Wire):
+    """``approval`` is what is allowed from now on."""
+
+    kind: str
+    approval: Any = None
+    feedback: str | None = None
 
 
 class PermissionCompleted(Data, kw_only=True):
     request_id: str
-    result: Any = None
+    result: Decision
+    tool_call_id: str | None = None
     decision_source: str | None = None
 
 
@@ -158,6 +198,7 @@ class UsageRecord(Wire, rename="camel", kw_only=True):
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None
     reasoning_tokens: int | None = None
+    max_prompt_tokens: int | None = None
     finish_reason: str | None = None
     content_filter_triggered: bool | None = None
     api_call_id: str | None = None
@@ -200,17 +241,132 @@ class ResourceLink(Wire, tag_field="type", tag="resource_link", rename="camel", 
 Content = Text | Image | ResourceLink
 
 
-class File(Wire, tag_field="type", tag="file", rename="camel", kw_only=True):
-    path: str | None = None
-    display_name: str | None = None
-    mime_type: str | None = None
-    byte_length: int | None = None
-    asset_id: str | None = None
+# --------------------------------------------------------------------------------------------------------------------
+# Events
 
 
-class Directory(Wire, tag_field="type", tag="directory", rename="camel", kw_only=True):
-    path: str | None = None
-    display_name: str | None = None
+class Line(Wire, rename="camel", kw_only=True):
+    """The head of every event. ``agentId`` is set on what a sub-agent says."""
+
+    timestamp: str | None = None
+    agent_id: str | None = None
 
 
-Attachment = File | Directory
+class UserSaid(Line, tag_field="type", tag="user.message"):
+    data: UserMessage
+
+
+class SystemSaid(Line, tag_field="type", tag="system.message"):
+    data: SystemMessage
+
+
+class SystemNotified(Line, tag_field="type", tag="system.notification"):
+    data: SystemMessage
+
+
+class AssistantSaid(Line, tag_field="type", tag="assistant.message"):
+    data: AssistantMessage
+
+
+class AssistantSays(Line, tag_field="type", tag="assistant.message_delta"):
+    data: MessageDelta
+
+
+class AssistantThinks(Line, tag_field="type", tag="assistant.reasoning_delta"):
+    data: ReasoningDelta
+
+
+class AssistantThought(Line, tag_field="type", tag="assistant.reasoning"):
+    data: Reasoning
+
+
+class AssistantCalls(Line, tag_field="type", tag="assistant.tool_call_delta"):
+    data: ToolCallDelta
+
+
+class ToolStarted(Line, tag_field="type", tag="tool.execution_start"):
+    data: ExecutionStart
+
+
+class ToolRequested(Line, tag_field="type", tag="tool.user_requested"):
+    data: ExecutionStart
+
+
+class ToolOutput(Line, tag_field="type", tag="tool.execution_partial_result"):
+    data: PartialResult
+
+
+class ToolTold(Line, tag_field="type", tag="tool.execution_progress"):
+    data: ToolText
+
+
+class ToolPrinted(Line, tag_field="type", tag="tool.shell_output"):
+    data: ShellOutput
+
+
+class ToolDone(Line, tag_field="type", tag="tool.execution_complete"):
+    data: ExecutionComplete
+
+
+class MayI(Line, tag_field="type", tag="permission.requested"):
+    data: PermissionRequested
+
+
+class Decided(Line, tag_field="type", tag="permission.completed"):
+    data: PermissionCompleted
+
+
+class Started(Line, tag_field="type", tag="session.start"):
+    data: SessionStart
+
+
+class Failed(Line, tag_field="type", tag="session.error"):
+    data: SessionError
+
+
+class Asset(Line, tag_field="type", tag="session.binary_asset"):
+    data: BinaryAsset
+
+
+class Over(Line, tag_field="type", tag="result", kw_only=True):
+    """The last line of a run, its fields beside the type."""
+
+    exit_code: int | None = None
+    usage: Any = None
+
+
+Known = (
+    UserSaid
+    | SystemSaid
+    | SystemNotified
+    | AssistantSaid
+    | AssistantSays
+    | AssistantThinks
+    | AssistantThought
+    | AssistantCalls
+    | ToolStarted
+    | ToolRequested
+    | ToolOutput
+    | ToolTold
+    | ToolPrinted
+    | ToolDone
+    | MayI
+    | Decided
+    | Started
+    | Failed
+    | Asset
+    | Over
+)
+_TYPES = frozenset(str(one.__struct_config__.tag) for one in get_args(Known))
+
+
+class Event(Line, kw_only=True):
+    """One line."""
+
+    type: str
+    data: Any = None
+
+    @property
+    def refine(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride] - here each event chooses
+        """What it is read as, if its fields have a meaning of their own."""
+        return Known if self.type in _TYPES else None

@@ -128,15 +128,28 @@ def content_block(item: Any, assets: dict[str, str]) -> AnyBlock:
             )
 
 
-def attachment(item: Any) -> AnyBlock:
-    """Something attached to a prompt."""
+def attachment(item: Any, assets: dict[str, str]) -> AnyBlock:
+    """Something attached to a prompt; its bytes, where an event before had them."""
     try:
         block = read(item, wire.Attachment)
     except (ValueError, RecursionError):
         return unknown(item)
     if isinstance(block, wire.Directory):
         return FileBlock(name=block.display_name, path=block.path)
-    return FileBlock(name=block.display_name, path=block.path, media_type=block.mime_type, size=block.byte_length, file_id=block.asset_id)
+    data, media_type = assets.get(str(block.asset_id)), block.mime_type
+    if data is not None and media_type is not None and media_type.startswith("image/"):
+        return ImageBlock(media_type=media_type, data=data, file_id=block.asset_id)
+    return FileBlock(
+        name=block.display_name, path=block.path, media_type=media_type, size=block.byte_length, file_id=block.asset_id, data=data
+    )
+
+
+def around(given: str | None, typed: str) -> list[str]:
+    """What the program put around the user's words for the model; all of it if the words are not in it."""
+    if given is None:
+        return []
+    before, found, after = given.partition(typed)
+    return [part for part in (before, after) if part.strip() != ""] if found else [given]
 
 
 def unknown(item: Any) -> RawBlock:

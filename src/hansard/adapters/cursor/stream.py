@@ -17,6 +17,7 @@ from hansard.events import (
     Usage,
     assistant_chunk,
     assistant_done,
+    permission_response,
     plan_update,
     raw,
     result,
@@ -206,6 +207,8 @@ class CursorStream(Adapter):
             self.blocks += 1
         elif line.subtype != "completed":
             yield tool_progress(tool_call_id=line.call_id, tool_name=tool.name, status=line.subtype)
+        if tool.beside:
+            yield tool_progress(tool_call_id=line.call_id, tool_name=tool.name, status=line.subtype, detail=tool.beside)
         if line.subtype == "completed" and line.call_id not in self.returned:
             self.returned.add(line.call_id)
             yield from self.call_over(line, tool)
@@ -218,6 +221,8 @@ class CursorStream(Adapter):
 
     def call_over(self, line: wire.ToolCall, tool: tools.Tool) -> Iterator[Event]:
         self.asked = True
+        if tools.outcome(tool.result)[0] == "rejected":  # nobody was asked: a tool that needs approval is refused by itself
+            yield permission_response(request_id=line.call_id, decision="deny", message=tools.message_of(tool.result))
         yield tool_result(
             tool_call_id=line.call_id,
             result=tool.result,

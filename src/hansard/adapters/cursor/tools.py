@@ -32,7 +32,8 @@ _KINDS: dict[str, ToolKind] = {
     "taskToolCall": "agent",
     "mcpToolCall": "mcp",
 }
-_SIBLINGS = ("toolCallId", "startedAtMs", "completedAtMs", "hookAdditionalContexts")
+_TIMES = ("toolCallId", "startedAtMs", "completedAtMs")
+_SIBLINGS = (*_TIMES, "hookAdditionalContexts")
 
 
 class Tool(msgspec.Struct):
@@ -44,6 +45,8 @@ class Tool(msgspec.Struct):
     kind: ToolKind
     server: str | None = None
     title: str | None = None
+    beside: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    """What else is said about the call: the context that hooks added, and fields nobody knows."""
 
 
 def tool_of(value: Any) -> Tool | None:
@@ -54,7 +57,8 @@ def tool_of(value: Any) -> Tool | None:
             continue
         body = as_object(inner)
         if name == "function":
-            return Tool(str(body.get("name")), arguments(body.get("arguments")), body.get("result"), "other")
+            beside = _beside(fields, name, body, ("name", "arguments", "result"))
+            return Tool(str(body.get("name")), arguments(body.get("arguments")), body.get("result"), "other", beside=beside)
         args = body.get("args")
         server, title = as_object(args).get("providerIdentifier"), as_object(args).get("toolName")
         return Tool(
@@ -64,8 +68,14 @@ def tool_of(value: Any) -> Tool | None:
             kind=_KINDS.get(name, "other"),
             server=server if name == "mcpToolCall" and isinstance(server, str) else None,
             title=title if name == "mcpToolCall" and isinstance(title, str) else None,
+            beside=_beside(fields, name, body, ("args", "result")),
         )
     return None
+
+
+def _beside(fields: dict[str, Any], name: str, body: dict[str, Any], read: tuple[str, ...]) -> dict[str, Any]:
+    around = {key: value for key, value in fields.items() if key not in (name, *_TIMES) and value != []}
+    return {**around, **{key: value for key, value in body.items() if key not in read}}
 
 
 def arguments(value: Any) -> Any:
@@ -122,12 +132,20 @@ def shown(tool: Tool) -> list[AnyBlock] | None:
         return None
     if tool.kind == "mcp":
         return [_block(item) for item in as_list(detail.get("content"))] or None
+    if tool.name == "writeToolCall":
+        return _written(as_object(tool.args))
     try:
         change = read(detail, wire.Change)
     except (ValueError, RecursionError):
         return None
     before, after = change.before_full_file_content, change.after_full_file_content
     return [DiffBlock(path=change.path, old_text=before, new_text=after, diff=change.diff_string)]
+
+
+def _written(args: dict[str, Any]) -> list[AnyBlock] | None:
+    """A file that was written: its result tells the size, the call had the text."""
+    path, text = args.get("path"), args.get("fileText")
+    return [DiffBlock(path=path, new_text=text)] if isinstance(path, str) and isinstance(text, str) else None
 
 
 def _block(item: Any) -> AnyBlock:

@@ -81,9 +81,8 @@ class GeminiChat(Adapter):
         return "sessionId" in message and "projectHash" in message and "startTime" in message
 
     def time_of(self, message: Any) -> int | None:
-        """A message has its time, a patch the time of the change, the header that of the start."""
-        changed = None if message.patch is None else message.patch.get("lastUpdated")
-        return milliseconds(changed or message.timestamp or message.start_time)
+        """A message has its time, the header that of the start; a patch says the time of the change inside."""
+        return milliseconds(message.timestamp or message.start_time)
 
     def translate(self, message: wire.Record) -> Iterator[Event]:
         match message:
@@ -123,15 +122,18 @@ class GeminiChat(Adapter):
             yield from self.message_in(value)
 
     def patched(self, patch: dict[str, Any]) -> Iterator[Event]:
-        rest = dict(patch)
-        if isinstance(rest.get("messages"), list):
-            yield from self.rewritten(rest.pop("messages"))
-        if isinstance(summary := rest.get("summary"), str):
-            yield session_lifecycle(subtype="summary", text=summary)
-        elif isinstance(session := rest.get("sessionId"), str):
+        change: wire.Patch = self.read(patch, wire.Patch)
+        rest = {key: value for key, value in patch.items() if key != "messages"}
+        if (time := milliseconds(change.last_updated)) is not None:
+            self.now = time
+        if change.messages is not None:
+            yield from self.rewritten(change.messages)
+        if change.summary is not None:
+            yield session_lifecycle(subtype="summary", text=change.summary)
+        elif change.session_id is not None:
             yield from self.settle()
-            yield session_lifecycle(subtype="resumed", provider_session_id=session)
-        elif "directories" in rest:
+            yield session_lifecycle(subtype="resumed", provider_session_id=change.session_id)
+        elif change.directories is not None:
             yield configuration_change(subtype="directories", options=rest)
         else:
             yield session_lifecycle(subtype="updated", detail=rest)
@@ -171,7 +173,7 @@ class GeminiChat(Adapter):
         if message is None or message.type is None:
             yield raw(kind="message", reason="wrong_shape")
             return
-        if rewritten and self.is_known(message):
+        if (rewritten or message.type == "user") and self.is_known(message):  # a document has everything anew each time
             self.history[str(message.id)] = message.type
             return
         if (time := milliseconds(message.timestamp)) is not None:
@@ -251,6 +253,11 @@ class GeminiChat(Adapter):
             yield status_change(status="function_response", detail={"toolCallId": response.id})
             return
         self.returned.add(response.id)
+        if response.id not in self.called:  # a call that was refused, or that no tool answers to: only its response is written down
+            self.called.add(response.id)
+            made = tool_call(tool_call_id=response.id, tool_name=str(response.name), args=None, kind=tool_kind(str(response.name)))
+            made.synthetic = True
+            yield made
         failed = as_object(response.response).get("error")
         self.denied = self.denied or (isinstance(failed, str) and failed.endswith(_REFUSED))
         yield tool_result(
@@ -282,7 +289,9 @@ class GeminiChat(Adapter):
         told = 0 if message.id is None else self.thought.get(message.id, 0)
         for index, thought in enumerate(message.thoughts or []):
             if index >= told:
-                yield at(thinking_done(text=thought_text(thought)), message.id, index)
+                done = at(thinking_done(text=thought_text(thought)), message.id, index)
+                done.timestamp = milliseconds(thought.timestamp) or self.now
+                yield done
         self.thought[message.id] = max(told, len(message.thoughts or []))
 
     def text(self, message: wire.ChatMessage) -> Iterator[Event]:

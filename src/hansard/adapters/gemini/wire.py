@@ -80,6 +80,7 @@ Line = Init | Message | ToolUse | ToolResult | Error | Result
 class Thought(Wire):
     subject: str | None = None
     description: str | None = None
+    timestamp: str | None = None
 
 
 class Tokens(Wire):
@@ -89,48 +90,6 @@ class Tokens(Wire):
     output: int | None = None
     cached: int | None = None
     thoughts: int | None = None
-
-
-class Call(Wire, rename="camel", kw_only=True):
-    """A tool call and, because it is written when it is over, its result: a list of the API's parts."""
-
-    id: str
-    name: str
-    args: Any = None
-    result: Any = None
-    status: str | None = None
-    timestamp: str | None = None
-    agent_id: str | None = None
-    result_display: Any = None
-    description: str | None = None
-    display_name: str | None = None
-
-
-class ChatMessage(Wire, rename="camel"):
-    """One message. ``content`` is a string, a part or a list of parts."""
-
-    id: str | None = None
-    type: str | None = None
-    timestamp: str | None = None
-    content: Any = None
-    display_content: Any = None
-    thoughts: list[Thought] | None = None
-    tokens: Tokens | None = None
-    model: str | None = None
-    tool_calls: Annotated[list[Any] | None, read_as(Call)] = None
-
-
-class Record(ChatMessage, rename="camel"):
-    """A line of a chat file, or the whole of an older one: header, message, patch or rewind."""
-
-    session_id: str | None = None
-    start_time: str | None = None
-    kind: str | None = None
-    directories: list[Any] | None = None
-    summary: str | None = None
-    messages: Annotated[list[Any] | None, read_as(ChatMessage)] = None
-    patch: dict[str, Any] | None = msgspec.field(default=None, name="$set")
-    rewind_to: str | None = msgspec.field(default=None, name="$rewindTo")
 
 
 class FileChange(Wire, rename="camel", kw_only=True):
@@ -175,3 +134,55 @@ class Part(Wire, rename="camel"):
     function_response: FunctionResponse | None = None
     inline_data: Blob | None = None
     file_data: FileData | None = None
+
+
+class Call(Wire, rename="camel", kw_only=True):
+    """A tool call and, because it is written when it is over, its result: a list of the API's parts."""
+
+    id: str
+    name: str
+    args: Any = None
+    result: Annotated[Any, read_as(Part)] = None
+    status: str | None = None
+    timestamp: str | None = None
+    agent_id: str | None = None
+    result_display: Annotated[Any, read_as(FileChange, having="fileDiff")] = None
+    description: str | None = None
+    display_name: str | None = None
+
+
+class ChatMessage(Wire, rename="camel"):
+    """One message. ``content`` is a string, a part or a list of parts."""
+
+    id: str | None = None
+    type: str | None = None
+    timestamp: str | None = None
+    content: Annotated[Any, read_as(Part)] = None
+    display_content: Annotated[Any, read_as(Part)] = None
+    thoughts: list[Thought] | None = None
+    tokens: Tokens | None = None
+    model: str | None = None
+    tool_calls: Annotated[list[Any] | None, read_as(Call)] = None
+
+
+class Patch(Wire, rename="camel"):
+    """A change of the header; ``messages`` is the whole history anew."""
+
+    messages: Annotated[list[Any] | None, read_as(ChatMessage)] = None
+    last_updated: str | None = None
+    session_id: str | None = None
+    summary: str | None = None
+    directories: Any = None
+
+
+class Record(ChatMessage, rename="camel"):
+    """A line of a chat file, or the whole of an older one: header, message, patch or rewind."""
+
+    session_id: str | None = None
+    start_time: str | None = None
+    kind: str | None = None
+    directories: list[Any] | None = None
+    summary: str | None = None
+    messages: Annotated[list[Any] | None, read_as(ChatMessage)] = None
+    patch: Annotated[dict[str, Any] | None, read_as(Patch)] = msgspec.field(default=None, name="$set")
+    rewind_to: str | None = msgspec.field(default=None, name="$rewindTo")

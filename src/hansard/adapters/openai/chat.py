@@ -58,8 +58,10 @@ class ChatCompletions(OpenAI):
 
     @classmethod
     def recognises(cls, message: dict[str, Any]) -> bool:
-        """A chunk, a body, or a request."""
-        return message.get("object") in _KNOWN or (isinstance(message.get("messages"), list) and "model" in message)
+        """A chunk, a body, or a request; or the error that the API answers with, which says not whom it was to answer."""
+        if message.get("object") in _KNOWN or (isinstance(message.get("messages"), list) and "model" in message):
+            return True
+        return {"message", "type", "param", "code"} <= as_object(message.get("error")).keys()
 
     def time_of(self, message: Any) -> int | None:
         """Every chunk repeats when the answer was created; only of the first it is the time."""

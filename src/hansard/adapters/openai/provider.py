@@ -8,7 +8,7 @@ from typing import Any
 from hansard.adapter import Adapter, Context
 from hansard.adapters.openai import ends, parts
 from hansard.adapters.openai.conversation import Conversation
-from hansard.adapters.openai.words import fingerprint, total
+from hansard.adapters.openai.words import exit_code, fingerprint, total
 from hansard.content import AnyBlock
 from hansard.errors import CannotEncode
 from hansard.events import (
@@ -140,6 +140,7 @@ class OpenAI(Adapter):
             return
         self.returned.add(call_id)
         content = parts.to_blocks(result) if isinstance(result, list) and "content" not in more else more.pop("content", None)
+        more.setdefault("exit_code", exit_code(result))
         yield tool_result(tool_call_id=call_id, result=result, content=content, **more)
 
     def hear(self, text: str) -> None:

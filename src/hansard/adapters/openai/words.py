@@ -9,12 +9,13 @@ import msgspec
 
 from hansard.adapter import Wire
 from hansard.events import Usage
+from hansard.loose import as_object
 
 
 def told(message: Any, *without: str) -> dict[str, Any]:
     """The declared fields of a message that have a value, except those said elsewhere."""
     pairs = ((name, getattr(message, name)) for name in message.__struct_fields__ if name not in without)
-    return {name: value for name, value in pairs if value is not None}
+    return {name: told(value) if isinstance(value, msgspec.Struct) else value for name, value in pairs if value is not None}
 
 
 def arguments(text: str) -> Any:
@@ -23,6 +24,13 @@ def arguments(text: str) -> Any:
         return msgspec.json.decode(text)
     except (ValueError, RecursionError):
         return text
+
+
+def exit_code(result: Any) -> int | None:
+    """The exit code that a tool of the client's says in its own JSON. The API has no field for a call that failed."""
+    fields = as_object(arguments(result) if isinstance(result, str) else result)
+    code = fields.get("exit_code")
+    return code if isinstance(code, int) and not isinstance(code, bool) else None
 
 
 def fingerprint(value: Any) -> str:

@@ -63,10 +63,10 @@ class OpenCodeRun(OpenCode):
             self.lane.answer = None
         yield from self.failed(error, session)
 
-    def at_end(self) -> Iterator[Event]:
+    def conclude(self) -> Iterator[Event]:
         """The process is over, and so is its turn. The only way to stop it without an error line is a signal."""
         answer = self.lane.answer
-        if self.turn is None or (answer is None and self.lane.failure is None):
+        if answer is None and self.lane.failure is None:
             return
         if answer is not None and not answer.completed:
             yield interrupt(reason="user_cancel")

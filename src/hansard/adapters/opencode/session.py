@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -10,14 +11,16 @@ import msgspec
 from hansard.adapters.opencode import wire
 from hansard.adapters.opencode.events import EventTalk
 from hansard.adapters.opencode.framers import Export
+from hansard.adapters.opencode.state import Message, Piece
 from hansard.adapters.opencode.words import clock, plan_entries
 from hansard.events import Event, plan_update, raw, status_change
 from hansard.framing import Frame
+from hansard.layout import Row
 from hansard.loose import as_object
+from hansard.words import at
 
-Row = Mapping[str, Any]
-
-_ORDER = {"project": 0, "session": 1, "event": 2, "message": 3, "part": 4, "todo": 5}
+_ORDER = {"project": 0, "session": 1, "message": 2, "part": 3, "event": 4, "todo": 5}
+_NAMED = re.compile(r"\b(?:msg|prt)_[A-Za-z0-9]+")
 
 
 class OpenCodeSession(EventTalk):
@@ -99,6 +102,17 @@ class OpenCodeSession(EventTalk):
                 self.parent = self.context.parent_tool_call_id
                 yield status_change(status=f"{table}_row", detail=row)
 
+    def grown(self, message: Message, piece: Piece, text: str) -> str | None:
+        """No deltas are kept: the empty beginning of a text is no chunk of it."""
+        return super().grown(message, piece, text) or None
+
+    def in_step(self, said: Any, message: Message) -> Iterator[Event]:
+        match said:
+            case wire.TextStarted(text_id=part_id) | wire.ReasoningStarted(reasoning_id=part_id):
+                yield at(status_change(status="part_started"), message.id, message.piece(part_id).index)
+            case _:
+                yield from super().in_step(said, message)
+
     def others_say(self, session_id: str | None, message_id: str | None) -> Iterator[Event]:
         session = self.session(str(session_id))
         if session.draft is not None and session.draft.message.id != message_id:
@@ -116,12 +130,19 @@ class OpenCodeSession(EventTalk):
 
 
 def frames_of(rows: Iterable[tuple[str, Row]]) -> Iterator[Frame]:
-    """Frames for rows of the database, in the order in which they were said: events by id; without events, messages with their parts."""
+    """Frames for rows of the database, in the order in which they were said.
+
+    Events tell everything since OpenCode has them; what no event speaks of was said before: messages with their parts.
+    """
     kept = list(rows)
-    told = {row.get("aggregate_id") for table, row in kept if table == "event"}
-    wanted = [(table, row) for table, row in kept if table not in ("message", "part", "todo") or row.get("session_id") not in told]
-    for table, row in sorted(wanted, key=_place):
-        yield Frame(msgspec.json.encode({"table": table, "row": row}))
+    events = [row for table, row in kept if table == "event"]
+    told = {name for row in events for name in _NAMED.findall(str(row.get("data")))}
+    eventful = {row.get("aggregate_id") for row in events}
+    for table, row in sorted(kept, key=_place):
+        if table == "todo" and row.get("session_id") in eventful:
+            continue
+        if table not in ("message", "part", "session_message") or row.get("id") not in told:
+            yield Frame(msgspec.json.encode({"table": table, "row": row}))
 
 
 def _place(item: tuple[str, Row]) -> tuple[int, str, int, str]:
@@ -129,7 +150,7 @@ def _place(item: tuple[str, Row]) -> tuple[int, str, int, str]:
     order = _ORDER.get(table, 6)
     own = str(row.get("id"))
     message = str(row.get("message_id")) if table == "part" else own
-    return (3 if table == "part" else order), message, order, own
+    return (_ORDER["message"] if table == "part" else order), message, order, own
 
 
 def _data(row: dict[str, Any]) -> dict[str, Any]:

@@ -645,12 +645,17 @@ class OpenCode(Adapter):
         for lane in [*(lane for lane in self.lanes.values() if lane is not last), last]:
             if lane is not self.lane:
                 self.switch(lane)
-            if self.turn is not None and (self.settled() or lane.status == "idle"):
-                yield from self.over()
+            if self.turn is not None:
+                yield from self.conclude()
             if lane is not last:
                 yield from self.open.close("the stream ended", everything=True)
                 if self.turn is not None:
                     yield turn_end(status="lost")
+
+    def conclude(self) -> Iterator[Event]:
+        """Nothing more comes: end the turn of this lane if we know how it ended."""
+        if self.settled() or self.lane.status == "idle":
+            yield from self.over()
 
     # ---- time
 

@@ -2,8 +2,10 @@
 
 from hansard.adapters.qwen.chat import QwenChat
 from hansard.adapters.qwen.control import QwenStream
+from hansard.adapters.qwen.files import QwenFiles
 
-TESTED = {"@qwen-code/qwen-code": "0.15.10, 0.24.4"}
+TESTED = {"qwen": "0.15.10, 0.24.4"}
 """What the recordings were made with."""
 
 ADAPTERS = (QwenStream, QwenChat)
+LAYOUT = QwenFiles()

@@ -11,7 +11,7 @@ from typing import Any
 from hansard.adapter import Adapter, Context
 from hansard.adapters.qwen import chat_wire as disk
 from hansard.adapters.qwen.words import cancelled_by_user, error_of, exit_code, plan_of, tool_kind, tool_server
-from hansard.content import AnyBlock, DiffBlock, FileBlock, ImageBlock, RawBlock, SlashCommandBlock, TextBlock
+from hansard.content import AnyBlock, DiffBlock, FileBlock, ImageBlock, RawBlock, ResourceBlock, SlashCommandBlock, TextBlock
 from hansard.events import (
     Error,
     ErrorInfo,
@@ -28,6 +28,7 @@ from hansard.events import (
     status_change,
     thinking_done,
     tool_call,
+    tool_progress,
     tool_result,
     usage,
     user_message,
@@ -76,6 +77,7 @@ class QwenChat(Adapter):
         self.session: str | None = None
         self.counting = False
         self.answers = 0
+        self.responded = False
         self.called: set[str] = set()
         self.returned: set[str] = set()
         self.took: dict[str, int | None] = {}
@@ -84,7 +86,7 @@ class QwenChat(Adapter):
     def _new_turn(self) -> None:
         self.prompt: str | None = None
         self.answered = False
-        self.cut_off: bool | None = None
+        self.cut_off: bool | None = None  # None: nothing tells
         self.denied = False
         self.interrupted = False
         self.failure: ErrorInfo | None = None
@@ -128,6 +130,8 @@ class QwenChat(Adapter):
             cwd=record.cwd,
             model=record.model if isinstance(record, disk.Assistant) else None,
         )
+        if record.agent_name is not None:
+            yield status_change(status="subagent", detail={"agentId": record.agent_id, "agentName": record.agent_name})
 
     # ---- prompts
 
@@ -135,15 +139,17 @@ class QwenChat(Adapter):
         if record.subtype not in ("mid_turn_user_message", "realtime_message"):
             yield from self.settle()
             yield from self.start_turn("system" if record.is_sidechain or record.subtype is not None else "user")
+        typed: disk.Prompt = self.read(record.system_payload, disk.Prompt) or disk.Prompt()
         parts = [] if record.message is None else record.message.parts or []
-        blocks = [self.block(part) for part in parts]
+        blocks = [*(self.block(part) for part in parts), *(self.link(value) for value in typed.resource_links or [])]
         text = "\n".join(block.text for block in blocks if isinstance(block, TextBlock))
-        shown = as_object(record.system_payload).get("displayText")
-        if isinstance(shown, str):
-            text = shown
+        if typed.display_text is not None:
+            text = typed.display_text
         plain = len(blocks) == 1 and isinstance(blocks[0], TextBlock) and blocks[0].text == text
         self.prompt = text
-        human = record.subtype in (None, "mid_turn_user_message", "realtime_message")
+        human = record.subtype in (None, "mid_turn_user_message", "realtime_message") and record.provenance in (None, "real_user")
+        if typed.hook_context is not None and typed.hook_context != "":  # always there beside what was typed
+            yield user_message(text=typed.hook_context, author="harness")
         yield user_message(
             text=text,
             content=None if plain else blocks,
@@ -151,6 +157,10 @@ class QwenChat(Adapter):
             message_id=record.uuid,
             queued=record.subtype == "mid_turn_user_message",
         )
+
+    def link(self, value: Any) -> AnyBlock:
+        link = self.read(value, disk.ResourceLink)
+        return RawBlock(raw=value) if link is None else ResourceBlock(uri=link.uri, name=link.name)
 
     def block(self, value: Any) -> AnyBlock:
         part = self.read(value, disk.Part)
@@ -173,6 +183,7 @@ class QwenChat(Adapter):
         self.answers += 1
         parts = [] if record.message is None else record.message.parts or []
         tokens = record.usage_metadata
+        self.cut_off = self.was_cut_off(record)
         spoke = called = False
         for index, value in enumerate(parts):
             part = self.read(value, disk.Part)
@@ -188,15 +199,25 @@ class QwenChat(Adapter):
             yield at(status_change(status="message", detail={"model": record.model}), record.uuid)
         self.answered = spoke and not called
         self.failure = None  # an earlier attempt
-        # where no request has a usage, nothing can be said about this one; after the first answer we know
-        self.cut_off = False if tokens is not None else True if self.counting else None if self.answers == 1 else False
+        self.responded = False
+
+    def was_cut_off(self, record: disk.Assistant) -> bool | None:
+        """Whether the answer never came to its end: it has no tokens where others have, or nothing says that its request was over.
+
+        Where no request has tokens, nothing can be said about the first answer (0.15 also writes down a stopped request as over).
+        """
+        if record.usage_metadata is not None:
+            return False
+        if self.counting or not (self.responded or record.is_sidechain):
+            return True
+        return None if self.answers == 1 else False
 
     def part(self, part: disk.Part | None, value: Any, record: disk.Assistant, index: int) -> Iterator[Event]:
         match part:
             case disk.Part(text=str(text)) if part.thought is True:
                 yield thinking_done(text=text, signature=part.thought_signature)
             case disk.Part(text=str(text)):
-                yield assistant_done(text=text, interrupted=record.usage_metadata is None and self.counting)
+                yield assistant_done(text=text, interrupted=self.cut_off is True)
             case disk.Part(function_call=disk.FunctionCall() as call):
                 call_id = call.id if call.id is not None else f"{record.uuid}:{index}"
                 if call_id in self.called:
@@ -229,18 +250,22 @@ class QwenChat(Adapter):
         failed, output = as_object(response.response).get("error"), as_object(response.response).get("output")
         self.denied = self.denied or (isinstance(failed, str) and failed.endswith(_REFUSED))
         stopped = over.status == "cancelled" and as_object(over.result_display).get("outcome") in ("cancelled", "aborted")
+        stopped = stopped or (isinstance(output, str) and output.startswith(_CANCELLED_COMMAND))
         if (cancelled_by_user(failed) or stopped or failed == _DISCARDED) and not self.interrupted:
             self.interrupted = True
             yield interrupt(reason="user_cancel")
+        yield from how_it_ran(call_id, response.name, over)
+        took = self.took.pop(call_id, None)
+        displayed = shown(over.result_display, failed if output is None else output)
         yield tool_result(
             tool_call_id=call_id,
             tool_name=response.name,
             result=response.response,
-            content=[*(self.block(part) for part in response.parts or []), *shown(over.result_display)] or None,
+            content=[*(self.block(part) for part in response.parts or []), *displayed] or None,
             is_error=failed is not None if over.status is None else over.status != "success",
             error=failed if isinstance(failed, str) else None,
             exit_code=code_of(over.result_display, response.name, failed if isinstance(failed, str) else output),
-            duration_ms=self.took.pop(call_id, None),
+            duration_ms=whole(over.duration_ms) if took is None else took,
         )
 
     # ---- everything else
@@ -251,7 +276,7 @@ class QwenChat(Adapter):
             case "ui_telemetry":
                 yield from self.telemetry(payload)
             case "slash_command":
-                yield from self.slash_command(payload)
+                yield from self.slash_command(payload, self.read(payload, disk.Command))
             case "custom_title":
                 title = payload.get("customTitle")
                 yield session_lifecycle(subtype="renamed", title=title if isinstance(title, str) else None, detail=payload)
@@ -260,7 +285,7 @@ class QwenChat(Adapter):
                 yield configuration_change(subtype="set_model", model=model if isinstance(model, str) else None, options=payload)
             case "parent_session":
                 parent = payload.get("parentSessionId")
-                yield session_lifecycle(subtype="forked", parent_session_id=parent if isinstance(parent, str) else None)
+                yield session_lifecycle(subtype="forked", parent_session_id=parent if isinstance(parent, str) else None, detail=payload)
             case str(word) if word in _LIFE:
                 yield session_lifecycle(subtype=_LIFE[word], detail=payload)
             case str(word) if word in _NOTICES:
@@ -275,6 +300,7 @@ class QwenChat(Adapter):
             return
         if event.name.endswith("api_error"):
             failure = error_of(str(event.error_message), event.error_type, event.status_code)
+            failure.details = payload.get("uiEvent")
             if failure.code == "aborted":
                 if not self.interrupted:
                     yield interrupt(reason="user_cancel")
@@ -285,11 +311,33 @@ class QwenChat(Adapter):
             return
         yield status_change(status=event.name, detail=payload.get("uiEvent"))
         yield from self.overheard(event)
-        if event.name.endswith("tool_call") and event.call_id is not None:
-            self.took[event.call_id] = whole(event.duration_ms)
-            if event.decision == "reject":
-                self.denied = True
-                yield permission_response(request_id=event.call_id, decision="deny")
+        if event.name.endswith("api_response") and event.subagent_name is None:
+            self.responded = True
+        if event.name.endswith("tool_call"):
+            yield from self.timed(event)
+
+    def timed(self, event: disk.UiEvent) -> Iterator[Event]:
+        """How long a call took, and whether it was allowed. 0.15 names no call here, and writes down a refused one nowhere else."""
+        call_id = self.call_like(event) if event.call_id is None else event.call_id
+        if call_id is None:
+            return
+        self.took[call_id] = whole(event.duration_ms)
+        refused = isinstance(event.error, str) and event.error.endswith(_REFUSED)
+        if event.decision == "reject" or (refused and event.call_id is None):
+            self.denied = True
+            yield permission_response(request_id=call_id, decision="deny")
+        if refused and event.call_id is None:
+            self.returned.add(call_id)
+            took = self.took.pop(call_id)
+            yield tool_result(
+                tool_call_id=call_id, tool_name=event.function_name, result=event.error, is_error=True, error=event.error, duration_ms=took
+            )
+
+    def call_like(self, event: disk.UiEvent) -> str | None:
+        """The open call of this name with these arguments."""
+        wanted = (event.function_name, event.function_args)
+        calls = ((call_id, call.payload) for call_id, call in self.open.tools.items())
+        return next((found for found, call in calls if found not in self.took and (call.tool_name, call.args) == wanted), None)
 
     def overheard(self, event: disk.UiEvent) -> Iterator[Event]:
         """What a sub-agent said, where it has no file of its own (0.15: no ``subagent_id``), if it is clear which call started it."""
@@ -300,21 +348,23 @@ class QwenChat(Adapter):
         said.parent_tool_call_id = calls[0]
         yield said
 
-    def slash_command(self, payload: dict[str, Any]) -> Iterator[Event]:
+    def slash_command(self, payload: dict[str, Any], told: disk.Command | None) -> Iterator[Event]:
         """A command that the program carried out itself: a turn of its own, without the model."""
-        command = payload.get("rawCommand")
-        if self.turn is None or self.prompt != command:
+        if told is None or told.phase == "invocation":
+            yield status_change(status="slash_command", detail=payload)
+            return
+        if self.turn is None or self.prompt != told.raw_command:
             yield from self.settle()
             yield from self.start_turn("user")
-        if isinstance(command, str) and self.prompt != command:
-            name, _, args = command.removeprefix("/").partition(" ")
+        if self.prompt != told.raw_command:
+            name, _, args = told.raw_command.removeprefix("/").partition(" ")
             block = SlashCommandBlock(name=name, args=args if args != "" else None)
-            yield user_message(text=command, content=[TextBlock(text=command), block])
-        for item in as_list(payload.get("outputHistoryItems")):
+            yield user_message(text=told.raw_command, content=[TextBlock(text=told.raw_command), block])
+        for item in told.output_history_items or []:
             text = as_object(item).get("text")
             if isinstance(text, str):
                 yield assistant_done(text=text, phase="local_command")
-            else:
+            if set(as_object(item)) != {"type", "text"}:
                 yield status_change(status="slash_command_output", detail=item)
         yield from self.end_turn("completed")
         self._new_turn()
@@ -337,20 +387,45 @@ class QwenChat(Adapter):
         self._new_turn()
 
 
+_CANCELLED_COMMAND = "Command was cancelled by user before it could complete"
 _DISCARDED = "The tool had already completed; its output was discarded."
 
 
-def shown(display: Any) -> list[AnyBlock]:
-    """What people are shown of a result, where that is more than text: a diff, a sub-agent's report."""
-    if as_object(display).get("type") == "task_execution":
+def shown(display: Any, told: Any) -> list[AnyBlock]:
+    """What people are shown of a result, where that is more than what the model was told: text, a diff, a sub-agent's report."""
+    fields = as_object(display)
+    if fields.get("type") == "task_execution":
         return [RawBlock(raw=display, raw_type="task_execution")]
+    text = display if isinstance(display, str) else fields.get("text")
+    if isinstance(text, str):
+        return [] if text in ("", told) else [TextBlock(text=text)]
     try:
-        change = read(display, disk.FileChange)
+        view = read(display, disk.Screen if "ansiOutput" in fields else disk.FileChange)
     except (ValueError, RecursionError):
         return []
-    path = change.file_name if change.file_path is None else change.file_path
-    block = DiffBlock(path=str(path), old_text=change.original_content, new_text=change.new_content, diff=change.file_diff)
+    if isinstance(view, disk.Screen):
+        return [TextBlock(text="\n".join(map(row, view.ansi_output)))]
+    path = view.file_name if view.file_path is None else view.file_path
+    block = DiffBlock(path=str(path), old_text=view.original_content, new_text=view.new_content, diff=view.file_diff)
     return [] if path is None else [block]
+
+
+def row(tokens: Any) -> str:
+    """A line of a terminal's screen."""
+    return "".join(str(as_object(token).get("text")) for token in as_list(tokens))
+
+
+def how_it_ran(call_id: str, name: str | None, over: disk.CallResult) -> Iterator[Event]:
+    """What else is known about a call: whether it ran at all, the kind of its failure, and a command's signal, directory and process."""
+    display = as_object(over.result_display)
+    detail = (
+        {key: value for key, value in display.items() if key not in ("text", "output")} if display.get("type") == "shell_result" else {}
+    )
+    if over.error_type is not None:
+        detail["errorType"] = over.error_type
+    status = over.status if over.execution_status is None else over.execution_status
+    if status is not None and (detail or status != over.status):
+        yield tool_progress(tool_call_id=call_id, tool_name=name, status=status, detail=detail or None)
 
 
 def code_of(display: Any, name: str | None, text: Any) -> int | None:

@@ -15,15 +15,6 @@ class FunctionCall(Wire):
     args: Any = None
 
 
-class FunctionResponse(Wire):
-    """``parts`` are the images and files beside the response."""
-
-    name: str | None = None
-    id: str | None = None
-    response: Any = None
-    parts: list[Any] | None = None
-
-
 class Blob(Wire, rename="camel"):
     mime_type: str | None = None
     data: str | None = None
@@ -34,16 +25,30 @@ class FileData(Wire, rename="camel"):
     file_uri: str | None = None
 
 
-class Part(Wire, rename="camel"):
-    """A part of a message in the Gemini API; exactly one field has a value, and ``thought`` marks a text."""
+class Inside(Wire, rename="camel"):
+    """A picture or a file in a response."""
 
     text: str | None = None
+    inline_data: Blob | None = None
+    file_data: FileData | None = None
+
+
+class FunctionResponse(Wire):
+    """``parts`` are the images and files beside the response."""
+
+    name: str | None = None
+    id: str | None = None
+    response: Any = None
+    parts: Annotated[list[Any] | None, read_as(Inside)] = None
+
+
+class Part(Inside, rename="camel"):
+    """A part of a message in the Gemini API; exactly one field has a value, and ``thought`` marks a text."""
+
     thought: Any = None
     thought_signature: str | None = None
     function_call: FunctionCall | None = None
     function_response: FunctionResponse | None = None
-    inline_data: Blob | None = None
-    file_data: FileData | None = None
 
 
 class Content(Wire):
@@ -67,15 +72,50 @@ class FileChange(Wire, rename="camel", kw_only=True):
     new_content: str | None = None
 
 
+class Screen(Wire, rename="camel", kw_only=True):
+    """What a command had printed when it was stopped, in rows of a terminal."""
+
+    ansi_output: list[Any]
+
+
+class TodoList(Wire):
+    """The to-do list after the call that wrote it: nothing of it is read, the call says it."""
+
+
+class ResourceLink(Wire):
+    uri: str
+    name: str | None = None
+
+
+class Prompt(Wire, rename="camel"):
+    """What was typed and what it points to, beside the parts that the model got; ``hookContext`` is what a hook added."""
+
+    display_text: str | None = None
+    resource_links: Annotated[list[Any] | None, read_as(ResourceLink)] = None
+    hook_context: str | None = None
+
+
+class Command(Wire, rename="camel", kw_only=True):
+    """A slash command that the program carries out itself; ``phase`` is invocation, then result."""
+
+    raw_command: str
+    phase: str | None = None
+    output_history_items: list[Any] | None = None
+
+
 class CallResult(Wire, rename="camel"):
+    """``status`` is success for every tool that ran; ``executionStatus`` says whether it did (``not_started``)."""
+
     call_id: str | None = None
     status: str | None = None
-    result_display: Any = None
+    execution_status: str | None = None
+    result_display: Annotated[Any, read_as({"fileDiff": FileChange, "ansiOutput": Screen, "todos": TodoList})] = None
     error_type: str | None = None
+    duration_ms: float | None = None
 
 
 class _Record(Wire, tag_field="type", rename="camel", kw_only=True):
-    """The head of every record."""
+    """The head of every record; that of a sub-agent's file names the agent."""
 
     uuid: str | None = None
     session_id: str | None = None
@@ -84,12 +124,16 @@ class _Record(Wire, tag_field="type", rename="camel", kw_only=True):
     version: str | None = None
     subtype: str | None = None
     is_sidechain: bool = False
+    agent_id: str | None = None
+    agent_name: str | None = None
     message: Content | None = None
-    system_payload: Any = None
 
 
-class User(_Record, tag="user"):
+class User(_Record, tag="user", kw_only=True):
     """A prompt; with a subtype, something that was put in its place (``notification``, ``cron``, ``mid_turn_user_message``)."""
+
+    provenance: str | None = None
+    system_payload: Annotated[Any, read_as(Prompt)] = None
 
 
 class Assistant(_Record, tag="assistant", kw_only=True):
@@ -104,8 +148,10 @@ class ToolResult(_Record, tag="tool_result", kw_only=True):
     tool_call_result: CallResult | None = None
 
 
-class System(_Record, tag="system"):
+class System(_Record, tag="system", kw_only=True):
     """Everything else; the subtype says what."""
+
+    system_payload: Annotated[Any, read_as(Command, having="rawCommand")] = None
 
 
 Record = User | Assistant | ToolResult | System
@@ -120,8 +166,10 @@ class UiEvent(Wire, kw_only=True):
     error_type: str | None = None
     duration_ms: float | None = None
     call_id: str | None = None
+    function_name: str | None = None
+    function_args: Any = None
+    error: Any = None
     decision: str | None = None
-    status: str | None = None
     subagent_name: str | None = None
     subagent_id: str | None = None
     response_id: str | None = None

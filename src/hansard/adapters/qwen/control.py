@@ -74,6 +74,7 @@ class QwenStream(QwenOutput):
             tool_call_id=asks.tool_use_id,
             tool_name=asks.tool_name,
             input=asks.input,
+            description=description(asks),
             suggestions=asks.permission_suggestions,
         )
 
@@ -197,6 +198,15 @@ def options(suggestions: list[Any] | None) -> list[PermissionOption]:
         PermissionOption(word, name if isinstance(name := names.get(word), str) else word.capitalize(), kind)
         for word, kind in _OPTIONS.items()
     ]
+
+
+def description(asks: wire.CanUseTool) -> str | None:
+    """What the agent wants, in the words beside its "allow", and the path that made it ask."""
+    said = next(
+        (as_object(one).get("description") for one in asks.permission_suggestions or [] if as_object(one).get("type") == "allow"), None
+    )
+    words = [word for word in (said, asks.blocked_path) if isinstance(word, str)]
+    return "\n".join(words) or None
 
 
 def sent_block(block: Any) -> Any:

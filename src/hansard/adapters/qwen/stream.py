@@ -73,6 +73,7 @@ class QwenOutput(Adapter):
         self.parent = self.context.parent_tool_call_id
         match message:
             case wire.System():
+                self.parent = message.parent_tool_use_id or self.parent
                 yield from self.system(message)
             case wire.StreamEvent():
                 self.parent = message.parent_tool_use_id or self.parent

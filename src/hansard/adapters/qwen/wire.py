@@ -85,6 +85,7 @@ class System(Wire, tag_field="type", tag="system", kw_only=True):
     skills: list[Any] | None = None
     agents: list[Any] | None = None
     qwen_code_version: str | None = None
+    parent_tool_use_id: str | None = None
 
 
 class MessageStart(Wire, tag_field="type", tag="message_start"):
@@ -163,15 +164,32 @@ class Result(Wire, tag_field="type", tag="result", kw_only=True):
 # The control protocol, both ways
 
 
+class CanUseTool(Wire, tag_field="subtype", tag="can_use_tool"):
+    """``blocked_path`` is the path that made it ask."""
+
+    tool_name: str
+    input: Any = None
+    tool_use_id: str | None = None
+    permission_suggestions: list[Any] | None = None
+    blocked_path: str | None = None
+
+
+class PermissionResult(Wire, rename="camel"):
+    behavior: str | None = None
+    message: str | None = None
+    updated_input: Any = None
+    interrupt: bool = False
+
+
 class ControlRequest(Wire, tag_field="type", tag="control_request"):
     request_id: str
-    request: Any
+    request: Annotated[Any, read_as(CanUseTool)]
 
 
 class ControlAnswer(Wire):
     subtype: str
     request_id: str
-    response: Any = None
+    response: Annotated[Any, read_as(PermissionResult, having="behavior")] = None
     error: Any = None
 
 
@@ -181,20 +199,6 @@ class ControlResponse(Wire, tag_field="type", tag="control_response"):
 
 class ControlCancelRequest(Wire, tag_field="type", tag="control_cancel_request"):
     request_id: str | None = None
-
-
-class CanUseTool(Wire):
-    tool_name: str
-    input: Any = None
-    tool_use_id: str | None = None
-    permission_suggestions: list[Any] | None = None
-
-
-class PermissionResult(Wire, rename="camel"):
-    behavior: str | None = None
-    message: str | None = None
-    updated_input: Any = None
-    interrupt: bool = False
 
 
 Line = System | StreamEvent | Assistant | User | Result | ControlRequest | ControlResponse | ControlCancelRequest

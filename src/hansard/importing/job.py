@@ -1,0 +1,103 @@
+"""One session to import: its files, what changes when they do, and what their adapter is told."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from hansard.adapter import Context
+from hansard.adapters import adapter_for, layouts
+from hansard.framing import Frame, frames
+from hansard.importing.database import Family, rows_of
+from hansard.layout import Layout
+
+
+class Stream(Struct, frozen=True):
+    """A file of frames. ``name`` is None for the session itself; a sub-agent's file is a stream with a name of its own."""
+
+    path: str
+    name: str | None = None
+    sidecar: str | None = None
+    parents: tuple[str, ...] = ()
+    """Files of which a line says which call started the sub-agent."""
+    document: bool = False
+    """Whether it is written anew each time."""
+    rows: Family | None = None
+    """The sessions whose rows it is, of a database."""
+
+    def state(self) -> tuple[tuple[int, int], float]:
+        """What changes when the file does, and when it was changed last, in seconds since the epoch."""
+        now = os.stat(self.path)
+        if self.rows is None:
+            return (now.st_size, now.st_mtime_ns), now.st_mtime
+        return (self.rows.rows, self.rows.latest), self.rows.latest / 1000 or now.st_mtime
+
+
+class Attachment(Struct, frozen=True):
+    """A file that belongs to a session and is kept as it is."""
+
+    path: str
+    name: str
+
+
+class Job(Struct, frozen=True):
+    """One session to import."""
+
+    session_id: str
+    format: str
+    streams: list[Stream]
+    attachments: list[Attachment] = []
+    provider_session_id: str | None = None
+
+    @property
+    def size(self) -> int:
+        """How many bytes there are to read, about."""
+        return sum(_size(stream) for stream in self.streams)
+
+
+def _size(stream: Stream) -> int:
+    try:
+        size = os.stat(stream.path).st_size
+    except OSError:
+        return 0
+    return size if stream.rows is None else int(size * stream.rows.share)
+
+
+def context(session_id: str, format: str, stream: Stream) -> Context:
+    """What the adapter of a file is told: the stream's name for its ids, and the call that another file speaks of."""
+    name = session_id if stream.name is None else f"{session_id}/{stream.name}"
+    return Context(source=name, parent_tool_call_id=_parent_call(format, stream), stream=stream.name)
+
+
+def _parent_call(format: str, stream: Stream) -> str | None:
+    layout = _layout(format)
+    if layout is None or stream.name is None:
+        return None
+    for says in _sayings(stream, stream.name):
+        if (call := layout.parent_of(says, stream.name)) is not None:
+            return call
+    return None
+
+
+def _sayings(stream: Stream, name: str) -> Iterator[bytes]:
+    """The file beside a stream, and the lines of its parent's that speak of it."""
+    if stream.sidecar is not None and os.path.exists(stream.sidecar):
+        yield Path(stream.sidecar).read_bytes()
+    for parent in stream.parents:
+        with open(parent, "rb") as file:
+            yield from (line for line in file if name.encode() in line)
+
+
+def frames_now(stream: Stream, format: str) -> Iterator[Frame]:
+    """All frames of what is written anew each time."""
+    layout = _layout(format)
+    if stream.rows is not None and layout is not None and layout.database is not None:
+        return layout.database.frames_of(rows_of(Path(stream.path), layout.database, stream.rows.ids))
+    return frames([Path(stream.path).read_bytes()], adapter_for(format).framer())
+
+
+def _layout(format: str) -> Layout | None:
+    return next((layout for layout in layouts() if layout.format == format), None)

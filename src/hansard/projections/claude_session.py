@@ -1,0 +1,69 @@
+"""A session file that Claude Code resumes, from the log of any agent: ``claude --resume ID`` goes on where that one stopped.
+
+The lines are those of Claude Code 2.1.325 (src/hansard/adapters/claude/README-session.md), as few fields as it needs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from hansard.events import Event
+from hansard.projections.anthropic_messages import Turn, Turns
+from hansard.projections.resuming import Place, when
+
+Line = dict[str, Any]
+
+VERSION = "2.1.325"
+
+
+class ClaudeSession(Turns):
+    """A line for each turn, each naming the one before."""
+
+    shape = "lines"
+    options = frozenset({"cwd"})
+
+    def __init__(self, cwd: str | None = None) -> None:
+        super().__init__()
+        self._place = Place(cwd)
+        self._lines = 0
+
+    def feed(self, event: Event) -> Iterable[Line]:
+        """The lines that this event completes."""
+        self._place.see(event, "claude-session")
+        return super().feed(event)
+
+    def turn(self, turn: Turn) -> Iterator[Line]:
+        """A turn as a line."""
+        self._lines += 1
+        yield {
+            "parentUuid": None if self._lines == 1 else self._place.id(self._lines - 1),
+            "isSidechain": False,
+            "type": turn.role,
+            "message": turn.message if turn.role == "user" else self._envelope(turn),
+            "uuid": self._place.id(self._lines),
+            "timestamp": when(turn.event),
+            "userType": "external",
+            "cwd": self._place.cwd,
+            "sessionId": self._place.session_id,
+            "version": VERSION,
+        }
+
+    def _envelope(self, turn: Turn) -> Line:
+        calls = any(block["type"] == "tool_use" for block in turn.content)
+        return turn.message | {
+            "id": f"msg_{self._place.id(self._lines).replace('-', '')}",
+            "type": "message",
+            "model": turn.model or self._place.model or "unknown",
+            "stop_reason": "tool_use" if calls else "end_turn",
+            "stop_sequence": None,
+            "usage": {"input_tokens": 0, "output_tokens": 0},
+        }
+
+    @property
+    def advice(self) -> str:
+        """Where Claude Code looks for it."""
+        folder = re.sub(r"[^a-zA-Z0-9]", "-", self._place.cwd)
+        name = self._place.session_id
+        return f"put it at ~/.claude/projects/{folder}/{name}.jsonl; then, in {self._place.cwd}: claude --resume {name}"

@@ -1,0 +1,89 @@
+"""A rollout file that Codex resumes, from the log of any agent: ``codex resume ID`` goes on where that one stopped.
+
+The lines are those of Codex 0.166.0 (src/hansard/adapters/codex/README.md), as few fields as it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from hansard.events import Event
+from hansard.projections.history import AnyPart, Heard, HistoryProjection, Outcomes, Spoken
+from hansard.projections.openai_responses import OpenAIResponses
+from hansard.projections.reasons import except_for
+from hansard.projections.resuming import Place, when
+from hansard.projections.words import block_text
+
+Line = dict[str, Any]
+
+VERSION = "0.166.0"
+
+
+class CodexRollout(OpenAIResponses):
+    """Who it is, then an item a line; what was said stands there a second time, as Codex shows it to people."""
+
+    shape = "lines"
+    options = frozenset({"cwd"})
+    uses = HistoryProjection.uses | {"session_init"}
+    leaves = except_for(uses, HistoryProjection.leaves)
+
+    def __init__(self, cwd: str | None = None) -> None:
+        super().__init__()
+        self._place = Place(cwd)
+        self._name = ""
+
+    def feed(self, event: Event) -> Iterable[Line]:
+        """The lines that this event completes."""
+        self._place.see(event, "codex-rollout")
+        return super().feed(event)
+
+    def write(self, part: AnyPart) -> Iterator[Line]:
+        """A part as lines."""
+        time = when(part.event)
+        if not self._name:
+            self._name = f"rollout-{time[:19].replace(':', '-')}-{self._place.session_id}.jsonl"
+            yield _line(time, "session_meta", self._meta(time))
+        for item in self.items(part):
+            yield self.whole(_line(time, "response_item", _kept(item)))
+        for shown in _shown(part):
+            yield self.whole(_line(time, "event_msg", shown))
+
+    def _meta(self, time: str) -> Line:
+        return {
+            "id": self._place.session_id,
+            "timestamp": time,
+            "cwd": self._place.cwd,
+            "originator": "hansard",
+            "cli_version": VERSION,
+            "source": "exec",
+        }
+
+    @property
+    def advice(self) -> str:
+        """Where Codex looks for it."""
+        name = self._name or f"rollout-1970-01-01T00-00-00-{self._place.session_id}.jsonl"
+        folder = name[8:18].replace("-", "/")
+        return f"put it at ~/.codex/sessions/{folder}/{name}; then: codex resume {self._place.session_id}"
+
+
+def _kept(item: Line) -> Line:
+    """The item as Codex keeps it: what was said is a list of parts."""
+    if item.get("role") != "assistant":
+        return item
+    return item | {"content": [{"type": "output_text", "text": item["content"]}]}
+
+
+def _shown(part: AnyPart) -> Iterator[Line]:
+    match part:
+        case Heard():
+            yield {"type": "user_message", "message": "\n".join(map(block_text, part.blocks)), "images": []}
+        case Spoken():
+            said = [block_text(block) for block in part.blocks if block.__struct_config__.tag not in ("thinking", "tool_use")]
+            yield from ({"type": "agent_message", "message": text} for text in said)
+        case Outcomes():
+            pass
+
+
+def _line(time: str, kind: str, payload: Line) -> Line:
+    return {"timestamp": time, "type": kind, "payload": payload}

@@ -1,0 +1,259 @@
+"""ConsumerMessage: every event for whoever shows a session, under one name for each thing. Nothing is left out, unknown types included.
+
+What one message of an agent says in a row is one ``assistant`` message; if something else comes in between, another one with the same
+``message.id`` goes on. Chunks are ``stream_event``. Everything else keeps the name of its event. What is unknown is null, never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, cast
+
+from hansard.codec import to_builtins
+from hansard.events import (
+    TYPES,
+    AssistantDone,
+    AudioDone,
+    AuthStatus,
+    ContentBlock,
+    Error,
+    ErrorInfo,
+    Event,
+    PermissionRequest,
+    PermissionRequestPayload,
+    RawEvent,
+    Result,
+    ResultPayload,
+    SessionInit,
+    ThinkingDone,
+    ToolCall,
+    ToolProgress,
+    ToolResult,
+    ToolResultPayload,
+    TurnEnd,
+    Unknown,
+    Usage,
+    UsageEvent,
+    UsagePayload,
+    UserMessage,
+)
+from hansard.projections.blocks import Json, plain, renamed, result_content, spelled
+from hansard.projections.projection import Projection
+from hansard.projections.reasons import STREAMING
+from hansard.projections.surroundings import Surroundings
+
+NAMES = {"tool_call_id": "tool_use_id", "tool_call_ids": "tool_use_ids"}
+"""The one name here of what events call otherwise."""
+WITHIN = STREAMING.keys() | {"usage", "status_change"}
+"""What can come between two blocks of one message."""
+
+
+class ConsumerMessages(Projection[Json]):
+    """Everything is used: ``leaves`` is empty."""
+
+    shape = "lines"
+    uses = frozenset(TYPES)
+    leaves: ClassVar[Mapping[str, str]] = {}
+    leaves_unknown = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._around = Surroundings()
+        self._open: Json | None = None
+        self._open_of: tuple[str | None, str | None] = (None, None)
+        """The lane and the message that is being said."""
+        self._context: tuple[int | None, int | None] = (None, None)
+        """Tokens in the context window, and its size."""
+
+    def take(self, event: Event) -> Iterator[Json]:
+        """What to tell the consumer."""
+        self._around.see(event)
+        block = _block(event)
+        if self._open is not None and not self._goes_on(event, block is not None):
+            yield self._said(event)
+        if block is not None:
+            self._say(event, block)
+        else:
+            yield self._message(event)
+
+    def finish(self) -> Iterator[Json]:
+        """The message that was being said."""
+        if self._open is not None:
+            yield self._open
+
+    # The message that is being said
+
+    def _goes_on(self, event: Event, is_block: bool) -> bool:
+        lane, message = self._open_of
+        if event.parent_tool_call_id != lane:
+            return False
+        if isinstance(event, UsageEvent):
+            return event.payload.scope == "message" and event.response_id in (message, None)  # Codex names no message
+        return event.response_id == message and (is_block or event.type in WITHIN)
+
+    def _say(self, event: Event, block: Json) -> None:
+        if self._open is None:
+            model = self._around.model
+            message: Json = {"id": event.response_id or event.id, "type": "message", "role": "assistant", "model": model}
+            self._open = self._envelope(event, "assistant") | {"message": message | {"content": [], "stop_reason": None, "usage": None}}
+            self._open_of = (event.parent_tool_call_id, event.response_id)
+        self._open["message"]["content"].append(block)
+
+    def _said(self, event: Event) -> Json:
+        """The message is complete because of this event, which may say how it ended."""
+        said, self._open = cast("Json", self._open), None
+        if isinstance(event, Result | TurnEnd) and said["parent_tool_use_id"] is None:
+            said["message"]["stop_reason"] = event.payload.stop_reason
+        return said
+
+    # Everything else
+
+    def _message(self, event: Event) -> Json:
+        if isinstance(event, Unknown):
+            return self._envelope(event, "unknown") | {"event": event.fields}
+        if event.type in STREAMING:
+            return self._envelope(event, "stream_event") | {"event": {"type": event.type, **self._named(event)}}
+        return self._envelope(event, event.type) | self._fields(event)
+
+    def _fields(self, event: Event) -> Json:
+        match event:
+            case SessionInit():
+                return {"session": {"session_id": self._around.session_id(event), **self._named(event)}}
+            case UserMessage(payload=said):
+                content = [plain(block) for block in said.content] if said.content else [{"type": "text", "text": said.text}]
+                return self._named(event) | {"content": content}
+            case Result(payload=payload):
+                return {"data": self._result(payload)}
+            case UsageEvent(payload=payload):
+                return self._spent(event, payload)
+            case ToolResult(payload=payload):
+                return self._named(event) | _returned(payload)
+            case ToolProgress(payload=payload):
+                elapsed = None if payload.elapsed_ms is None else payload.elapsed_ms / 1000
+                content = [plain(block) for block in payload.content or []]
+                return {"tool_name": None} | self._named(event) | {"elapsed_time_seconds": elapsed, "content": content}
+            case PermissionRequest(payload=payload):
+                return {"request": _request(payload) | {"timestamp": max(0, event.timestamp)}}
+            case Error(payload=payload):
+                return failure(payload)
+            case TurnEnd(payload=end):
+                return {"status": end.status, "stop_reason": end.stop_reason, **failure(end.error)}
+            case AuthStatus(payload=payload):
+                return self._named(event) | failure(None) | {"error_message": payload.error}
+            case RawEvent():
+                return self._named(event) | {"original": to_builtins(self._around.with_original(event)).get("original")}
+            case _:
+                return self._named(event)
+
+    def _named(self, event: Event) -> Json:
+        """The payload under the names of this form."""
+        fields = renamed(spelled(event.payload), **NAMES)
+        if isinstance(event, ToolResult | AuthStatus):
+            fields.pop("error", None)  # it is told as error_message
+        return fields
+
+    def _envelope(self, event: Event, kind: str) -> Json:
+        """What every message has."""
+        about = {"type": kind, "id": event.id, "seq": event.seq, "session_id": self._around.session_id(event)}
+        about |= {"timestamp": max(0, event.timestamp), "turn_id": event.turn_id, "parent_tool_use_id": event.parent_tool_call_id}
+        if event.block_index is not None:
+            about["block_index"] = event.block_index
+        if event.response_id is not None:
+            about["message_id"] = event.response_id
+        return about if event.extra is None else about | {"extra": event.extra}
+
+    def _spent(self, event: Event, payload: UsagePayload) -> Json:
+        if self._open is not None:  # it is this message's count, or it would have ended it
+            message = self._open["message"]
+            message |= {"usage": tokens_of(payload.usage), "model": payload.model or message["model"]}
+        tokens, window = self._context
+        if payload.scope == "context":
+            tokens, window = payload.usage.total_tokens, payload.context_window or window
+        elif payload.scope == "message" and event.parent_tool_call_id is None:
+            tokens, window = _in_context(payload.usage), payload.context_window or window
+        self._context = tokens, window
+        return self._named(event) | {"usage": tokens_of(payload.usage), "context_percent": _percent(tokens, window)}
+
+    def _result(self, payload: ResultPayload) -> Json:
+        """ResultData: every field, null where the agent did not say."""
+        tokens, window = self._context
+        window = _window(payload.model_usage, self._around.model) or window
+        return {
+            "subtype": payload.subtype,
+            "status": payload.status,
+            "is_error": payload.error is not None or payload.status in ("error", "lost"),
+            "result": payload.text,
+            "structured_output": payload.structured_output,
+            "errors": None if payload.error is None else [payload.error.message],
+            "duration_ms": payload.duration_ms,
+            "duration_api_ms": payload.duration_api_ms,
+            "num_turns": payload.num_turns,
+            "total_cost_usd": payload.cost_usd,
+            "stop_reason": payload.stop_reason,
+            "usage": None if payload.usage is None else tokens_of(payload.usage),
+            "modelUsage": payload.model_usage,
+            "context_window": window,
+            "context_percent": _percent(tokens, window),
+            "permission_denials": payload.permission_denials,
+            "total_lines_added": payload.lines_added,
+            "total_lines_removed": payload.lines_removed,
+            **failure(payload.error),
+        }
+
+
+def failure(error: ErrorInfo | None) -> Json:
+    """An error under the names it has everywhere here; all null when there is none."""
+    if error is None:
+        return dict.fromkeys(("error_code", "error_message", "error_source", "error_details"))
+    details = {name: value for name, value in spelled(error).items() if name not in ("code", "message", "error_source")}
+    return {"error_code": error.code, "error_message": error.message, "error_source": error.error_source, "error_details": details or None}
+
+
+def tokens_of(usage: Usage) -> Json:
+    """Tokens, each null when it is unknown."""
+    return {name: getattr(usage, name) for name in usage.__struct_fields__}
+
+
+def _block(event: Event) -> Json | None:
+    """What an agent says with this event, as a block of its message; None if this is something else."""
+    match event:
+        case AssistantDone(payload=done):
+            return {"type": "text", **spelled(done)}
+        case ThinkingDone(payload=done):
+            return {"type": "thinking", **renamed(spelled(done), text="thinking")}
+        case ToolCall(payload=call):
+            return {"type": "tool_use", **renamed(spelled(call), tool_call_id="id", tool_name="name", args="input")}
+        case ContentBlock(payload=said):
+            return plain(said.block)
+        case AudioDone(payload=done):
+            return {"type": "audio", **spelled(done)}
+        case _:
+            return None
+
+
+def _returned(payload: ToolResultPayload) -> Json:
+    return {"content": result_content(payload), "is_error": payload.is_error, "error_message": payload.error}
+
+
+def _request(payload: PermissionRequestPayload) -> Json:
+    known = {"tool_use_id": None, "tool_name": None, "input": None, "description": None, "permission_suggestions": None}
+    return known | renamed(spelled(payload), **NAMES, suggestions="permission_suggestions")
+
+
+def _in_context(usage: Usage) -> int | None:
+    if usage.input_tokens is None or usage.output_tokens is None:
+        return None
+    cached = (usage.cache_creation_input_tokens or 0) + (usage.cache_read_input_tokens or 0)
+    return usage.input_tokens + usage.output_tokens + cached
+
+
+def _window(model_usage: Any, model: str | None) -> int | None:
+    """The size of the context window as Claude's result says it of each model."""
+    by_model = cast("Json", model_usage) if isinstance(model_usage, dict) else {}
+    about = by_model.get(model or "")
+    window = cast("Json", about).get("contextWindow") if isinstance(about, dict) else None
+    return window if isinstance(window, int) and window > 0 else None
+
+
+def _percent(tokens: int | None, window: int | None) -> float | None:
+    return round(100 * tokens / window, 2) if tokens is not None and window else None

@@ -1,0 +1,113 @@
+"""What was on the wire: the agent's own bytes back, or both sides of a talk as a recording.
+
+Frames that lie in blobs must be put back into their events first (`with_blobs`): a projection reads events and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import ClassVar, Generic, Literal, TypeVar
+
+from msgspec import Struct
+
+from hansard.errors import UsageError
+from hansard.events import TYPES, Event
+from hansard.originals import embed, unwrap
+from hansard.projections.projection import Projection
+
+Direction = Literal["in", "out", "both"]
+T = TypeVar("T")
+
+
+def with_blobs(events: Iterable[Event], blob: Callable[[str], bytes]) -> Iterator[Event]:
+    """The events with every frame in its place, also those that lie in blobs. ``blob`` fetches one by its SHA-256."""
+    for event in events:
+        if event.original is not None:
+            event.original = embed(event.original, blob)
+        yield event
+
+
+class Frames(Projection[T], Generic[T]):
+    """The frames of one stream: the session's own, or the one that is named."""
+
+    uses = frozenset(TYPES)
+    leaves: ClassVar[Mapping[str, str]] = {}
+    leaves_unknown = None
+    whole_originals = True
+
+    def __init__(self, stream: str | None = None) -> None:
+        super().__init__()
+        self._stream = stream
+        self._frame: int | None = None
+        """The last frame whose bytes were there."""
+
+    def take(self, event: Event) -> Iterator[T]:
+        """The frame that this event is the first of."""
+        reason = self.left_out(event)
+        if reason is None and event.original is not None:
+            self._frame = event.frame
+            try:
+                data = unwrap(event.original)
+            except UsageError as problem:
+                reason = str(problem)
+            else:
+                yield self.frame(event, data)
+        if reason is not None:
+            self.leave(event, reason)
+
+    def frame(self, event: Event, data: bytes) -> T:
+        """How this frame looks."""
+        raise NotImplementedError
+
+    def left_out(self, event: Event) -> str | None:
+        """Why this event is not of this stream, if it is not."""
+        if event.frame is None:
+            return "hansard's own: no frame says it"
+        if event.stream != self._stream:
+            return f"of the stream {event.stream}" if event.stream else "of the session's own stream"
+        if event.original is None and event.synthetic:
+            return "no frame says it in so many words"
+        if event.original is None and event.frame != self._frame:
+            return "the bytes of its frame are not in the log"
+        return None
+
+
+class Native(Frames[bytes]):
+    """Frames of one side, joined with their line ends: byte for byte what it said."""
+
+    shape = "bytes"
+    options = frozenset({"stream", "direction"})
+
+    def __init__(self, stream: str | None = None, direction: Direction = "in") -> None:
+        super().__init__(stream)
+        self._direction = direction
+
+    def left_out(self, event: Event) -> str | None:
+        """Why this event is not of this stream or this side, if it is not."""
+        if event.frame is not None and self._direction not in ("both", event.direction or "in"):
+            return "our side sent it" if event.direction else "the agent said it"
+        return super().left_out(event)
+
+    def frame(self, event: Event, data: bytes) -> bytes:
+        """The frame and its line end."""
+        return data + ("\n" if event.eol is None else event.eol).encode()
+
+
+class RecordedFrame(Struct):
+    """A line of the two-way recording form; ``recv`` is what the agent said. Bytes that are no UTF-8 are U+DC80 to U+DCFF."""
+
+    t: int
+    dir: Literal["recv", "send"]
+    line: str
+
+
+class Recording(Frames[RecordedFrame]):
+    """Frames of both sides, in the order they were said."""
+
+    shape = "lines"
+    options = frozenset({"stream"})
+
+    def frame(self, event: Event, data: bytes) -> RecordedFrame:
+        """The frame without its line end, and when it came."""
+        time = event.timestamp if event.received_at is None else event.received_at
+        return RecordedFrame(time, "send" if event.direction else "recv", data.decode("utf-8", "surrogateescape"))

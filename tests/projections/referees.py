@@ -16,11 +16,14 @@ from tests.projections.provider_referees import (
     recording_is_read_back,
     responses_accept,
 )
+from tests.projections.web_referees import acp_accepts, ag_ui_accepts, vercel_accepts, vercel_messages_accept
 
 Referee = Callable[[list[Any], bytes], None]
 """Given the pieces and the bytes of the file."""
 
 REFEREES: dict[str, Referee] = {
+    "acp": acp_accepts,
+    "ag-ui": ag_ui_accepts,
     "anthropic-messages": anthropic_accepts,
     "claude-session": claude_session_is_whole,
     "codex-rollout": codex_rollout_is_whole,
@@ -32,4 +35,6 @@ REFEREES: dict[str, Referee] = {
     "prompt": prompt_is_whole,
     "recording": recording_is_read_back,
     "standard-messages": standard_accepts,
+    "vercel-ui": vercel_accepts,
+    "vercel-ui-messages": vercel_messages_accept,
 }

@@ -15,6 +15,7 @@ VERBS: dict[str, str] = {
     "show": "Read one session as a conversation.",
     "events": "Print the events of one session, one per line.",
     "export": "Give a session another form: messages for a provider, a trajectory, a page of text, …",
+    "acp": "Let an editor load recorded sessions: an agent of the Agent Client Protocol.",
     "audit": "Account for every wire type and field: what it became, what is only in the original.",
     "verify": "Check the integrity of logs.",
     "schema": "Print the JSON Schema of events.",

@@ -19,6 +19,8 @@ from hansard.projections.projection import Projected, Projection, Report, Shape
 __all__ = ["FORMATS", "Projected", "Projection", "Report", "Shape", "project", "projection_for"]
 
 FORMATS: dict[str, str] = {
+    "acp": "acp.Acp",
+    "ag-ui": "ag_ui.AgUi",
     "anthropic-messages": "anthropic_messages.AnthropicMessages",
     "claude-session": "claude_session.ClaudeSession",
     "codex-rollout": "codex_rollout.CodexRollout",
@@ -30,6 +32,8 @@ FORMATS: dict[str, str] = {
     "prompt": "prompt.Prompt",
     "recording": "native.Recording",
     "standard-messages": "standard_messages.StandardMessages",
+    "vercel-ui": "vercel_ui.VercelUi",
+    "vercel-ui-messages": "vercel_ui_messages.VercelUiMessages",
 }
 """Name of the form, and the projection that makes it."""
 

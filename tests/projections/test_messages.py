@@ -187,7 +187,7 @@ def keys_shown(message: dict[str, Any], called: set[str]) -> set[str]:
 def test_one_key_for_each_thing_in_every_format(format: str) -> None:
     shown: set[str] = set()
     for stream in [stream for stream in some_of_each_adapter()[format] if len(stream.data) < 64 * 1024]:
-        messages = list(project_as("consumer-messages", normalize(stream.data, stream.format, stream.context)))
+        messages = list(project_as("consumer-messages", list(normalize(stream.data, stream.format, stream.context))))
         blocks = [block for message in messages if message["type"] == "assistant" for block in message["message"]["content"]]
         called = {block["id"] for block in blocks if block["type"] == "tool_use"}
         shown |= {key for message in messages for key in keys_shown(message, called)}

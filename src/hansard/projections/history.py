@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from hansard.content import AnyBlock, TextBlock, ThinkingBlock, ToolUseBlock
 from hansard.events import Event
-from hansard.projections.conversation import TYPES, Answer, AnyItem, Conversation, Ended, Returned, Said
+from hansard.projections.conversation import TYPES, Answer, AnyItem, Conversation, Ended, Returned, Said, Spent
 from hansard.projections.projection import Projection, Report
 from hansard.projections.reasons import BOOKKEEPING, STREAMING, except_for
 from hansard.projections.words import as_text
@@ -116,7 +116,7 @@ class History:
             case Answer():
                 yield from self._settle()
                 yield from self._answer(item)
-            case Ended():
+            case Ended() | Spent():
                 pass  # a result may still come, as long as nobody else speaks
 
     def _heard(self, heard: Heard) -> Iterator[AnyPart]:

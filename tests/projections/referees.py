@@ -16,6 +16,7 @@ from tests.projections.provider_referees import (
     recording_is_read_back,
     responses_accept,
 )
+from tests.projections.state_referees import state_is_whole, summary_is_whole, usage_adds_up
 
 Referee = Callable[[list[Any], bytes], None]
 """Given the pieces and the bytes of the file."""
@@ -32,4 +33,7 @@ REFEREES: dict[str, Referee] = {
     "prompt": prompt_is_whole,
     "recording": recording_is_read_back,
     "standard-messages": standard_accepts,
+    "state": state_is_whole,
+    "summary": summary_is_whole,
+    "usage": usage_adds_up,
 }

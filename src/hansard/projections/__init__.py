@@ -30,6 +30,9 @@ FORMATS: dict[str, str] = {
     "prompt": "prompt.Prompt",
     "recording": "native.Recording",
     "standard-messages": "standard_messages.StandardMessages",
+    "state": "state.Standing",
+    "summary": "summary.SessionSummary",
+    "usage": "usage.UsageReport",
 }
 """Name of the form, and the projection that makes it."""
 

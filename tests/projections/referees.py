@@ -17,6 +17,7 @@ from tests.projections.provider_referees import (
     responses_accept,
 )
 from tests.projections.web_referees import acp_accepts, ag_ui_accepts, vercel_accepts, vercel_messages_accept
+from tests.projections.state_referees import state_is_whole, summary_is_whole, usage_adds_up
 
 Referee = Callable[[list[Any], bytes], None]
 """Given the pieces and the bytes of the file."""
@@ -37,4 +38,7 @@ REFEREES: dict[str, Referee] = {
     "standard-messages": standard_accepts,
     "vercel-ui": vercel_accepts,
     "vercel-ui-messages": vercel_messages_accept,
+    "state": state_is_whole,
+    "summary": summary_is_whole,
+    "usage": usage_adds_up,
 }

@@ -34,6 +34,9 @@ FORMATS: dict[str, str] = {
     "standard-messages": "standard_messages.StandardMessages",
     "vercel-ui": "vercel_ui.VercelUi",
     "vercel-ui-messages": "vercel_ui_messages.VercelUiMessages",
+    "state": "state.Standing",
+    "summary": "summary.SessionSummary",
+    "usage": "usage.UsageReport",
 }
 """Name of the form, and the projection that makes it."""
 

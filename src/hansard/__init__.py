@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from hansard.projections import Projected, Report, project
     from hansard.projections.message_content import parse_message_content
     from hansard.recognising import recognise
+    from hansard.redaction import Redacted, redact
     from hansard.store import Cursor, Finding, Head, Record, SessionInfo, Store
     from hansard.store import open_store as open
     from hansard.transcript import Transcript
@@ -62,6 +63,7 @@ __all__ = [
     "LogLocked",
     "Projected",
     "Record",
+    "Redacted",
     "Report",
     "SessionInfo",
     "Store",
@@ -85,6 +87,7 @@ __all__ = [
     "project",
     "read_as",
     "recognise",
+    "redact",
     "to_builtins",
     "unwrap",
 ]
@@ -102,6 +105,7 @@ _PLACES = {
     "projections": "Projected Report project",
     "projections.message_content": "parse_message_content",
     "recognising": "recognise",
+    "redaction": "Redacted redact",
     "store": "Cursor Finding Head Record SessionInfo Store open",
     "transcript": "Transcript",
 }

@@ -27,24 +27,31 @@ if TYPE_CHECKING:
 @click.option("--direction", type=click.Choice(["in", "out", "both"]), help="What the agent said, what it was sent, or both: native.")
 @click.option("--cwd", metavar="DIR", help="The folder in which to go on: claude-session, codex-rollout.")
 @click.option("--report", metavar="FILE", type=click.Path(path_type=Path), help="Write what was left out, and why, as JSON.")
+@click.option("--no-redact", is_flag=True, help="Leave secrets in. They are masked if not said; the report lists what was.")
 @format_option
 @store_option
-def command(what: str, to: str, output: Path | None, report: Path | None, format: str, store: str | None, **options: str | None) -> None:
+def command(
+    what: str, to: str, output: Path | None, report: Path | None, no_redact: bool, format: str, store: str | None, **options: str | None
+) -> None:
     """Give a session another form: messages for a provider, a trajectory, a page of text, …"""
     import msgspec
 
     from hansard.projections import Projected, projection_for
     from hansard.projections.writing import written
+    from hansard.redaction import redact
 
     projection = projection_for(to)
     given = {name: value for name, value in options.items() if value is not None}
     if unfit := given.keys() - projection.options:
         raise UsageError(f"--{min(unfit)} says nothing to {to}")
-    projected = Projected(projection(**given), events_of(what, format, store, projection.whole_originals))
+    events = events_of(what, format, store, projection.whole_originals)
+    redacted = redact(events)
+    projected = Projected(projection(**given), events if no_redact else redacted)
     with opened(output) as out:
         for part in written(projected, projection.shape):
             out.write(part)
         out.flush()
+    projected.report.masked = redacted.masked
     if report is not None:
         report.write_bytes(msgspec.json.format(msgspec.json.encode(projected.report), indent=2) + b"\n")
     if projected.advice is not None:
@@ -80,7 +87,10 @@ def opened(output: Path | None) -> Generator[IO[bytes]]:
 
 
 def tell(report: Report) -> None:
-    """One line about what is not in the output, for whoever looks."""
+    """A line about what is not in the output, for whoever looks; what was masked is always told."""
+    if report.masked:
+        kinds = ", ".join(f"{kind} ({sum(places.values())})" for kind, places in sorted(report.masked.items()))
+        note(f"secrets masked: {kinds}; --report says where, --no-redact leaves them in")
     if sys.stderr.isatty() and report.left_out:
         left = report.events - report.used
         note(f"{report.used:,} of {report.events:,} events used, {left:,} left out; --report says which and why")

@@ -25,6 +25,7 @@ FORMATS: dict[str, str] = {
     "claude-session": "claude_session.ClaudeSession",
     "codex-rollout": "codex_rollout.CodexRollout",
     "consumer-messages": "consumer_messages.ConsumerMessages",
+    "markdown": "markdown.Markdown",
     "messages-parsed": "messages_parsed.MessagesParsed",
     "native": "native.Native",
     "openai-messages": "openai_messages.OpenAIMessages",

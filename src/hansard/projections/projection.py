@@ -26,6 +26,8 @@ class Report(Struct, rename="camel"):
     left_out: dict[str, dict[str, int]] = field(default_factory=dict[str, "dict[str, int]"])
     notes: dict[str, int] = field(default_factory=dict[str, int])
     """What was carried, and not as it was: counted by what was done to it."""
+    masked: dict[str, dict[str, int]] = field(default_factory=dict[str, "dict[str, int]"])
+    """Secrets that were masked: by kind, where they stood, and how often."""
 
     @property
     def used(self) -> int:

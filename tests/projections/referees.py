@@ -16,12 +16,14 @@ from tests.projections.provider_referees import (
     recording_is_read_back,
     responses_accept,
 )
+from tests.projections.trace_referees import atif_accepts
 
 Referee = Callable[[list[Any], bytes], None]
 """Given the pieces and the bytes of the file."""
 
 REFEREES: dict[str, Referee] = {
     "anthropic-messages": anthropic_accepts,
+    "atif": atif_accepts,
     "claude-session": claude_session_is_whole,
     "codex-rollout": codex_rollout_is_whole,
     "consumer-messages": consumer_accepts,

@@ -20,6 +20,7 @@ __all__ = ["FORMATS", "Projected", "Projection", "Report", "Shape", "project", "
 
 FORMATS: dict[str, str] = {
     "anthropic-messages": "anthropic_messages.AnthropicMessages",
+    "atif": "atif.Atif",
     "claude-session": "claude_session.ClaudeSession",
     "codex-rollout": "codex_rollout.CodexRollout",
     "consumer-messages": "consumer_messages.ConsumerMessages",

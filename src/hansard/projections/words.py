@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, cast
 
 import msgspec
 
@@ -22,7 +23,26 @@ from hansard.content import (
     ThinkingBlock,
 )
 from hansard.events import ToolResultPayload
+from hansard.projections.projection import Report
 from hansard.projections.writing import encode
+
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def whole(value: Any, report: Report) -> Any:
+    """Any JSON with half characters replaced: few readers take them."""
+    match value:
+        case str():
+            if value.isascii() or not _HALF.search(value):
+                return value
+            report.note("half a character is replaced")
+            return _HALF.sub("\ufffd", value)
+        case dict():
+            return {whole(key, report): whole(item, report) for key, item in cast("dict[str, Any]", value).items()}
+        case list():
+            return [whole(item, report) for item in cast("list[Any]", value)]
+        case _:
+            return value
 
 
 def as_text(value: Any) -> str:

@@ -16,7 +16,7 @@ from tests.projections.provider_referees import (
     recording_is_read_back,
     responses_accept,
 )
-from tests.projections.trace_referees import atif_accepts
+from tests.projections.trace_referees import atif_accepts, otel_accepts
 
 Referee = Callable[[list[Any], bytes], None]
 """Given the pieces and the bytes of the file."""
@@ -31,6 +31,7 @@ REFEREES: dict[str, Referee] = {
     "native": bytes_are_bytes,
     "openai-messages": openai_accepts,
     "openai-responses": responses_accept,
+    "otel": otel_accepts,
     "prompt": prompt_is_whole,
     "recording": recording_is_read_back,
     "standard-messages": standard_accepts,

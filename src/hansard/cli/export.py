@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from hansard.events import Event
     from hansard.projections import Report
 
+OTLP = "otlp"
+"""Not a form but a way: the form `otel`, sent."""
+
 
 @click.command("export")
 @click.argument("what", metavar="SESSION|FILE", default="-")
@@ -26,25 +29,48 @@ if TYPE_CHECKING:
 @click.option("--stream", metavar="NAME", help="Of a session of several streams (a sub-agent's file is one), this one: native, recording.")
 @click.option("--direction", type=click.Choice(["in", "out", "both"]), help="What the agent said, what it was sent, or both: native.")
 @click.option("--cwd", metavar="DIR", help="The folder in which to go on: claude-session, codex-rollout.")
+@click.option("--trace", type=click.Choice(["turn", "session"]), help="A trace for each turn, or one for all: otel, otlp.")
+@click.option("--content", type=click.Choice(["on", "off"]), help="Whether spans have what was said; off if not said: otel, otlp.")
+@click.option(
+    "--endpoint", metavar="URL", help="The collector to send to; $OTEL_EXPORTER_OTLP_ENDPOINT or this machine's if not said: otlp."
+)
 @click.option("--report", metavar="FILE", type=click.Path(path_type=Path), help="Write what was left out, and why, as JSON.")
 @format_option
 @store_option
-def command(what: str, to: str, output: Path | None, report: Path | None, format: str, store: str | None, **options: str | None) -> None:
-    """Give a session another form: messages for a provider, a trajectory, a page of text, …"""
+def command(
+    what: str,
+    to: str,
+    output: Path | None,
+    report: Path | None,
+    format: str,
+    store: str | None,
+    endpoint: str | None,
+    **options: str | None,
+) -> None:
+    """Give a session another form: messages for a provider, a trajectory, a page of text, … With otlp its spans are sent to a collector."""
     import msgspec
 
     from hansard.projections import Projected, projection_for
     from hansard.projections.writing import written
 
-    projection = projection_for(to)
+    sending = to == OTLP
+    projection = projection_for("otel" if sending else to)
     given = {name: value for name, value in options.items() if value is not None}
     if unfit := given.keys() - projection.options:
         raise UsageError(f"--{min(unfit)} says nothing to {to}")
+    if (output if sending else endpoint) is not None:
+        raise UsageError(f"--{'output' if sending else 'endpoint'} says nothing to {to}")
     projected = Projected(projection(**given), events_of(what, format, store, projection.whole_originals))
-    with opened(output) as out:
-        for part in written(projected, projection.shape):
-            out.write(part)
-        out.flush()
+    if sending:
+        from hansard.cli.otlp import send
+
+        spans, url = send(projected, endpoint)
+        note(f"{spans:,} spans sent to {url}")
+    else:
+        with opened(output) as out:
+            for part in written(projected, projection.shape):
+                out.write(part)
+            out.flush()
     if report is not None:
         report.write_bytes(msgspec.json.format(msgspec.json.encode(projected.report), indent=2) + b"\n")
     if projected.advice is not None:

@@ -28,6 +28,7 @@ FORMATS: dict[str, str] = {
     "native": "native.Native",
     "openai-messages": "openai_messages.OpenAIMessages",
     "openai-responses": "openai_responses.OpenAIResponses",
+    "otel": "otel.Spans",
     "prompt": "prompt.Prompt",
     "recording": "native.Recording",
     "standard-messages": "standard_messages.StandardMessages",

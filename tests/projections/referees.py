@@ -17,11 +17,14 @@ from tests.projections.provider_referees import (
     responses_accept,
 )
 from tests.projections.trace_referees import atif_accepts, otel_accepts
+from tests.projections.web_referees import acp_accepts, ag_ui_accepts, vercel_accepts, vercel_messages_accept
 
 Referee = Callable[[list[Any], bytes], None]
 """Given the pieces and the bytes of the file."""
 
 REFEREES: dict[str, Referee] = {
+    "acp": acp_accepts,
+    "ag-ui": ag_ui_accepts,
     "anthropic-messages": anthropic_accepts,
     "atif": atif_accepts,
     "claude-session": claude_session_is_whole,
@@ -35,4 +38,6 @@ REFEREES: dict[str, Referee] = {
     "prompt": prompt_is_whole,
     "recording": recording_is_read_back,
     "standard-messages": standard_accepts,
+    "vercel-ui": vercel_accepts,
+    "vercel-ui-messages": vercel_messages_accept,
 }

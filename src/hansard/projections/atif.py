@@ -21,8 +21,7 @@ from hansard.projections.media import PICTURES
 from hansard.projections.projection import Projection
 from hansard.projections.reasons import BOOKKEEPING, STREAMING, except_for
 from hansard.projections.surroundings import Surroundings
-from hansard.projections.tokens import all_input
-from hansard.projections.words import block_text, result_text, whole
+from hansard.projections.words import block_text, prompt_tokens, result_text, whole_characters
 
 Json = dict[str, Any]
 
@@ -91,7 +90,7 @@ class Atif(Projection[Json]):
             self._step(main, None, "system", "")
         for name in [name for name in self._lanes if name is not None]:
             self._place(name)
-        yield whole(self._trajectory(None), self.report)
+        yield whole_characters(self._trajectory(None), self.report)
 
     # ---- steps
 
@@ -261,7 +260,7 @@ def _metrics(count: UsagePayload, source: str | None) -> Json:
         "service_tier": usage.service_tier,
     }
     told: Json = {
-        "prompt_tokens": all_input(usage, source),
+        "prompt_tokens": prompt_tokens(usage, source),
         "completion_tokens": usage.output_tokens,
         "cached_tokens": usage.cache_read_input_tokens,
         "cost_usd": count.cost_usd,

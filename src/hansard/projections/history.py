@@ -18,7 +18,7 @@ from hansard.events import Event
 from hansard.projections.conversation import TYPES, Answer, AnyItem, Conversation, Ended, Returned, Said, Spent
 from hansard.projections.projection import Projection, Report
 from hansard.projections.reasons import BOOKKEEPING, STREAMING, except_for
-from hansard.projections.words import as_text, whole
+from hansard.projections.words import as_text, whole_characters
 
 T = TypeVar("T")
 
@@ -240,7 +240,7 @@ class HistoryProjection(Projection[T]):
 
     def whole(self, value: Any) -> Any:
         """The same with half characters replaced: no API takes them."""
-        return whole(value, self.report)
+        return whole_characters(value, self.report)
 
     def aloud(self, part: Spoken) -> Iterator[AnyBlock]:
         """What was said aloud; the thinking is left out."""

@@ -20,8 +20,7 @@ from hansard.projections.conversation import TYPES, Answer, AnyItem, Conversatio
 from hansard.projections.projection import Projection
 from hansard.projections.reasons import BOOKKEEPING, STREAMING, except_for
 from hansard.projections.surroundings import Surroundings
-from hansard.projections.tokens import all_input
-from hansard.projections.words import as_text, block_text, result_text, whole
+from hansard.projections.words import as_text, block_text, prompt_tokens, result_text, whole_characters
 
 Json = dict[str, Any]
 
@@ -274,7 +273,7 @@ class Spans(Projection[Json]):
             "attributes": _attributes(span.attributes),
         }
         rest = {"events": span.events, "links": span.links, "status": error and {"code": FAILED, "message": error.message}}
-        self._done.append(whole(said | {name: value for name, value in rest.items() if value}, self.report))
+        self._done.append(whole_characters(said | {name: value for name, value in rest.items() if value}, self.report))
 
     def _batch(self) -> Json:
         done, self._done = self._done, []
@@ -311,7 +310,7 @@ def _provider(agent: str | None, model: str | None) -> str:
 def _tokens(count: UsagePayload, source: str | None) -> Json:
     usage = count.usage
     return {
-        "gen_ai.usage.input_tokens": all_input(usage, source),
+        "gen_ai.usage.input_tokens": prompt_tokens(usage, source),
         "gen_ai.usage.output_tokens": usage.output_tokens,
         "gen_ai.usage.cache_read.input_tokens": usage.cache_read_input_tokens,
         "gen_ai.usage.cache_creation.input_tokens": usage.cache_creation_input_tokens,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from copy import copy
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -24,10 +25,29 @@ from hansard.content import (
     ThinkingBlock,
 )
 from hansard.events import Event, RawEvent, ToolResultPayload, Unknown, Usage
+from hansard.projections.projection import Report
 from hansard.projections.writing import encode
 
-APART = frozenset({"claude", "agent_sdk", "opencode"})
+APART = frozenset({"acp", "agent_sdk", "anthropic", "claude", "opencode"})
 """Sources that count cached tokens beside the input tokens; all others count them in."""
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def whole_characters(value: Any, report: Report) -> Any:
+    """Any JSON with half characters replaced: few readers take them."""
+    match value:
+        case str():
+            if value.isascii() or not _HALF.search(value):
+                return value
+            report.note("half a character is replaced")
+            return _HALF.sub("\ufffd", value)
+        case dict():
+            fields = cast("dict[str, Any]", value)
+            return {whole_characters(key, report): whole_characters(item, report) for key, item in fields.items()}
+        case list():
+            return [whole_characters(item, report) for item in cast("list[Any]", value)]
+        case _:
+            return value
 
 
 def whole(event: Event) -> dict[str, Any]:
@@ -46,9 +66,10 @@ def given(**fields: Any) -> dict[str, Any]:
 
 def prompt_tokens(usage: Usage, source: str | None) -> int | None:
     """Every token of the prompt, those from the cache and those put into it included."""
-    if usage.input_tokens is None or source not in APART:
+    cached = (usage.cache_read_input_tokens or 0) + (usage.cache_creation_input_tokens or 0)
+    if usage.input_tokens is None or (source not in APART and cached <= usage.input_tokens):  # a part is not larger than the whole
         return usage.input_tokens
-    return usage.input_tokens + (usage.cache_read_input_tokens or 0) + (usage.cache_creation_input_tokens or 0)
+    return usage.input_tokens + cached
 
 
 def image_url(block: ImageBlock) -> str | None:

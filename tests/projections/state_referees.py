@@ -1,0 +1,56 @@
+"""What holds for every document about a session: it is of its type, and its numbers agree with each other."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TypeVar
+
+import msgspec
+
+from hansard.projections.state import Snapshot
+from hansard.projections.summary import Summary
+from hansard.projections.tally import TOKENS, Spent, camel
+from hansard.projections.usage import UsageTotals
+
+T = TypeVar("T")
+
+
+def only(data: bytes, kind: type[T]) -> T:
+    """The one document of a file."""
+    return msgspec.convert(json.loads(data), kind)
+
+
+def state_is_whole(pieces: list[Any], data: bytes) -> None:
+    """Waiting means that something is asked; the last message is one of those counted."""
+    found = only(data, Snapshot)
+    assert len(pieces) == 1
+    assert (found.phase == "waiting") == bool(found.pending_permissions or found.pending_questions)
+    assert (found.last_message is None) == (found.messages == 0)
+    assert found.cost_usd == found.usage.cost_usd
+
+
+def summary_is_whole(pieces: list[Any], data: bytes) -> None:
+    """It has every field, and a last message if anything was said."""
+    found = only(data, Summary)
+    assert len(pieces) == 1
+    assert set(json.loads(data)) == {camel(name) for name in Summary.__struct_fields__}
+    assert (found.last_message is None) == (found.messages == 0)
+
+
+def usage_adds_up(pieces: list[Any], data: bytes) -> None:
+    """The session is the sum of its turns and sub-agents; the models together never have more than the session."""
+    found = only(data, UsageTotals)
+    assert len(pieces) == 1
+    for name in TOKENS:
+        parts = numbers([part for turn in found.turns for part in (turn.main, turn.subagents) if part is not None], name)
+        models = numbers(list(found.models.values()), name)
+        total = getattr(found.session, name)
+        assert not parts or total == sum(parts)
+        assert not models or total >= sum(models)
+    costs = numbers([turn.main for turn in found.turns], "cost_usd") + numbers([found.subagents or Spent()], "cost_usd")
+    assert not costs or sum(costs) <= (found.session.cost_usd or 0) + 1e-9
+
+
+def numbers(spent: list[Spent], name: str) -> list[Any]:
+    """Those that are known."""
+    return [number for part in spent if (number := getattr(part, name)) is not None]

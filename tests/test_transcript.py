@@ -64,3 +64,8 @@ def test_thinking_is_dim():
 
 def test_checkpoints_are_not_part_of_the_conversation():
     assert lines(session_lifecycle(subtype="checkpoint")) == []
+
+
+def test_only_a_command_that_failed_has_a_cross():
+    assert lines(tool_result(tool_call_id="t", tool_name="Bash", result="ok", exit_code=0)) == ["  ◂ Bash", "  │ ok"]
+    assert lines(tool_result(tool_call_id="t", tool_name="Bash", result="no", exit_code=2)) == ["  ✗ Bash: exit 2", "  │ no"]

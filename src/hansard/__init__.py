@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from hansard.projections import Projected, Report, project
     from hansard.projections.message_content import parse_message_content
     from hansard.recognising import recognise
+    from hansard.redaction import Redacted, redact
     from hansard.store import Cursor, Finding, Head, Record, SessionInfo, Store
     from hansard.store import open_store as open
     from hansard.transcript import Transcript
@@ -63,6 +64,7 @@ __all__ = [
     "LogLocked",
     "Projected",
     "Record",
+    "Redacted",
     "Report",
     "SessionInfo",
     "Store",
@@ -87,6 +89,7 @@ __all__ = [
     "project",
     "read_as",
     "recognise",
+    "redact",
     "to_builtins",
     "unwrap",
 ]
@@ -105,6 +108,7 @@ _PLACES = {
     "projections": "Projected Report project",
     "projections.message_content": "parse_message_content",
     "recognising": "recognise",
+    "redaction": "Redacted redact",
     "store": "Cursor Finding Head Record SessionInfo Store open",
     "transcript": "Transcript",
 }

@@ -203,7 +203,7 @@ class Transcript:
         """What it gave back, folded."""
         got = event.payload
         bad = bool(got.is_error) or bool(got.exit_code)
-        notes = [word for word in (f"exit {got.exit_code}" if got.exit_code is not None else None, got.error) if word]
+        notes = [word for word in (f"exit {got.exit_code}" if got.exit_code else None, got.error) if word]
         text = "\n".join(told(block) for block in got.content) if got.content else _plain(got.result)
         shown = _folded(text, self._fold)
         if got.tool_call_id != self._called and not bad:  # other things were said since it was called

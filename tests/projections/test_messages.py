@@ -11,7 +11,12 @@ from hansard import events as e
 from hansard.content import CodeBlock, ImageBlock, RawBlock, RefusalBlock, ToolResultBlock
 from hansard.events import Event
 from hansard.normalizing import normalize
+from hansard.projections.standard_messages import filter_system_messages, tool_results
 from tests.recorded import Stream, streams
+
+
+def project_as(form: str, events: list[Event]) -> Any:
+    return hansard.project(events, form)
 
 
 def placed(*events: Event, **fields: Any) -> list[Event]:
@@ -28,7 +33,7 @@ def answer(*events: Event) -> list[Event]:
 
 
 def consumer(*events: Event) -> list[dict[str, Any]]:
-    return list(hansard.consumer_messages(placed(*events, source="claude")))
+    return list(project_as("consumer-messages", placed(*events, source="claude")))
 
 
 USAGE = e.Usage(input_tokens=3, output_tokens=4, total_tokens=99, cache_read_input_tokens=50, service_tier="standard")
@@ -36,7 +41,7 @@ USAGE = e.Usage(input_tokens=3, output_tokens=4, total_tokens=99, cache_read_inp
 
 def test_tokens_are_told_once_for_a_message_and_cache_is_apart():
     events = answer(e.thinking_done("hm"), e.assistant_done("Hi"), e.usage("message", USAGE, model="opus"))
-    (message,) = hansard.standard_messages(events)
+    (message,) = project_as("standard-messages", events)
     assert [block["type"] for block in message["content"]] == ["thinking", "text"]
     assert message.get("usage") == {
         "input_tokens": 3,
@@ -49,7 +54,7 @@ def test_tokens_are_told_once_for_a_message_and_cache_is_apart():
 
 
 def test_an_unknown_count_is_not_zero():
-    projected = hansard.standard_messages(answer(e.assistant_done("Hi"), e.usage("message", e.Usage(input_tokens=3))))
+    projected = project_as("standard-messages", answer(e.assistant_done("Hi"), e.usage("message", e.Usage(input_tokens=3))))
     (message,) = projected
     assert "usage" not in message
     assert message["_original"][1]["payload"]["usage"] == {"inputTokens": 3}
@@ -59,33 +64,33 @@ def test_an_unknown_count_is_not_zero():
 def test_an_error_is_on_the_last_message_and_has_one_of_its_own_where_nothing_was_said():
     error = e.ErrorInfo(code="rate_limit", message="slow down", status=429)
     end = e.turn_end("error", stop_reason="refusal", error=error)
-    said = list(hansard.standard_messages(placed(e.assistant_done("Hi"), end)))
-    silent = list(hansard.standard_messages(placed(e.user_message("Hi"), e.turn_end("error", error=error))))
+    said = list(project_as("standard-messages", placed(e.assistant_done("Hi"), end)))
+    silent = list(project_as("standard-messages", placed(e.user_message("Hi"), e.turn_end("error", error=error))))
     assert [message.get("error", {}).get("details") for message in said] == [{"status": 429}]
     assert said[0]["metadata"].get("stop_reason") == "refusal"
     assert [(message["role"], message["content"], "error" in message) for message in silent][1] == ("assistant", [], True)
 
 
 def test_other_blocks_are_told_in_words_and_kept_in_the_original():
-    (message,) = hansard.standard_messages(placed(e.content_block(ImageBlock(media_type="image/png", data="AA=="))))
+    (message,) = project_as("standard-messages", placed(e.content_block(ImageBlock(media_type="image/png", data="AA=="))))
     assert message["content"] == [{"type": "text", "text": "[image image/png]"}]
     assert message["_original"][0]["payload"]["block"]["data"] == "AA=="
 
 
 def test_a_call_without_arguments_is_still_a_call():
     events = placed(e.tool_call("t", "Read", None), e.user_message("", [ToolResultBlock("t")]))
-    call, result = (message["content"] for message in hansard.standard_messages(events))
+    call, result = (message["content"] for message in project_as("standard-messages", events))
     assert call == [{"type": "tool_use", "id": "t", "name": "Read", "input": None}]
     assert result == [{"type": "tool_result", "tool_use_id": "t", "content": None}]
-    assert [message["parsed"] for message in hansard.messages_parsed(events)] == [call, result]
+    assert [message["parsed"] for message in project_as("messages-parsed", events)] == [call, result]
 
 
 def test_the_harness_text_is_filtered_and_results_are_found_by_their_call():
     texts = ["<command-name>/x</command-name>", " <warmup/>", "a <system-reminder>b", "Hello"]
     result = e.tool_result("t1", {"a": 1}, is_error=True)
-    messages = list(hansard.standard_messages(placed(*map(e.user_message, texts), result)))
-    assert [block.get("text") for message in hansard.filter_system_messages(messages) for block in message["content"]] == ["Hello", None]
-    assert hansard.tool_results(messages) == {"t1": {"content": {"a": 1}, "is_error": True}}
+    messages = list(project_as("standard-messages", placed(*map(e.user_message, texts), result)))
+    assert [block.get("text") for message in filter_system_messages(messages) for block in message["content"]] == ["Hello", None]
+    assert tool_results(messages) == {"t1": {"content": {"a": 1}, "is_error": True}}
 
 
 def test_blocks_of_every_kind_reach_the_consumer_intact():
@@ -109,7 +114,7 @@ def test_blocks_of_every_kind_reach_the_consumer_intact():
 def test_settings_lifecycle_and_unknown_types_reach_the_consumer():
     unknown = hansard.decode(b'{"type":"hologram","id":"h","payload":{"x":1}}')
     events = placed(e.configuration_change("set_model", model="opus"), e.session_lifecycle("compacted", reason="full"))
-    projected = hansard.consumer_messages([*events, unknown])
+    projected = project_as("consumer-messages", [*events, unknown])
     change, life, other = projected
     assert (change["subtype"], change["model"], life["subtype"], life["reason"]) == ("set_model", "opus", "compacted", "full")
     assert (other["type"], other["event"]["payload"]) == ("unknown", {"x": 1})
@@ -154,7 +159,7 @@ def test_a_message_keeps_its_place_among_the_others():
 EVERYWHERE = {"session_id", "tool_use_id", "error", "status", "model", "usage"}
 SILENT = {
     "codex-exec-json": {"model"},
-    "copilot-json": {"session_id", "usage"},
+    "copilot-json": {"session_id"},
     "openai-chat-completions": {"session_id"},
     "openai-responses": {"session_id"},
     "opencode-run-json": {"model"},
@@ -182,7 +187,7 @@ def keys_shown(message: dict[str, Any], called: set[str]) -> set[str]:
 def test_one_key_for_each_thing_in_every_format(format: str) -> None:
     shown: set[str] = set()
     for stream in [stream for stream in some_of_each_adapter()[format] if len(stream.data) < 64 * 1024]:
-        messages = list(hansard.consumer_messages(normalize(stream.data, stream.format, stream.context)))
+        messages = list(project_as("consumer-messages", list(normalize(stream.data, stream.format, stream.context))))
         blocks = [block for message in messages if message["type"] == "assistant" for block in message["message"]["content"]]
         called = {block["id"] for block in blocks if block["type"] == "tool_use"}
         shown |= {key for message in messages for key in keys_shown(message, called)}

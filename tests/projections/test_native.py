@@ -11,7 +11,8 @@ import pytest
 from hansard.cli import main
 from hansard.events import Event
 from hansard.normalizing import normalize
-from hansard.projections.native import native, recording, with_blobs
+from hansard.projections import project
+from hansard.projections.native import with_blobs
 from hansard.store import JsonlStore, Store, open_store
 from hansard.testing.promises import recorded_lines
 from tests.projections.test_every import every_stream
@@ -32,11 +33,13 @@ def test_every_recording_comes_back_byte_for_byte(tmp_path: Path, stream: Stream
     two_way = recorded_lines(stream.data)
     if two_way is None:
         only_theirs = all(event.direction is None for event in events)
-        assert sha256(b"".join(native(events, direction="in" if only_theirs else "both"))).digest() == sha256(stream.data).digest()
+        assert (
+            sha256(b"".join(project(events, "native", direction="in" if only_theirs else "both"))).digest() == sha256(stream.data).digest()
+        )
         return
-    assert b"".join(native(events)).split(b"\n")[:-1] == [line for sent, line in two_way if not sent]
-    assert b"".join(native(events, direction="out")).split(b"\n")[:-1] == [line for sent, line in two_way if sent]
-    again = [(frame.dir == "send", frame.line.encode("utf-8", "surrogateescape")) for frame in recording(events)]
+    assert b"".join(project(events, "native")).split(b"\n")[:-1] == [line for sent, line in two_way if not sent]
+    assert b"".join(project(events, "native", direction="out")).split(b"\n")[:-1] == [line for sent, line in two_way if sent]
+    again = [(frame.dir == "send", frame.line.encode("utf-8", "surrogateescape")) for frame in project(events, "recording")]
     assert again == two_way
 
 
@@ -58,10 +61,10 @@ def test_a_stream_of_several_is_named(tmp_path: Path) -> None:
             for event in events:
                 event.stream, event.id = name, ""
             store.append("s", events)
-        made = native(store.read("s"))
+        made = project(store.read("s"), "native")
         assert b"".join(made) == b'{"type":"system"}\n'
         assert any("of the stream child" in reasons for reasons in made.report.left_out.values())
-        assert b"".join(native(store.read("s"), stream="child")) == b'{"type":"user"}\n'
+        assert b"".join(project(store.read("s"), "native", stream="child")) == b'{"type":"user"}\n'
 
 
 @pytest.mark.parametrize("option", ["--stream", "--direction", "--cwd"])

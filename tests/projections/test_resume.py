@@ -15,10 +15,7 @@ import pytest
 
 from hansard.events import Event
 from hansard.normalizing import normalize
-from hansard.projections.anthropic_messages import anthropic_messages
-from hansard.projections.claude_session import claude_session
-from hansard.projections.codex_rollout import codex_rollout
-from hansard.projections.openai_responses import openai_responses
+from hansard.projections import project
 from hansard.projections.projection import Projected
 from hansard.projections.writing import written
 from tests.model_server import ModelServer, model_server
@@ -75,13 +72,13 @@ def codex() -> Path:
 
 def test_claude_goes_on_from_any_log(claude: Path, server: ModelServer, events: list[Event], tmp_path: Path) -> None:
     work, home, environment = surroundings(tmp_path)
-    session = put(claude_session(events, cwd=str(work)), home)
+    session = put(project(events, "claude-session", cwd=str(work)), home)
     environment |= {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "none", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
     environment |= {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_MAX_RETRIES": "0"}
     said = run([claude, "-p", ASKED, "--resume", session, "--output-format", "json"], work, environment)
     assert json.loads(said)["result"] == SAYS
     asked = next(request["messages"] for request in server.asked if ASKED in json.dumps(request["messages"]))
-    before = [fact for message in anthropic_messages(events) for fact in anthropic_facts(message)]
+    before = [fact for message in project(events, "anthropic-messages") for fact in anthropic_facts(message)]
     assert in_order(before, [fact for message in asked for fact in anthropic_facts(message)])
     for one, other in pairwise(message for message in asked if message["role"] != "system"):
         calls = {block["id"] for block in blocks(one) if block["type"] == "tool_use"}
@@ -90,12 +87,12 @@ def test_claude_goes_on_from_any_log(claude: Path, server: ModelServer, events: 
 
 def test_codex_goes_on_from_any_log(codex: Path, server: ModelServer, events: list[Event], tmp_path: Path) -> None:
     work, home, environment = surroundings(tmp_path)
-    session = put(codex_rollout(events, cwd=str(work)), home)
+    session = put(project(events, "codex-rollout", cwd=str(work)), home)
     (home / ".codex/config.toml").write_text(CONFIG.format(url=server.url))
     said = run([codex, "exec", "resume", session, "--json", "--skip-git-repo-check", "--", ASKED], work, environment)
     assert SAYS in said
     asked = next(request["input"] for request in server.asked if ASKED in json.dumps(request["input"]))
-    before = [fact for item in openai_responses(events) for fact in responses_facts(item)]
+    before = [fact for item in project(events, "openai-responses") for fact in responses_facts(item)]
     assert in_order(before, [fact for item in asked for fact in responses_facts(item)])
     calls_and_outputs(asked)
 

@@ -39,6 +39,15 @@ def test_a_turn_that_has_not_ended_is_running(store: JsonlStore) -> None:
     assert store.sessions()[0].status == "running"
 
 
+def test_how_it_ended_is_found_before_what_sub_agents_said_in_streams_of_their_own(store: JsonlStore) -> None:
+    store.append("s", [turn_start(trigger="user"), turn_end(status="denied")])
+    beside = [turn_start(trigger="user"), *(assistant_chunk(text="x" * 100) for _ in range(1000)), turn_end(status="completed")]
+    for event in beside:
+        event.stream = "child"
+    store.append("s", beside)
+    assert store.sessions()[0].status == "denied"
+
+
 def test_the_session_in_which_something_was_said_last_comes_first(store: JsonlStore) -> None:
     for name, day in (("a", 2), ("b", 1), ("c", 3)):  # imported in another order than it happened
         said = assistant_chunk(text="x")

@@ -18,35 +18,90 @@ if TYPE_CHECKING:
     from hansard.events import Event
     from hansard.projections import Report
 
+OTLP = "otlp"
+"""Not a form but a way: the form `otel`, sent."""
 
-@click.command("export")
+
+class Forms(click.Command):
+    """A command whose help lists the forms there are."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Every form with the sentence its file begins with."""
+        from importlib import import_module
+
+        from hansard.projections import FORMATS
+
+        with formatter.section("Forms"):
+            named = {form: import_module(f"hansard.projections.{place.split('.')[0]}").__doc__ or "" for form, place in FORMATS.items()}
+            formatter.write_dl([(form, text.split(". ")[0].split(".\n")[0]) for form, text in sorted(named.items())])
+
+
+@click.command("export", cls=Forms)
 @click.argument("what", metavar="SESSION|FILE", default="-")
 @click.option("--to", "to", metavar="FORM", required=True, help="The form to give it; `hansard export --help` lists them.")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Where to; stdout if not said.")
 @click.option("--stream", metavar="NAME", help="Of a session of several streams (a sub-agent's file is one), this one: native, recording.")
 @click.option("--direction", type=click.Choice(["in", "out", "both"]), help="What the agent said, what it was sent, or both: native.")
 @click.option("--cwd", metavar="DIR", help="The folder in which to go on: claude-session, codex-rollout.")
+@click.option("--trace", type=click.Choice(["turn", "session"]), help="A trace for each turn, or one for all: otel, otlp.")
+@click.option("--content", type=click.Choice(["on", "off"]), help="Whether spans have what was said; off if not said: otel, otlp.")
+@click.option(
+    "--endpoint", metavar="URL", help="The collector to send to; $OTEL_EXPORTER_OTLP_ENDPOINT or this machine's if not said: otlp."
+)
 @click.option("--report", metavar="FILE", type=click.Path(path_type=Path), help="Write what was left out, and why, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="The same on stderr.")
+@click.option("--no-redact", is_flag=True, help="Leave secrets in. They are masked if not said; the report lists what was.")
 @format_option
 @store_option
-def command(what: str, to: str, output: Path | None, report: Path | None, format: str, store: str | None, **options: str | None) -> None:
-    """Give a session another form: messages for a provider, a trajectory, a page of text, …"""
+def command(
+    what: str,
+    to: str,
+    output: Path | None,
+    report: Path | None,
+    as_json: bool,
+    no_redact: bool,
+    format: str,
+    store: str | None,
+    endpoint: str | None,
+    **options: str | None,
+) -> None:
+    """Give a session another form: messages for a provider, a trajectory, a page of text and more.
+
+    With otlp its spans are sent to a collector.
+    """
     import msgspec
 
     from hansard.projections import Projected, projection_for
     from hansard.projections.writing import written
+    from hansard.redaction import redact
 
-    projection = projection_for(to)
+    sending = to == OTLP
+    projection = projection_for("otel" if sending else to)
     given = {name: value for name, value in options.items() if value is not None}
     if unfit := given.keys() - projection.options:
         raise UsageError(f"--{min(unfit)} says nothing to {to}")
-    projected = Projected(projection(**given), events_of(what, format, store, projection.whole_originals))
-    with opened(output) as out:
-        for part in written(projected, projection.shape):
-            out.write(part)
-        out.flush()
+    if (output if sending else endpoint) is not None:
+        raise UsageError(f"--{'output' if sending else 'endpoint'} says nothing to {to}")
+    events = events_of(what, format, store, projection.whole_originals)
+    redacted = redact(events)
+    projected = Projected(projection(**given), events if no_redact else redacted)
+    if sending:
+        from hansard.cli.otlp import send
+
+        spans, url = send(projected, endpoint)
+        note(f"{spans:,} spans sent to {url}")
+    else:
+        with opened(output) as out:
+            for part in written(projected, projection.shape):
+                out.write(part)
+            out.flush()
+    projected.report.masked = redacted.masked
+    told = msgspec.json.format(msgspec.json.encode(projected.report), indent=2) + b"\n"
     if report is not None:
-        report.write_bytes(msgspec.json.format(msgspec.json.encode(projected.report), indent=2) + b"\n")
+        report.write_bytes(told)
+    if as_json:
+        click.echo(told, nl=False, err=True)
+        return
     if projected.advice is not None:
         note(projected.advice)
     tell(projected.report)
@@ -80,7 +135,10 @@ def opened(output: Path | None) -> Generator[IO[bytes]]:
 
 
 def tell(report: Report) -> None:
-    """One line about what is not in the output, for whoever looks."""
+    """A line about what is not in the output, for whoever looks; what was masked is always told."""
+    if report.masked:
+        kinds = ", ".join(f"{kind} ({sum(places.values())})" for kind, places in sorted(report.masked.items()))
+        note(f"secrets masked: {kinds}; --report says where, --no-redact leaves them in")
     if sys.stderr.isatty() and report.left_out:
         left = report.events - report.used
         note(f"{report.used:,} of {report.events:,} events used, {left:,} left out; --report says which and why")

@@ -19,17 +19,24 @@ from hansard.projections.projection import Projected, Projection, Report, Shape
 __all__ = ["FORMATS", "Projected", "Projection", "Report", "Shape", "project", "projection_for"]
 
 FORMATS: dict[str, str] = {
+    "acp": "acp.Acp",
+    "ag-ui": "ag_ui.AgUi",
     "anthropic-messages": "anthropic_messages.AnthropicMessages",
+    "atif": "atif.Atif",
     "claude-session": "claude_session.ClaudeSession",
     "codex-rollout": "codex_rollout.CodexRollout",
     "consumer-messages": "consumer_messages.ConsumerMessages",
+    "markdown": "markdown.Markdown",
     "messages-parsed": "messages_parsed.MessagesParsed",
     "native": "native.Native",
     "openai-messages": "openai_messages.OpenAIMessages",
     "openai-responses": "openai_responses.OpenAIResponses",
+    "otel": "otel.Spans",
     "prompt": "prompt.Prompt",
     "recording": "native.Recording",
     "standard-messages": "standard_messages.StandardMessages",
+    "vercel-ui": "vercel_ui.VercelUi",
+    "vercel-ui-messages": "vercel_ui_messages.VercelUiMessages",
     "state": "state.Standing",
     "summary": "summary.SessionSummary",
     "usage": "usage.UsageReport",
@@ -45,6 +52,6 @@ def projection_for(format: str) -> type[Projection[Any]]:
     return getattr(import_module(f"{__name__}.{module}"), name)
 
 
-def project(events: Iterable[Event], format: str) -> Projected[Any]:
-    """Events in another form: iterate over it, then look at its ``report``."""
-    return Projected(projection_for(format)(), events)
+def project(events: Iterable[Event], format: str, **options: Any) -> Projected[Any]:
+    """Events in another form: iterate over it, then look at its ``report``. Some forms have options (`Projection.options`)."""
+    return Projected(projection_for(format)(**options), events)

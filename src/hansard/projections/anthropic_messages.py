@@ -11,7 +11,6 @@ from hansard.content import AnyBlock, DocumentBlock, ThinkingBlock, ToolUseBlock
 from hansard.events import Event
 from hansard.projections.history import AnyPart, Heard, HistoryProjection, Outcome, Outcomes, Spoken
 from hansard.projections.media import is_web, pdf, picture
-from hansard.projections.projection import Projected
 from hansard.projections.reasons import except_for
 from hansard.projections.words import block_text
 
@@ -20,11 +19,6 @@ Message = dict[str, Any]
 
 EMPTY = "the API refuses a text without a word"
 BEGINNING = "[the record begins with an answer]"
-
-
-def anthropic_messages(events: Iterable[Event]) -> Projected[Message]:
-    """A session as Anthropic messages."""
-    return Projected(AnthropicMessages(), events)
 
 
 class Turn(Struct):

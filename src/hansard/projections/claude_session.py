@@ -11,17 +11,11 @@ from typing import Any
 
 from hansard.events import Event
 from hansard.projections.anthropic_messages import Turn, Turns
-from hansard.projections.projection import Projected
 from hansard.projections.resuming import Place, when
 
 Line = dict[str, Any]
 
 VERSION = "2.1.325"
-
-
-def claude_session(events: Iterable[Event], cwd: str | None = None) -> Projected[Line]:
-    """A session as a file that Claude Code resumes. ``cwd``: the folder to go on in, if not the one of the log."""
-    return Projected(ClaudeSession(cwd), events)
 
 
 class ClaudeSession(Turns):

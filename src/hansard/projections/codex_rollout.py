@@ -11,7 +11,6 @@ from typing import Any
 from hansard.events import Event
 from hansard.projections.history import AnyPart, Heard, HistoryProjection, Outcomes, Spoken
 from hansard.projections.openai_responses import OpenAIResponses
-from hansard.projections.projection import Projected
 from hansard.projections.reasons import except_for
 from hansard.projections.resuming import Place, when
 from hansard.projections.words import block_text
@@ -19,11 +18,6 @@ from hansard.projections.words import block_text
 Line = dict[str, Any]
 
 VERSION = "0.166.0"
-
-
-def codex_rollout(events: Iterable[Event], cwd: str | None = None) -> Projected[Line]:
-    """A session as a file that Codex resumes. ``cwd``: the folder to go on in, if not the one of the log."""
-    return Projected(CodexRollout(cwd), events)
 
 
 class CodexRollout(OpenAIResponses):

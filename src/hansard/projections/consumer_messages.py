@@ -6,7 +6,7 @@ What one message of an agent says in a row is one ``assistant`` message; if some
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, cast
 
 from hansard.codec import to_builtins
@@ -38,7 +38,7 @@ from hansard.events import (
     UserMessage,
 )
 from hansard.projections.blocks import Json, plain, renamed, result_content, spelled
-from hansard.projections.projection import Projected, Projection
+from hansard.projections.projection import Projection
 from hansard.projections.reasons import STREAMING
 from hansard.projections.surroundings import Surroundings
 
@@ -46,11 +46,6 @@ NAMES = {"tool_call_id": "tool_use_id", "tool_call_ids": "tool_use_ids"}
 """The one name here of what events call otherwise."""
 WITHIN = STREAMING.keys() | {"usage", "status_change"}
 """What can come between two blocks of one message."""
-
-
-def consumer_messages(events: Iterable[Event]) -> Projected[Json]:
-    """A session as ConsumerMessages."""
-    return Projected(ConsumerMessages(), events)
 
 
 class ConsumerMessages(Projection[Json]):

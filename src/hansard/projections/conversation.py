@@ -161,6 +161,10 @@ class Conversation:
             case _:
                 pass
 
+    def answering(self, lane: str | None) -> Answer | None:
+        """The answer that is open in a lane."""
+        return self._open.get(lane)
+
     def close(self, lane: str | None) -> Iterator[AnyItem]:
         """What is open in a lane is complete."""
         answer = self._open.pop(lane, None)

@@ -9,24 +9,23 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from hashlib import sha256
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, TypeVar
 
 from msgspec import Struct
 
 from hansard.content import AnyBlock, TextBlock, ThinkingBlock, ToolUseBlock
 from hansard.events import Event
-from hansard.projections.conversation import TYPES, Answer, AnyItem, Conversation, Ended, Returned, Said
+from hansard.projections.conversation import TYPES, Answer, AnyItem, Conversation, Ended, Returned, Said, Spent
 from hansard.projections.projection import Projection, Report
 from hansard.projections.reasons import BOOKKEEPING, STREAMING, except_for
-from hansard.projections.words import as_text
+from hansard.projections.words import as_text, whole_characters
 
 T = TypeVar("T")
 
 NO_RESULT = "[no result]"
-CLAUDE = ("claude", "agent_sdk")
+CLAUDE = ("claude", "agent_sdk", "anthropic")
 """Sources whose thinking is Claude's, whatever the model is called."""
 
-_HALF = re.compile("[\ud800-\udfff]")
 _UNFIT = re.compile(r"[^a-zA-Z0-9_-]")
 _DIGEST = 8
 
@@ -116,7 +115,7 @@ class History:
             case Answer():
                 yield from self._settle()
                 yield from self._answer(item)
-            case Ended():
+            case Ended() | Spent():
                 pass  # a result may still come, as long as nobody else speaks
 
     def _heard(self, heard: Heard) -> Iterator[AnyPart]:
@@ -241,18 +240,7 @@ class HistoryProjection(Projection[T]):
 
     def whole(self, value: Any) -> Any:
         """The same with half characters replaced: no API takes them."""
-        match value:
-            case str():
-                if value.isascii() or not _HALF.search(value):
-                    return value
-                self.report.note("half a character is replaced")
-                return _HALF.sub("\ufffd", value)
-            case dict():
-                return {self.whole(key): self.whole(item) for key, item in cast("dict[str, Any]", value).items()}
-            case list():
-                return [self.whole(item) for item in cast("list[Any]", value)]
-            case _:
-                return value
+        return whole_characters(value, self.report)
 
     def aloud(self, part: Spoken) -> Iterator[AnyBlock]:
         """What was said aloud; the thinking is left out."""

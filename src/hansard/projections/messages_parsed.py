@@ -11,7 +11,7 @@ from hansard.events import Event
 from hansard.projections.blocks import Json, plain, result_block
 from hansard.projections.conversation import TYPES, Answer, AnyItem, Conversation, Item, Returned, Said
 from hansard.projections.message_content import parse_message_content
-from hansard.projections.projection import Projected, Projection
+from hansard.projections.projection import Projection
 from hansard.projections.reasons import BOOKKEEPING, STREAMING, except_for
 from hansard.projections.surroundings import Surroundings
 from hansard.projections.writing import encode
@@ -27,11 +27,6 @@ class ParsedMessage(TypedDict):
     sequence: int
     createdAt: str | None
     parsed: list[dict[str, Any]]
-
-
-def messages_parsed(events: Iterable[Event]) -> Projected[ParsedMessage]:
-    """A session as messages with their content parsed."""
-    return Projected(MessagesParsed(), events)
 
 
 class MessagesParsed(Projection[ParsedMessage]):

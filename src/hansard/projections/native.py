@@ -13,20 +13,10 @@ from msgspec import Struct
 from hansard.errors import UsageError
 from hansard.events import TYPES, Event
 from hansard.originals import embed, unwrap
-from hansard.projections.projection import Projected, Projection
+from hansard.projections.projection import Projection
 
 Direction = Literal["in", "out", "both"]
 T = TypeVar("T")
-
-
-def native(events: Iterable[Event], stream: str | None = None, direction: Direction = "in") -> Projected[bytes]:
-    """The bytes of one stream of a session, identical to what the agent wrote (``in``), was sent (``out``), or both in order."""
-    return Projected(Native(stream, direction), events)
-
-
-def recording(events: Iterable[Event], stream: str | None = None) -> Projected[RecordedFrame]:
-    """Both sides of one stream of a session, a line for each frame; `hansard.normalize` reads it back."""
-    return Projected(Recording(stream), events)
 
 
 def with_blobs(events: Iterable[Event], blob: Callable[[str], bytes]) -> Iterator[Event]:

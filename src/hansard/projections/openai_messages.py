@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from hansard.content import AnyBlock, RefusalBlock, ToolUseBlock
-from hansard.events import Event
 from hansard.projections.history import AnyPart, Heard, HistoryProjection, Outcomes, Spoken
 from hansard.projections.media import address, data_url, pdf, picture
-from hansard.projections.projection import Projected
 from hansard.projections.words import as_text, block_text
 
 Message = dict[str, Any]
-
-
-def openai_messages(events: Iterable[Event]) -> Projected[Message]:
-    """A session as OpenAI chat messages."""
-    return Projected(OpenAIMessages(), events)
 
 
 class OpenAIMessages(HistoryProjection[Message]):

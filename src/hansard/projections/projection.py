@@ -11,8 +11,12 @@ from hansard.events import Event, Unknown
 
 T = TypeVar("T")
 
-Shape = Literal["array", "document", "lines", "text", "bytes"]
-"""How the pieces make a file: a JSON array of them, one JSON document, one JSON object a line, text, or bytes as they are."""
+OURS = "hansard"
+"""The name under which a form that has room for others' data carries ours."""
+
+Shape = Literal["array", "document", "lines", "text", "bytes", "sse", "sse-done"]
+"""How the pieces make a file: a JSON array of them, one JSON document, one JSON object a line, text, bytes as they are, or server-sent
+events, the last of which may be ``[DONE]``."""
 
 
 class Report(Struct, rename="camel"):
@@ -22,6 +26,8 @@ class Report(Struct, rename="camel"):
     left_out: dict[str, dict[str, int]] = field(default_factory=dict[str, "dict[str, int]"])
     notes: dict[str, int] = field(default_factory=dict[str, int])
     """What was carried, and not as it was: counted by what was done to it."""
+    masked: dict[str, dict[str, int]] = field(default_factory=dict[str, "dict[str, int]"])
+    """Secrets that were masked: by kind, where they stood, and how often."""
 
     @property
     def used(self) -> int:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from hansard.content import AnyBlock, ToolUseBlock
-from hansard.events import Event
 from hansard.projections.history import AnyPart, Heard, HistoryProjection, Outcomes, Spoken
 from hansard.projections.media import pdf, picture
-from hansard.projections.projection import Projected
 from hansard.projections.words import as_text, block_text
 
 BEGINNING = "A conversation between a user and you, the assistant, as far as it has got. Go on where it ends.\n\n<conversation>\n"
@@ -17,11 +15,6 @@ END = "</conversation>\n"
 TAGS = ("conversation", "user", "assistant", "tool_call", "tool_result")
 
 _TAG = re.compile(rf"<(?=/?(?:{'|'.join(TAGS)})\b)")
-
-
-def prompt(events: Iterable[Event]) -> Projected[str]:
-    """A session as the text of a prompt, for Claude, Codex, Gemini or any other."""
-    return Projected(Prompt(), events)
 
 
 class Prompt(HistoryProjection[str]):

@@ -12,7 +12,7 @@ from hansard.content import AnyBlock, SlashCommandBlock, TextBlock, ThinkingBloc
 from hansard.events import ErrorInfo, Event, TurnEndPayload, Usage, UsageEvent
 from hansard.projections.blocks import plain, result_block, spelled
 from hansard.projections.conversation import TYPES, Answer, AnyItem, Conversation, Ended, Item, Returned, Said, Spent
-from hansard.projections.projection import Projected, Projection
+from hansard.projections.projection import Projection
 from hansard.projections.reasons import BOOKKEEPING, STREAMING, except_for
 from hansard.projections.surroundings import Surroundings, told
 from hansard.projections.words import block_text
@@ -64,11 +64,6 @@ class StandardMessage(TypedDict):
     metadata: MessageMetadata
     error: NotRequired[MessageError]
     _original: list[dict[str, Any]]
-
-
-def standard_messages(events: Iterable[Event]) -> Projected[StandardMessage]:
-    """A session as StandardMessages."""
-    return Projected(StandardMessages(), events)
 
 
 def filter_system_messages(messages: Iterable[StandardMessage]) -> list[StandardMessage]:

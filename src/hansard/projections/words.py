@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from copy import copy
+from typing import Any, cast
 
 import msgspec
 
+from hansard.codec import to_builtins
 from hansard.content import (
     AnyBlock,
     AudioBlock,
@@ -21,8 +24,57 @@ from hansard.content import (
     TextBlock,
     ThinkingBlock,
 )
-from hansard.events import ToolResultPayload
+from hansard.events import Event, RawEvent, ToolResultPayload, Unknown, Usage
+from hansard.projections.projection import Report
 from hansard.projections.writing import encode
+
+APART = frozenset({"acp", "agent_sdk", "anthropic", "claude", "opencode"})
+"""Sources that count cached tokens beside the input tokens; all others count them in."""
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def whole_characters(value: Any, report: Report) -> Any:
+    """Any JSON with half characters replaced: few readers take them."""
+    match value:
+        case str():
+            if value.isascii() or not _HALF.search(value):
+                return value
+            report.note("half a character is replaced")
+            return _HALF.sub("\ufffd", value)
+        case dict():
+            fields = cast("dict[str, Any]", value)
+            return {whole_characters(key, report): whole_characters(item, report) for key, item in fields.items()}
+        case list():
+            return [whole_characters(item, report) for item in cast("list[Any]", value)]
+        case _:
+            return value
+
+
+def whole(event: Event) -> dict[str, Any]:
+    """All an event says, for forms that have no word for it. The verbatim frame stays in the log, unless nothing else says it."""
+    if event.original is None or isinstance(event, RawEvent | Unknown):
+        return to_builtins(event)
+    bare = copy(event)
+    bare.original = bare.eol = None
+    return to_builtins(bare)
+
+
+def given(**fields: Any) -> dict[str, Any]:
+    """The fields that have a value."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def prompt_tokens(usage: Usage, source: str | None) -> int | None:
+    """Every token of the prompt, those from the cache and those put into it included."""
+    cached = (usage.cache_read_input_tokens or 0) + (usage.cache_creation_input_tokens or 0)
+    if usage.input_tokens is None or (source not in APART and cached <= usage.input_tokens):  # a part is not larger than the whole
+        return usage.input_tokens
+    return usage.input_tokens + cached
+
+
+def image_url(block: ImageBlock) -> str | None:
+    """Where a picture is, or the picture itself as an address."""
+    return block.url or (None if block.data is None else f"data:{block.media_type or 'image/png'};base64,{block.data}")
 
 
 def as_text(value: Any) -> str:

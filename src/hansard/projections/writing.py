@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from hansard.projections.projection import Shape
+from hansard.projections.projection import OURS, Shape
 
 
 def written(pieces: Iterable[Any], shape: Shape) -> Iterator[bytes]:
@@ -23,6 +23,11 @@ def written(pieces: Iterable[Any], shape: Shape) -> Iterator[bytes]:
             yield from (piece.encode("utf-8", "backslashreplace") for piece in pieces)  # half an emoji has no bytes
         case "bytes":
             yield from pieces
+        case "sse":
+            yield from (_sent(piece) for piece in pieces)
+        case "sse-done":
+            yield from (_sent(piece) for piece in pieces)
+            yield b"data: [DONE]\n\n"
 
 
 def _array(pieces: Iterable[Any]) -> Iterator[bytes]:
@@ -31,6 +36,12 @@ def _array(pieces: Iterable[Any]) -> Iterator[bytes]:
         yield before + encode(piece)
         before = b",\n"
     yield b"[]\n" if before == b"[\n" else b"\n]\n"
+
+
+def _sent(piece: Any) -> bytes:
+    """A server-sent event. Its id is the seq where the piece names one, so that a reader can say how far it has got."""
+    seq = piece.get("metadata", {}).get(OURS, {}).get("seq")
+    return (b"" if seq is None else b"id: %d\n" % seq) + b"data: " + encode(piece) + b"\n\n"
 
 
 def encode(value: Any) -> bytes:

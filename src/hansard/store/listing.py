@@ -16,6 +16,7 @@ from hansard.store.reader import Log, ending, forward
 
 _GLANCE = 4 * 1024
 _LOOK = 64 * 1024
+_SEARCH = 1024 * 1024
 _TITLE = 200
 _EPOCH = 100_000_000_000
 """Times below this count from the start of a recording and say nothing of the calendar."""
@@ -44,8 +45,9 @@ def describe(folder: Path) -> SessionInfo:
 def _describe(log: Log) -> SessionInfo:
     newest = log.segments[-1].fd
     last = ending(newest, _GLANCE)
-    if not any(record.type in _TURNS for record in last):
-        last = ending(newest, _LOOK)
+    for size in (_LOOK, _SEARCH):  # sub-agents' own streams may stand after the last turn
+        if _status(last) is None:
+            last = ending(newest, size)
     return SessionInfo(
         **(_told(forward(log.segments[0].fd, 0, end=_LOOK, step=_GLANCE)) | _renamed(last)),
         id=log.session_id,

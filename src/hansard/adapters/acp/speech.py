@@ -46,8 +46,9 @@ class Saying:
 class Heard:
     """A user's message that arrives in chunks."""
 
-    def __init__(self, message_id: str | None) -> None:
+    def __init__(self, message_id: str | None, parent: str | None) -> None:
         self.message_id = message_id
+        self.parent = parent
         self.content: list[Any] = []
 
 
@@ -165,10 +166,10 @@ class Speech(Tools):
 
     def hear(self, chunk: wire.UserMessageChunk) -> Iterator[Event]:
         """A piece of a user's message."""
-        if self.heard is not None and self.heard.message_id != chunk.message_id:
+        if self.heard is not None and (self.heard.message_id, self.heard.parent) != (chunk.message_id, self.parent):
             yield from self.heard_all()
         if self.heard is None:
-            self.heard = Heard(chunk.message_id)
+            self.heard = Heard(chunk.message_id, self.parent)
         self.heard.content.append(chunk.content)
         yield status_change(status="user_message_chunk", detail={"messageId": chunk.message_id} if chunk.message_id is not None else None)
 
@@ -176,15 +177,17 @@ class Speech(Tools):
         """The user's message is complete."""
         heard, self.heard = self.heard, None
         if heard is not None:
-            yield told(self.user_said(heard.content, heard.message_id))
+            event = told(self.user_said(heard.content, heard.message_id, heard.parent))
+            event.parent_tool_call_id = heard.parent
+            yield event
 
-    def user_said(self, content: list[Any], message_id: str | None) -> Event:
+    def user_said(self, content: list[Any], message_id: str | None, parent: str | None) -> Event:
         """A user's message that the agent tells us of: an echo of ours, or one we do not know."""
         if content in self.prompted:
             self.prompted.remove(content)
             return status_change(status="user_message_echo", detail={"messageId": message_id})
         said = blocks.to_blocks(content)
-        return self.user(said, message_id, author="human" if self.parent is None else "agent")
+        return self.user(said, message_id, author="human" if parent is None else "agent")
 
     def user(self, said: list[AnyBlock], message_id: str | None, author: Any = "human", queued: bool = False) -> Event:
         text = blocks.text_of(said)

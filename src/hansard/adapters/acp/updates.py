@@ -107,7 +107,7 @@ class Updates(Speech):
             case wire.UserMessage():
                 yield from self.hush()
                 if is_list(update.content):
-                    yield self.user_said(as_list(update.content), update.message_id)
+                    yield self.user_said(as_list(update.content), update.message_id, self.parent)
                 else:
                     yield status_change(status="user_message", detail={"messageId": update.message_id})
             case wire.ToolCall():

@@ -1,0 +1,32 @@
+"""``hansard acp``: the record as an agent of the Agent Client Protocol, over stdin and stdout."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from hansard.cli.options import json_anyway_option, store_option, store_path
+
+
+@click.command("acp")
+@click.argument("sessions", metavar="[SESSION]...", nargs=-1)
+@json_anyway_option
+@store_option
+def command(sessions: tuple[str, ...], store: str | None) -> None:
+    """Let an editor load recorded sessions: an agent of the Agent Client Protocol, on stdin and stdout.
+
+    An editor that speaks the protocol starts this command as it starts an agent, lists the sessions of every agent on the record, and
+    loads any of them. With SESSION, only those.
+    """
+    from hansard.cli.inputs import need_session
+    from hansard.server.acp import RecordAgent
+    from hansard.store import open_store
+
+    root = store_path(store)
+    agent = RecordAgent(open_store(root), frozenset(need_session(root, name) for name in sessions))
+    out = sys.stdout.buffer
+    for line in sys.stdin.buffer:
+        if line.strip():
+            out.writelines(agent.answer(line))
+            out.flush()

@@ -1,0 +1,474 @@
+"""Redaction: events with the secrets in them masked, wherever they stand, also when they come in pieces. The log itself keeps them.
+
+What a secret looks like is said once, as pieces in a row. From it come two patterns: one that finds secrets, and one that finds what may be
+the beginning of one at the end of a text, so that of a stream no more is held back than that. Both work on plain text and on JSON as it is
+written, and never take half an escape, so that JSON stays JSON. Known limit: in base64 only
+what begins with a secret is found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from typing import NamedTuple, cast
+
+import msgspec
+from msgspec import Raw, Struct
+
+from hansard.codec import decode, encode
+from hansard.errors import UsageError
+from hansard.events import AssistantChunk, Event, ThinkingChunk, ToolInputChunk, ToolOutputChunk, Unknown
+from hansard.originals import BASE64, TEXT, BlobReference, reference, unwrap, wrap
+
+Chunk = AssistantChunk | ThinkingChunk | ToolInputChunk | ToolOutputChunk
+Masked = dict[str, dict[str, int]]
+"""Kind of secret, where it stood, and how often."""
+
+# --------------------------------------------------------------------------------------------------------------------
+# What secrets look like
+
+
+class Piece(NamedTuple):
+    """A part of a pattern, and what of it may stand at the end of a text that goes on."""
+
+    whole: str
+    begun: str = ""
+
+
+SECRET = Piece("\0")
+"""Where the secret itself begins and ends; what stands around it is not masked."""
+
+_ESCAPES = {"-": "2[dD]", "_": "5[fF]", ":": "3[aA]", "=": "3[dD]", "@": "40"}
+_HALF_ESCAPE = r"(?:\\+(?:u[0-9a-fA-F]{0,4})?|%[0-9a-fA-F]?)?"
+
+
+def word(text: str, any_case: bool = False) -> list[Piece]:
+    """These characters; marks may be written as JSON or as an address escapes them."""
+    return [_character(char, any_case) for char in text]
+
+
+def _character(char: str, any_case: bool) -> Piece:
+    if char in _ESCAPES:
+        code = _ESCAPES[char]
+        return Piece(rf"(?:{re.escape(char)}|\\+u00{code}|%{code})", _HALF_ESCAPE)
+    return Piece(f"[{char.lower()}{char.upper()}]" if any_case and char.isalpha() else re.escape(char))
+
+
+def run(kind: str, least: int, most: int | None = None) -> Piece:
+    """Several characters of a kind. It takes all there are: what follows is looked at once."""
+    end = "" if most is None else most
+    return Piece(f"{kind}{{{least},{end}}}+", rf"{kind}{{0,{end}}}+\\*")
+
+
+def one_of(*words: str, any_case: bool = False) -> Piece:
+    """One of these words."""
+    longest = max(map(len, words))
+    return Piece(f"(?{'i' if any_case else ''}:{'|'.join(words)})", f"[A-Za-z_-]{{0,{longest}}}")
+
+
+WORDY = "[A-Za-z0-9_-]"
+VALUE = r"[^\s\"'`\\$<>(){}\[\],;&|\x00-\x1f\x7f]"
+USER = r"[^\s/:@\"'\\<>]"
+PASSWORD = r"[^\s/:@\"'\\<>{}$\[\]]"  # noqa: S105 (what one may look like)
+KEY_TEXT = r"(?:[^\"'<>{}\\]|\\+[nrt])"
+KEY_NAME = Piece("[A-Z0-9 ]{0,24}?", "[A-Z0-9 ]{0,24}")
+KEY_BLOCK = Piece("(?: BLOCK)?", "[ BLOCK]{0,6}")
+KEY_BODY = Piece(rf"(?:(?!-----END ){KEY_TEXT})*+(?:-----END [A-Z0-9 ]{{0,40}}-----)?", rf"{KEY_TEXT}*+\\*")
+QUOTE = Piece(r"(?:\\*[\"'])?", r"\\*[\"']?")
+SPACE = Piece(" {0,4}+", " {0,4}+")
+NOT_CODE = Piece(r"(?![\[(])")
+IS = [QUOTE, SPACE, Piece("[:=]"), SPACE, QUOTE]
+NAMES = ("PASSWORD", "PASSWD", "SECRET", "TOKEN", "API_?KEY", "ACCESS_?KEY", "PRIVATE_?KEY", "CREDENTIALS?")
+HEADER_NAMES = ("password", "passwd", "client[_-]?secret", "api[_-]?key", "access[_-]?token", "auth[_-]?token", "refresh[_-]?token")
+DIGIT_IN = Piece(r"(?=[^\s\"'`\\]{0,200}[0-9])")
+
+KINDS: dict[str, list[list[Piece]]] = {
+    "anthropic": [[*word("sk-ant-"), run(WORDY, 12)]],
+    "openrouter": [[*word("sk-or-"), run(WORDY, 16)]],
+    "openai": [[*word("sk-"), one_of("proj", "svcacct", "admin"), *word("-"), run(WORDY, 16)], [*word("sk-"), run("[A-Za-z0-9]", 32)]],
+    "github": [[*word("gh"), Piece("[pousr]"), *word("_"), run("[A-Za-z0-9]", 30)]],
+    "github-fine": [[*word("github_pat_"), run("[A-Za-z0-9_]", 22)]],
+    "gitlab": [[*word("glpat-"), run(WORDY, 20)]],
+    "aws-id": [[one_of("AKIA", "ASIA"), run("[A-Z0-9]", 16, 16), Piece("(?![A-Za-z0-9])")]],
+    "aws-secret": [[*word("aws_secret_access_key", any_case=True), *IS, SECRET, run("[A-Za-z0-9/+=]", 16)]],
+    "google": [[*word("AIza"), run(WORDY, 35)]],
+    "slack": [[*word("xox"), Piece("[abeoprs]"), *word("-"), run(WORDY, 16)]],
+    "stripe": [
+        [*word("whsec_"), run("[A-Za-z0-9+/=]", 24)],
+        [Piece("[sr]"), *word("k_"), one_of("live", "test"), *word("_"), run(WORDY, 16)],
+    ],
+    "hf": [[*word("hf_"), run("[A-Za-z0-9]", 30)]],
+    "npm": [[*word("npm_"), run("[A-Za-z0-9]", 36)]],
+    "pypi": [[*word("pypi-"), run(WORDY, 50)]],
+    "jwt": [[*word("eyJ"), run(WORDY, 5), Piece(r"\."), *word("eyJ"), run("[A-Za-z0-9_.-]", 5)]],
+    "bearer": [
+        [*word("authorization", any_case=True), *IS, one_of("bearer", "basic", "token", any_case=True), Piece(" "), SECRET, run(VALUE, 6)],
+        [*word("bearer", any_case=True), Piece(" "), SECRET, DIGIT_IN, run("[A-Za-z0-9._~+/=-]", 20)],
+    ],
+    "basic-url": [
+        [run("[A-Za-z0-9+.-]", 2, 20), *word("://"), run(USER, 0, 100), *word(":"), SECRET, run(PASSWORD, 3, 300), SECRET, *word("@")]
+    ],
+    "pem": [[*word("-----BEGIN "), KEY_NAME, *word("PRIVATE KEY"), KEY_BLOCK, *word("-----"), KEY_BODY]],
+    "telegram": [[run("[0-9]", 8, 10), *word(":AA"), run(WORDY, 30)]],
+    "env-line": [
+        [Piece("[A-Z0-9_]{0,40}?", "[A-Z0-9_]{0,40}"), one_of(*NAMES), run("[A-Z0-9_]", 0, 40), *IS, SECRET, run(VALUE, 6), NOT_CODE],
+        [
+            Piece("[a-z0-9_-]{0,40}?", "[a-z0-9_-]{0,40}"),
+            one_of(*HEADER_NAMES, any_case=True),
+            *IS,
+            SECRET,
+            DIGIT_IN,
+            run(VALUE, 8),
+            NOT_CODE,
+        ],
+    ],
+    "cookie": [[*word("cookie", any_case=True), *IS, run(r"[\w.-]", 1, 100), *word("="), SECRET, run(r"[^\r\n\"'\\\x00-\x1f]", 8)]],
+    "base64": [[one_of("c2stYW50L", "c2stcHJvai", "c2stb3It", "Z2hwX", "Z2l0aHViX3BhdF"), run("[A-Za-z0-9+/=_-]", 12)]],
+}
+"""Kind of secret, and the rows of pieces that it may consist of."""
+
+# fmt: off
+WORDS = (
+    "sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat", "glpat-", "akia", "asia", "secret", "aiza", "xox", "whsec_",
+    "k_live", "k_test", "hf_", "npm_", "pypi-", "eyj", "bearer", "authorization", "private", ":aa", "passw", "api_key", "api-key",
+    "apikey", "access_", "access-t", "accesst", "accessk", "auth_t", "auth-t", "autht", "refresh_t", "refresh-t", "refresht",
+    "cookie", "credential", "c2st", "z2hwx", "z2l0ahvi", "\\u002d", "\\u005f", "\\u003", "\\u0040", "%2d", "%5f", "%3", "%40",
+)
+# fmt: on
+"""In lower case: a text that has none of these, no ``TOKEN`` and no address with a name in it has no secret."""
+
+_STARTS = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrtbf])|(?<=\\u[0-9a-fA-F]{4})|(?<=%[0-9a-fA-F]{2}))"
+BEFORE = 8
+"""So much of a text that is done with still decides whether a secret may begin behind it."""
+
+TAIL = 1024
+"""What is longer than this and goes on at the end of a text is found as a secret already."""
+
+
+def _whole(kind: str, pieces: Sequence[Piece]) -> str:
+    marks = [index for index, piece in enumerate(pieces) if piece is SECRET]
+    first, last = (marks[0] if marks else 0), (marks[1] if len(marks) == 2 else len(pieces))
+    parts = ["".join(piece.whole for piece in part if piece is not SECRET) for part in (pieces[:first], pieces[first:last], pieces[last:])]
+    return f"{parts[0]}(?P<{kind}>{parts[1]}){parts[2]}"
+
+
+def _begun(pieces: Sequence[Piece]) -> str:
+    pattern = "(?!)"
+    for piece in reversed([piece for piece in pieces if piece is not SECRET]):
+        pattern = f"(?:{piece.begun}\\Z|{piece.whole}{pattern})" if not piece.whole.startswith("(?=") else pattern
+    return pattern
+
+
+class Found(NamedTuple):
+    """A secret in a text: from where to where the match goes, and the part of it to mask."""
+
+    start: int
+    end: int
+    first: int
+    last: int
+    kind: str
+
+
+class Patterns:
+    """What to look for: the kinds above, and secrets that the caller knows."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        own = [[Piece(re.escape(char)) for char in secret] for secret in secrets if secret]
+        rows = [("own", row) for row in own] + [(kind, row) for kind, rows in KINDS.items() for row in rows]
+        self._words = (*WORDS, *("".join(piece.whole for piece in row).replace("\\", "").lower() for row in own))
+        self._kinds = {f"k{index}": kind for index, (kind, _) in enumerate(rows)}
+        whole = "|".join(_whole(f"k{index}", row) for index, (_, row) in enumerate(rows))
+        self._secret = re.compile(f"{_STARTS}(?:{whole})")
+        self._begun = re.compile(f"{_STARTS}(?:{'|'.join(_begun(row) for _, row in rows)})")
+
+    def possible(self, text: str) -> bool:
+        """Whether it is worth looking closer."""
+        lower = text.lower()
+        for some in self._words:
+            if some in lower:
+                return True
+        return "TOKEN" in text or ("://" in lower and "@" in lower)
+
+    def find(self, text: str, start: int = 0) -> list[Found]:
+        """The secrets of a text, from a place on."""
+        if not self.possible(text):
+            return []
+        found: list[Found] = []
+        for match in self._secret.finditer(text, start):
+            group = cast("str", match.lastgroup)
+            found.append(Found(*match.span(), *match.span(group), self._kinds[group]))
+        return found
+
+    def undecided(self, text: str, start: int, found: Sequence[Found]) -> int:
+        """Where at the end of a text something begins that may become a secret, or a longer one."""
+        begun = self._begun.search(text, max(start, len(text) - TAIL))
+        hold = len(text) if begun is None else begun.start()
+        return min([hold, *(one.start for one in found if one.end > hold or one.end == len(text))])
+
+
+_patterns = cache(Patterns)
+
+
+def mask(kind: str) -> str:
+    """What stands in the place of a secret."""
+    return f"[redacted:{kind}]"
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Events
+
+HELD_EVENTS = 4096
+HELD_TEXT = 64 * 1024
+"""No more is held back than this. What is let go then is still remembered, and what comes after it is masked."""
+
+REMEMBERED = 256
+
+
+class Slot(Struct, eq=False):
+    """An event on its way, and for how many undecided texts it waits."""
+
+    event: Event
+    waits: int = 0
+
+
+class Waiting(Struct):
+    """A chunk whose text is not decided: its slot, that of its frame's bytes, and where it stands in the text of its stream."""
+
+    slot: Slot
+    frame: Slot | None
+    start: int
+    end: int
+
+
+class Stream:
+    """The text of one stream, as far as it is not decided."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.scan = 0
+        """From here on secrets are looked for."""
+        self.sent = 0
+        """What stands before this was given out."""
+        self.waiting: list[Waiting] = []
+        self.moved = 0
+        """How much longer the stream is by what was put in it."""
+
+
+class Redacted:
+    """Events with their secrets masked: iterate over it once, then ask what was ``masked``."""
+
+    def __init__(self, events: Iterable[Event], secrets: Iterable[str] = ()) -> None:
+        self.masked: Masked = {}
+        self._events = events
+        self._patterns = _patterns(tuple(secrets))
+        self._queue: deque[Slot] = deque()
+        self._streams: dict[tuple[object, ...], Stream] = {}
+        self._frame: Slot | None = None
+        """Where the bytes of the frame are that is being read."""
+
+    def __iter__(self) -> Iterator[Event]:
+        for event in self._events:
+            if isinstance(event, Chunk):
+                self._chunk(event)
+            else:
+                self._decide(event)
+                self._add(Slot(self._clean(event)))
+            yield from self._ready(event)
+        self._decide_all()
+        yield from (slot.event for slot in self._queue)
+        self._queue.clear()
+
+    def _add(self, slot: Slot) -> None:
+        self._queue.append(slot)
+        if slot.event.original is not None or (self._frame is not None and slot.event.frame != self._frame.event.frame):
+            self._frame = slot if slot.event.original is not None else None
+
+    def _ready(self, newest: Event) -> Iterator[Event]:
+        """What is decided, in order. A frame's first event has its bytes, so it waits for the others of the frame."""
+        if len(self._queue) > HELD_EVENTS:
+            self._decide_all()
+        while self._queue and not self._queue[0].waits and (newest.frame is None or self._queue[0].event.frame != newest.frame):
+            yield self._queue.popleft().event
+
+    # Texts in pieces
+
+    def _chunk(self, event: Chunk) -> None:
+        slot = Slot(self._clean_original(event))
+        self._add(slot)
+        stream = self._streams.setdefault(_stream_of(event), Stream())
+        start = len(stream.text)
+        stream.text += _text(event)
+        stream.waiting.append(Waiting(slot, self._frame, start, len(stream.text)))
+        for held in _slots(slot, self._frame):
+            held.waits += 1
+        self._settle(stream, len(stream.text) - stream.sent > HELD_TEXT)
+
+    def _decide(self, event: Event) -> None:
+        """Nothing more comes to the streams that this event ends."""
+        match event.type:
+            case "turn_end" | "session_lifecycle":
+                self._decide_all()
+            case "assistant_done" | "thinking_done" | "tool_call" | "tool_result":
+                ends = _ENDS[event.type]
+                called = getattr(event.payload, "tool_call_id", None)
+                for key in [
+                    key for key in self._streams if key[0] in ends and key[1] == event.parent_tool_call_id and called in (None, key[2])
+                ]:
+                    self._settle(self._streams.pop(key), True)
+            case _:
+                pass
+
+    def _decide_all(self) -> None:
+        for stream in self._streams.values():
+            self._settle(stream, True)
+
+    def _settle(self, stream: Stream, now: bool) -> None:
+        """Give the chunks their texts, as far as no further text can change them; ``now``: all of them."""
+        found = self._patterns.find(stream.text, stream.scan)
+        hold = self._patterns.undecided(stream.text, stream.scan, found)
+        decided = len(stream.text) if now else hold
+        kept = list(stream.waiting)
+        while kept and kept[0].end <= decided:
+            self._give(stream, kept.pop(0), found)
+        stream.waiting = kept
+        stream.sent = kept[0].start if kept else len(stream.text)
+        crossing = [one.start for one in found if one.start < stream.sent < one.end]
+        self._forget(stream, min([hold, stream.sent, *crossing]))
+
+    def _give(self, stream: Stream, chunk: Waiting, found: Sequence[Found]) -> None:
+        """The text of a chunk without what is secret. The mask stands where the secret begins, in one chunk of several."""
+        parts: list[str] = []
+        position = chunk.start
+        event = cast("Chunk", chunk.slot.event)
+        for one in found:
+            if one.last <= chunk.start or one.first >= chunk.end:
+                continue
+            parts.append(stream.text[position : max(position, one.first)])
+            if one.first >= chunk.start:
+                parts.append(mask(one.kind))
+                self._count(one.kind, event.type)
+            position = min(one.last, chunk.end)
+        before, after = stream.text[chunk.start : chunk.end], "".join(parts) + stream.text[position : chunk.end]
+        for held in _slots(chunk.slot, chunk.frame):
+            held.waits -= 1
+            if before != after and held.event.original is not None:
+                _put(held, original=_respelled(held.event.original, before, after))
+        if before != after or stream.moved:
+            _put(chunk.slot, payload=_with_text(event, after, stream.moved))
+        stream.moved += len(after) - len(before)
+
+    def _forget(self, stream: Stream, upto: int) -> None:
+        """What is decided and given out is not needed any more, but for what may still turn out to be the beginning of a secret."""
+        if len(stream.text) - upto > HELD_TEXT and not stream.waiting:  # a very long one: its beginning is enough to know it by
+            stream.text = stream.text[: upto + REMEMBERED]
+            stream.sent = len(stream.text)
+        cut = max(0, upto - BEFORE)
+        stream.text, stream.scan, stream.sent = stream.text[cut:], upto - cut, stream.sent - cut
+        for chunk in stream.waiting:
+            chunk.start, chunk.end = chunk.start - cut, chunk.end - cut
+
+    # Whole events
+
+    def _clean(self, event: Event) -> Event:
+        line = encode(event).decode()
+        if not self._patterns.possible(line):
+            return event
+        event = self._clean_original(event)
+        bare = msgspec.structs.replace(event, original=None)
+        if isinstance(bare, Unknown):
+            bare.fields = {name: value for name, value in bare.fields.items() if name != "original"}
+        before = encode(bare).decode()
+        after = self._masked(before, event.type)
+        if after == before:
+            return event
+        cleaned = decode(after)
+        cleaned.original = event.original
+        return cleaned
+
+    def _clean_original(self, event: Event) -> Event:
+        """The event with its frame masked: the frame's own bytes, however they are kept."""
+        if event.original is None:
+            return event
+        data = bytes(event.original)
+        named = reference(event.original)
+        if named is not None:  # the ends that it shows may be those of a secret
+            return msgspec.structs.replace(event, original=Raw(msgspec.json.encode(BlobReference(named.blob, named.size))))
+        where = f"{event.type}, its frame"
+        try:
+            text = (unwrap(event.original) if data.startswith((TEXT, BASE64)) else data).decode("utf-8", "surrogateescape")
+        except UsageError:  # a damaged wrapper says what it says
+            text = data.decode("utf-8", "surrogateescape")
+        after = self._masked(text, where)
+        if after == text:
+            return event
+        return msgspec.structs.replace(event, original=wrap(after.encode("utf-8", "surrogateescape")))
+
+    def _masked(self, text: str, where: str) -> str:
+        parts: list[str] = []
+        position = 0
+        for one in self._patterns.find(text):
+            parts += text[position : one.first], mask(one.kind)
+            position = one.last
+            self._count(one.kind, where)
+        return "".join(parts) + text[position:] if parts else text
+
+    def _count(self, kind: str, where: str) -> None:
+        places = self.masked.setdefault(kind, {})
+        places[where] = places.get(where, 0) + 1
+
+
+def redact(events: Iterable[Event], secrets: Iterable[str] = ()) -> Redacted:
+    """Events with their secrets masked; ``secrets`` are further ones that you know. ``masked`` says what was found, never the secret."""
+    return Redacted(events, secrets)
+
+
+_ENDS = {
+    "assistant_done": ("assistant_chunk",),
+    "thinking_done": ("thinking_chunk",),
+    "tool_call": ("tool_input_chunk",),
+    "tool_result": ("tool_input_chunk", "tool_output_chunk"),
+}
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+
+
+def _stream_of(event: Chunk) -> tuple[object, ...]:
+    if isinstance(event, AssistantChunk | ThinkingChunk):
+        return (event.type, event.parent_tool_call_id, None, event.stream, event.response_id, event.block_index)
+    printed = event.payload.stream if isinstance(event, ToolOutputChunk) else None
+    return (event.type, event.parent_tool_call_id, event.payload.tool_call_id, event.stream, printed)
+
+
+def _text(event: Chunk) -> str:
+    return event.payload.text if isinstance(event, AssistantChunk | ThinkingChunk) else event.payload.chunk
+
+
+def _with_text(event: Chunk, text: str, moved: int) -> object:
+    if isinstance(event, AssistantChunk | ThinkingChunk):
+        return msgspec.structs.replace(event.payload, text=text)
+    return msgspec.structs.replace(event.payload, chunk=text, offset=max(0, event.payload.offset + moved))
+
+
+def _slots(own: Slot, frame: Slot | None) -> list[Slot]:
+    return [own] if frame is None or frame is own else [own, frame]
+
+
+def _put(slot: Slot, **changes: object) -> None:
+    slot.event = msgspec.structs.replace(slot.event, **changes)
+
+
+def _respelled(original: Raw, before: str, after: str) -> Raw:
+    """The frame with one string changed, however it is spelled there. A frame that does not have it so loses the words of the secret."""
+    wrapped = bytes(original).startswith((TEXT, BASE64))
+    text = (unwrap(original) if wrapped else bytes(original)).decode("utf-8", "surrogateescape")
+
+    def change(string: re.Match[str]) -> str:
+        try:
+            said = msgspec.json.decode(string.group().encode("utf-8", "surrogateescape"))
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return string.group()
+        return msgspec.json.encode(after).decode() if said == before else string.group()
+
+    changed = _STRING.sub(change, text)
+    return wrap(changed.encode("utf-8", "surrogateescape"))

@@ -1,0 +1,1 @@
+"""Serving what is on the record to others."""

@@ -1,0 +1,263 @@
+"""Secrets are masked wherever they stand, whole or in pieces, in every form; what is no secret stays as it was."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import hansard
+from hansard.cli import main
+from hansard.codec import encode, encode_lines
+from hansard.events import (
+    AssistantChunk,
+    AssistantDone,
+    Event,
+    ToolCall,
+    ToolInputChunk,
+    assistant_chunk,
+    assistant_done,
+    status_change,
+    tool_call,
+    tool_input_chunk,
+    tool_output_chunk,
+    tool_result,
+    turn_start,
+    user_message,
+)
+from hansard.normalizing import normalize
+from hansard.originals import unwrap, wrap
+from hansard.projections import FORMATS
+from hansard.redaction import HELD_EVENTS, redact
+from tests.projections.test_every import every_stream
+from tests.recorded import Stream
+from tests.test_bad_input import cases
+
+OWN = "a-token-of-our-server"
+
+
+def secret_of(case: dict[str, Any]) -> str:
+    return "".join(case["parts"]).replace("|CHUNK|", "").replace("{SERVER_TOKEN}", OWN)
+
+
+SECRETS = [pytest.param(secret_of(case), id=case["kind"]) for case in cases("secrets")]
+every_secret = pytest.mark.parametrize("secret", SECRETS)
+
+
+def core(secret: str) -> str:
+    """The end of what nobody may read: of the longest piece, but where that is a name or a mark."""
+    return {"https": "pa55w0rd", '"priv': "nEXAMPLE", "DB_PA": "hunter2EXAMPLE", "Set-C": "3EXAMPLE4", "-----": "3EXAMPLE4"}.get(
+        secret[:5], secret[-10:]
+    )
+
+
+def spoken(text: str) -> list[Event]:
+    return [user_message(text=text), tool_call(tool_call_id="c", tool_name="Bash", args={"command": text}), assistant_done(text=text)]
+
+
+@every_secret
+@pytest.mark.parametrize("around", ["{}", "see {} there", "first\n{}\nlast", '{{"key": "{}"}}', "a=1&x={}"])
+def test_a_secret_is_masked_in_every_field(secret: str, around: str) -> None:
+    text = around.format(secret)
+    masked = redact([*spoken(text), user_message(text=json.dumps({"in": json.dumps([text])}))], [OWN])
+    out = encode_lines(masked).decode()
+    assert "[redacted:" in out
+    assert core(secret) not in out
+    assert core(secret) not in str(masked.masked)
+    assert sum(masked.masked[kind]["user_message"] for kind in masked.masked) == 2
+
+
+@every_secret
+@pytest.mark.parametrize("size", [1, 2, 5, 13])
+def test_a_secret_in_pieces_is_masked_and_the_pieces_still_make_the_whole(secret: str, size: int) -> None:
+    text = f"Here: {secret}\nand then more."
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    events = [assistant_chunk(text=piece) for piece in pieces] + [assistant_done(text=text)]
+    out = list(redact(events, [OWN]))
+    joined = "".join(event.payload.text for event in out if isinstance(event, AssistantChunk))
+    assert [event.type for event in out] == [event.type for event in events]
+    assert joined == out[-1].payload.text
+    assert core(secret) not in joined and joined.startswith("Here: ") and joined.endswith("\nand then more.")
+
+
+@every_secret
+def test_arguments_in_pieces_keep_their_offsets(secret: str) -> None:
+    args = json.dumps({"first": secret, "then": f"echo {secret}", "last": [1, 2]})
+    chunks = [tool_input_chunk(tool_call_id="c", chunk=args[at : at + 6], offset=at) for at in range(0, len(args), 6)]
+    out = list(redact([*chunks, tool_call(tool_call_id="c", tool_name="t", args=json.loads(args))], [OWN]))
+    joined = ""
+    for event in out:
+        if isinstance(event, ToolInputChunk):
+            assert event.payload.offset == len(joined)
+            joined += event.payload.chunk
+    assert isinstance(out[-1], ToolCall) and json.loads(joined) == out[-1].payload.args
+    assert core(secret) not in joined
+
+
+def test_pieces_of_two_streams_do_not_mix() -> None:
+    key = "sk-ant-" + "api03-" + "EXAMPLE0" * 4
+    mixed = [
+        tool_output_chunk(tool_call_id=call, chunk=piece, offset=0)
+        for pair in zip(key, "nothing to hide here, nothing at all, really nothing", strict=False)
+        for call, piece in zip("ab", pair, strict=True)
+    ]
+    out = list(redact(mixed))
+    text = {call: "".join(event.payload.chunk for event in out if event.payload.tool_call_id == call) for call in "ab"}
+    assert text["a"] == "[redacted:anthropic]"
+    assert text["b"] == "nothing to hide here, nothing at all, really nothing"[: len(key)]
+    assert [event.payload.tool_call_id for event in out] == [event.payload.tool_call_id for event in mixed]
+
+
+def test_the_frames_of_pieces_are_masked_too() -> None:
+    key = "sk-ant-" + "api03-" + "EXAMPLE0" * 4
+    events: list[Event] = []
+    for frame, piece in enumerate(key[at : at + 9] for at in range(0, len(key), 9)):
+        first = turn_start(trigger="user")
+        first.original, first.frame = wrap(json.dumps({"delta": {"text": piece}}).encode()), frame
+        second = assistant_chunk(text=piece)
+        second.frame = frame
+        events += [first, second]
+    out = list(redact([*events, assistant_done(text=key)]))
+    frames = [json.loads(unwrap(event.original))["delta"]["text"] for event in out if event.original is not None]
+    assert frames == [event.payload.text for event in out if isinstance(event, AssistantChunk)]
+    assert "".join(frames) == "[redacted:anthropic]"
+
+
+@pytest.mark.parametrize("frame", [b'{"key":"%s"}', b'data: {"key":"%s"}\n', b"\xff key=%s", b'{"a":1}  "%s"'])
+def test_a_frame_of_any_kind_is_masked_and_stays_what_it_was(frame: bytes) -> None:
+    key = b"sk-ant-" + b"api03-" + b"EXAMPLE0" * 4
+    event = user_message(text="hi")
+    event.original = wrap(frame % key)
+    [out] = redact([event])
+    assert out.original is not None and unwrap(out.original) == frame % b"[redacted:anthropic]"
+    assert unwrap(event.original) == frame % key  # what was given is as it was
+
+
+def test_only_what_may_become_a_secret_is_held_back() -> None:
+    fed: list[str] = []
+
+    def events() -> Any:
+        for text in ["Good ", "morning!", " The key is sk-", "ant-api03-" + "EXAMPLE0" * 3, " and,", " so on"]:
+            fed.append(text)
+            yield assistant_chunk(text=text)
+
+    seen = [(len(fed), event.payload.text) for event in redact(events()) if isinstance(event, AssistantChunk)]
+    assert seen == [(1, "Good "), (2, "morning!"), (5, " The key is [redacted:anthropic]"), (5, ""), (5, " and,"), (6, " so on")]
+
+
+def test_what_is_held_back_has_a_bound_and_is_masked_even_so() -> None:
+    key = "sk-ant-" + "api03-" + "EXAMPLE0" * 4
+    between = [status_change(status="running") for _ in range(HELD_EVENTS + 10)]
+    out = list(redact([assistant_chunk(text=key[:20]), *between, assistant_chunk(text=key[20:]), assistant_chunk(text=" end")]))
+    assert "".join(event.payload.text for event in out if isinstance(event, AssistantChunk)) == "[redacted:anthropic] end"
+
+
+ORDINARY = [
+    "toolu_01A09q90qw90lq917835lq9",
+    "call_" + "a1B2c3D4e5F6g7H8i9J0k1L2",
+    "123e4567-e89b-12d3-a456-426614174000",
+    "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "https://example.com:8080/a@b",
+    "mailto:somebody@example.com",
+    "password = get_password(user1)",
+    "PASSWORD=$SECRET_VALUE",
+    "export API_KEY=<your key here>",
+    "ask-anthropic-for-more-tokens",
+    "The bearer of authorization headers",
+    '"inputTokens": 1234567890',
+    "max_tokens=4096000000",
+    "risk-or-reward-or-something-else-1",
+    "def secret(token: str) -> password:",
+    "-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----",
+    base64.b64encode(bytes(range(256)) * 20).decode(),
+]
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_what_is_no_secret_stays(text: str) -> None:
+    events = [*spoken(text), *(assistant_chunk(text=char) for char in text), tool_result(tool_call_id="c", result={"out": text})]
+    masked = redact(events)
+    assert [encode(event) for event in masked] == [encode(event) for event in events]
+    assert masked.masked == {}
+
+
+@every_stream
+def test_nothing_of_a_recording_is_taken_for_a_secret(stream: Stream) -> None:
+    events = list(normalize(stream.data, stream.format, stream.context))
+    assert [encode(event) for event in redact(events)] == [encode(event) for event in events]
+
+
+words = st.sampled_from(
+    ["sk-", "ant-", "api03-", "EXAMPLE0EXAMPLE1", " ", "\n", '"', "\\", "Bearer ", "PASSWORD", "=", ":", "é", "eyJ", ".", "x"]
+)
+
+
+@given(st.lists(words, max_size=20), st.lists(st.integers(1, 9), min_size=1))
+def test_in_pieces_or_whole_the_same_is_masked(parts: list[str], sizes: list[int]) -> None:
+    text, events, at = "".join(parts), list[Event](), 0
+    while at < len(text):
+        size = sizes[len(events) % len(sizes)]
+        events.append(assistant_chunk(text=text[at : at + size]))
+        at += size
+    *chunks, done = redact([*events, assistant_done(text=text)])
+    assert isinstance(done, AssistantDone)
+    assert "".join(event.payload.text for event in chunks) == done.payload.text
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wire that says every secret: in a question, a call, its result, and an answer in pieces."""
+    file = tmp_path_factory.mktemp("secrets") / "wire.jsonl"
+    lines: list[dict[str, Any]] = [{"type": "system", "subtype": "init", "session_id": "s", "model": "m"}]
+    for number, case in enumerate(cases("secrets")):
+        if case["kind"] == "ours":
+            continue
+        text = f"It is\n{secret_of(case)}\nthere"
+        use = {"type": "tool_use", "id": f"c{number}", "name": "Bash", "input": {"command": text}}
+        lines += [
+            {"type": "user", "message": {"role": "user", "content": text}},
+            *(
+                {
+                    "type": "stream_event",
+                    "event": {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": part}},
+                }
+                for part in (text[:12], text[12:20], text[20:])
+            ),
+            {"type": "assistant", "message": {"id": f"m{number}", "content": [{"type": "text", "text": text}, use]}},
+            {"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": f"c{number}", "content": text}]}},
+        ]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return file
+
+
+@pytest.mark.parametrize("form", sorted(FORMATS))
+def test_every_form_is_exported_without_secrets(told: Path, tmp_path: Path, form: str, capfd: pytest.CaptureFixture[str]) -> None:
+    out, report = tmp_path / "out", tmp_path / "report.json"
+    assert main(["export", str(told), "--from", "claude-stream-json", "--to", form, "-o", str(out), "--report", str(report)]) == 0
+    text = out.read_text() + report.read_text() + capfd.readouterr().err
+    for case in cases("secrets"):
+        if case["kind"] != "ours":
+            assert core(secret_of(case)) not in text.replace("[redacted:", ""), case["kind"]
+    masked = json.loads(report.read_text())["masked"]
+    assert {"anthropic", "openai", "pem", "jwt", "cookie", "env-line", "basic-url"} <= set(masked)
+    if form == "native":
+        assert all(json.loads(line) for line in out.read_text().splitlines())
+
+
+def test_secrets_stay_if_one_says_so(told: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert main(["export", str(told), "--from", "claude-stream-json", "--to", "native", "--no-redact", "-o", str(out)]) == 0
+    assert out.read_bytes() == told.read_bytes()
+
+
+def test_it_is_there_by_its_name() -> None:
+    made = hansard.redact([user_message(text="DB_PASSWORD=hunter2EXAMPLE")])
+    [event] = made
+    assert msgspec.to_builtins(event.payload) == {"text": "DB_PASSWORD=[redacted:env-line]"}
+    assert made.masked == {"env-line": {"user_message": 1}}

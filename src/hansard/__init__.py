@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from hansard.events import *  # noqa: F403
+    from hansard.frames import frame
     from hansard.framing import Frame, Framer
     from hansard.normalizing import normalize
     from hansard.originals import unwrap
@@ -80,6 +81,7 @@ __all__ = [
     "encode",
     "encode_lines",
     "formats",
+    "frame",
     "from_builtins",
     "normalize",
     "open",
@@ -99,6 +101,7 @@ _PLACES = {
     "codec": "decode encode encode_lines from_builtins to_builtins",
     "errors": "AppendFailed BlobDamaged CannotEncode HansardError InvalidSessionId LogLocked StoreError UnknownCursor UnknownFormat "
     "UnknownSession UsageError",
+    "frames": "frame",
     "framing": "Frame Framer",
     "normalizing": "normalize",
     "originals": "unwrap",

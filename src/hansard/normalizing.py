@@ -7,10 +7,14 @@ from typing import BinaryIO
 
 from hansard.adapter import Context
 from hansard.adapters import adapter_for
-from hansard.events import Event
-from hansard.framing import frames
+from hansard.codec import decode
+from hansard.events import Event, raw
+from hansard.framing import Lines, frames
+from hansard.originals import wrap
 
 READ_SIZE = 256 * 1024
+OWN_LOG = b'{"type":"session_lifecycle",'
+"""How a log of ours begins."""
 
 
 def normalize(source: bytes | BinaryIO | Iterable[bytes], format: str, context: Context | None = None) -> Iterator[Event]:
@@ -26,6 +30,19 @@ def normalize(source: bytes | BinaryIO | Iterable[bytes], format: str, context: 
         seq += 1
         event.seq = seq
         yield event
+
+
+def events_of_log(data: Iterable[bytes]) -> Iterator[Event]:
+    """The events of a log that stands somewhere by itself. A line that is none is shown as ``raw``."""
+    for frame in frames(data, Lines()):
+        if not frame.data.strip():
+            continue
+        try:
+            yield decode(frame.data)
+        except (ValueError, RecursionError):
+            damaged = raw(reason="invalid_json", kind="damaged line")
+            damaged.original = wrap(frame.data)
+            yield damaged
 
 
 def chunks(source: bytes | BinaryIO | Iterable[bytes]) -> Iterator[bytes]:

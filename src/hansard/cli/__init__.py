@@ -14,6 +14,7 @@ VERBS: dict[str, str] = {
     "sessions": "List what is on the record.",
     "show": "Read one session as a conversation.",
     "events": "Print the events of one session, one per line.",
+    "sql": "Ask the record a question in SQL.",
     "export": "Give a session another form: messages for a provider, a trajectory, a page of text and more.",
     "acp": "Let an editor load recorded sessions: an agent of the Agent Client Protocol.",
     "audit": "Account for every wire type and field: what it became, what is only in the original.",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hansard.cli.audit import KNOWN, audit_named, audit_session
-from hansard.cli.inputs import LOG, OWN_LOG
+from hansard.cli.inputs import LOG
 from hansard.cli.options import AUTO, note
 from hansard.errors import UsageError
 
@@ -117,6 +117,8 @@ def frames_of(stream: Stream, format: str) -> Iterator[Frame]:
 
 def is_own_log(path: Path) -> bool:
     """Whether this is a log of ours."""
+    from hansard.normalizing import OWN_LOG
+
     with path.open("rb") as file:
         return file.read(len(OWN_LOG)) == OWN_LOG
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from hansard.events import Event
 
 LOG = "events.jsonl"
-OWN_LOG = b'{"type":"session_lifecycle",'
 MIN_PREFIX = 4
 
 
@@ -56,25 +55,8 @@ def session_or_file(root: Path, name: str) -> tuple[str | None, Source | None]:
 def events_of_file(source: Source, format: str = AUTO) -> Iterator[Event]:
     """The events of a file: a log of ours as it is, anything else normalized."""
     from hansard.cli.normalize import events_of
+    from hansard.normalizing import OWN_LOG, events_of_log
 
     if format == AUTO and source.head().startswith(OWN_LOG):
-        return events_of_log(source)
+        return events_of_log(source.chunks())
     return events_of(source, source.format(format))
-
-
-def events_of_log(source: Source) -> Iterator[Event]:
-    """The events of a log that stands somewhere by itself. A line that is none is shown as ``raw``."""
-    from hansard.codec import decode
-    from hansard.events import raw
-    from hansard.framing import Lines, frames
-    from hansard.originals import wrap
-
-    for frame in frames(source.chunks(), Lines()):
-        if not frame.data.strip():
-            continue
-        try:
-            yield decode(frame.data)
-        except (ValueError, RecursionError):
-            damaged = raw(reason="invalid_json", kind="damaged line")
-            damaged.original = wrap(frame.data)
-            yield damaged

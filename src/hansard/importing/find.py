@@ -16,6 +16,7 @@ from hansard.errors import UsageError
 from hansard.importing.database import MAGIC, Family, Unreadable, families
 from hansard.importing.job import Attachment, Job, Stream
 from hansard.layout import Layout, Place
+from hansard.normalizing import OWN_LOG
 from hansard.recognising import recognise
 
 SUFFIXES = (".jsonl", ".ndjson", ".sse")
@@ -23,8 +24,6 @@ SUFFIXES = (".jsonl", ".ndjson", ".sse")
 
 GLANCE = 256 * 1024
 """How much of a file is read to recognise it."""
-
-OWN_LOG = b'{"type":"session_lifecycle",'
 
 
 class Found(Struct):

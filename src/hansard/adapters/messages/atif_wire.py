@@ -65,7 +65,6 @@ class Observation(Wire):
 
 class Step(Wire):
     source: str
-    step_id: int | None = None
     timestamp: str | None = None
     message: Annotated[Any, read_as(Parts)] = None
     model_name: str | None = None

@@ -1,0 +1,160 @@
+"""ATIF trajectories: one document, a step for each message. Wire notes: README.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+from hansard.adapters.messages import atif_wire as wire
+from hansard.adapters.messages.talk import Talk
+from hansard.content import AnyBlock, AudioBlock, ImageBlock, TextBlock
+from hansard.events import (
+    Event,
+    Usage,
+    assistant_done,
+    content_block,
+    raw,
+    session_init,
+    thinking_done,
+    tool_call,
+    tool_result,
+    usage,
+)
+from hansard.loose import as_object
+from hansard.words import at, milliseconds
+
+
+class Atif(Talk):
+    """A sub-agent's steps come before the result of the call that started it."""
+
+    formats = ("atif",)
+    source = "atif"
+    wire = wire.Trajectory
+    tag = "schema_version"
+
+    @classmethod
+    def recognises(cls, message: dict[str, Any]) -> bool:
+        """It says so itself."""
+        return str(message.get("schema_version")).startswith("ATIF-")
+
+    def translate(self, message: wire.Trajectory) -> Iterator[Event]:
+        agent = message.agent
+        yield session_init(agent_id=agent.name, agent_version=agent.version, model=agent.model_name, provider_session_id=message.session_id)
+        yield from self.steps(message)
+
+    def steps(self, trajectory: wire.Trajectory) -> Iterator[Event]:
+        """The steps of one agent, and of the agents it called."""
+        below = {one.trajectory_id: one for one in trajectory.subagent_trajectories or []}
+        ends = {end.get("after_step"): end for end in map(as_object, as_object(trajectory.extra).get("ends") or [])}
+        for number, step in enumerate(trajectory.steps, 1):
+            told = milliseconds(step.timestamp)
+            self.now = self.now if told is None else told
+            yield from self.step(step, number, below)
+            end = self.read(ends.get(number), wire.End)
+            if end is not None and self.is_main and self.turn is not None:
+                yield from self.end_turn(end.status, end.stop_reason)
+        for one in below.values():  # nobody pointed at them
+            yield from self.inside(one)
+
+    def step(self, step: wire.Step, number: int, below: dict[str | None, wire.Trajectory]) -> Iterator[Event]:
+        """One step, then what its calls gave back."""
+        results = step.observation.results if step.observation is not None else []
+        if step.source == "agent":
+            yield from self.need_turn()
+            name = as_object(step.extra).get("message_id")
+            name = name if isinstance(name, str) else f"{self.parent or ''}step-{number}"
+            for index, event in enumerate(self.said(step)):
+                yield at(event, name, index)
+            yield from self.spent(step, name)
+            self.answered = not step.tool_calls
+        elif step.source not in ("user", "system"):
+            yield raw(kind=step.source, reason="unknown_type")
+        elif step.message or step.source == "user":  # a step of the system may say nothing
+            yield from self.hear(self.blocks(step.message), "human" if step.source == "user" else "harness")
+        for result in results:
+            for reference in result.subagent_trajectory_ref or []:
+                if (one := below.pop(reference.trajectory_id, None)) is not None:
+                    yield from self.inside(one)
+            yield from self.result(result)
+
+    def inside(self, trajectory: wire.Trajectory) -> Iterator[Event]:
+        """A sub-agent: its id is the call's, or as good as one."""
+        outer, self.parent = self.parent, trajectory.trajectory_id
+        for event in self.steps(trajectory):
+            event.parent_tool_call_id = event.parent_tool_call_id or self.parent
+            yield event
+        self.parent = outer
+
+    def said(self, step: wire.Step) -> Iterator[Event]:
+        """What an answer consists of: ATIF has thinking first and calls last."""
+        if step.reasoning_content is not None:
+            yield thinking_done(text=step.reasoning_content)
+        for block in self.blocks(step.message):
+            if not isinstance(block, TextBlock):
+                yield content_block(block=block)
+            elif block.text or not (step.tool_calls or step.reasoning_content):
+                yield assistant_done(text=block.text)
+        for call in step.tool_calls or []:
+            wrapped = as_object(call.extra).get("wrapped") is True
+            args = as_object(call.arguments).get("input") if wrapped else call.arguments
+            yield tool_call(tool_call_id=call.tool_call_id, tool_name=call.function_name, args=args)
+
+    def spent(self, step: wire.Step, name: str) -> Iterator[Event]:
+        """The count of a step; cached tokens are counted in."""
+        if step.metrics is None:
+            return
+        said, extra = step.metrics, as_object(step.metrics.extra)
+        given, made = said.prompt_tokens, said.completion_tokens
+        count = Usage(
+            input_tokens=given,
+            output_tokens=made,
+            total_tokens=None if given is None or made is None else given + made,
+            cache_read_input_tokens=said.cached_tokens,
+            cache_creation_input_tokens=_number(extra, "cache_creation_input_tokens"),
+            reasoning_tokens=_number(extra, "reasoning_tokens"),
+        )
+        yield at(usage(scope="message", usage=count, model=step.model_name, cost_usd=said.cost_usd), name)
+
+    def result(self, result: wire.Result) -> Iterator[Event]:
+        """What a call gave back. Of a result without an id, `extra` may say whose it was."""
+        extra = as_object(result.extra)
+        call = result.source_call_id or extra.get("source_call_id")
+        if not isinstance(call, str):
+            yield content_block(block=TextBlock(str(result.content)))
+            return
+        if result.content is None and result.subagent_trajectory_ref:
+            return  # only says where the sub-agent is
+        blocks = None if isinstance(result.content, str) or result.content is None else self.blocks(result.content)
+        is_error = extra.get("is_error")
+        yield tool_result(
+            tool_call_id=call,
+            result=result.content,
+            content=blocks,
+            is_error=is_error if isinstance(is_error, bool) else None,
+            exit_code=_number(extra, "exit_code"),
+            duration_ms=_number(extra, "duration_ms"),
+        )
+
+    def blocks(self, content: Any) -> list[AnyBlock]:
+        """A message as blocks."""
+        if isinstance(content, str):
+            return [TextBlock(content)]
+        return [self.block(value) for value in cast("list[Any]", content)] if isinstance(content, list) else []
+
+    def block(self, value: Any) -> AnyBlock:
+        """A part as a block."""
+        match self.read(value, wire.Parts):
+            case wire.Text(text=text):
+                return TextBlock(text)
+            case wire.Image(source=source):
+                return ImageBlock(media_type=source.media_type, path=source.path)
+            case wire.Audio(source=source):
+                duration = None if source.duration_sec is None else round(source.duration_sec * 1000)
+                return AudioBlock(media_type=source.media_type, blob=source.path.removeprefix("blobs/"), duration_ms=duration)
+            case _:
+                return self.unknown_block(value).payload.block
+
+
+def _number(fields: dict[str, Any], name: str) -> int | None:
+    value = fields.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

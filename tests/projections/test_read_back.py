@@ -1,0 +1,87 @@
+"""Every recording written as messages or as a trajectory and read back: the same texts, calls and results."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+
+import hansard
+from hansard.events import Event
+from hansard.normalizing import normalize
+from hansard.projections import Shape
+from hansard.projections.writing import written
+from hansard.recognising import recognise
+from tests.projections.test_every import every_stream
+from tests.recorded import Stream
+
+FORMS: dict[str, Shape] = {"openai-messages": "array", "anthropic-messages": "array", "atif": "document"}
+
+
+def told(form: str, events: list[Event]) -> bytes:
+    return b"".join(written(hansard.project(events, form), FORMS[form]))
+
+
+def talk(events: list[Event]) -> Counter[str]:
+    """What was said, called and given back, each with how often: ATIF moves a late result to its call."""
+    found: Counter[str] = Counter()
+    for event in events:
+        match event.type:
+            case "user_message" | "assistant_done" | "thinking_done":
+                found[f"{event.type} {event.payload.text}"] += 1
+            case "tool_call":
+                found[f"call {event.payload.tool_call_id} {event.payload.tool_name} {json.dumps(event.payload.args, sort_keys=True)}"] += 1
+            case "tool_result":
+                found[f"result {event.payload.tool_call_id} {json.dumps(event.payload.result)}"] += 1
+            case _:
+                pass
+    return found
+
+
+@every_stream
+def test_a_document_read_back_and_written_again_is_the_same(stream: Stream) -> None:
+    events = list(normalize(stream.data, stream.format, stream.context))
+    for form in FORMS:
+        data = told(form, events)
+        back = list(normalize(data, form))
+        assert data == b"[]\n" or not [event for event in back if event.type == "raw"]
+        again = list(normalize(told(form, back), form))
+        assert talk(back) == talk(again), form
+
+
+@every_stream
+def test_a_trajectory_has_every_text_call_and_result(stream: Stream) -> None:
+    events = list(normalize(stream.data, stream.format, stream.context))
+    back = list(normalize(told("atif", events), "atif"))
+    for kind in ("tool_call", "user_message"):
+        assert [e.type for e in back].count(kind) == [e.type for e in events].count(kind)
+    calls = Counter((e.payload.tool_call_id, e.payload.tool_name) for e in events if e.type == "tool_call")
+    assert Counter((e.payload.tool_call_id, e.payload.tool_name) for e in back if e.type == "tool_call") == calls
+    said = Counter(e.payload.text for e in events if e.type == "assistant_done" and e.payload.text)
+    assert not said - Counter(e.payload.text for e in back if e.type == "assistant_done")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_document_is_recognised(form: str) -> None:
+    conversation: list[dict[str, Any]] = [
+        {"role": "user", "content": [{"type": "text", "text": "go"}]},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "run", "input": {"n": 1}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "no", "is_error": True}]},
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "so"}]},
+    ]
+    events = list(normalize(json.dumps(conversation).encode(), "anthropic-messages"))
+    assert [event.payload.status for event in events if event.type == "turn_end"] == ["completed"]
+    data = told(form, events)
+    assert recognise(data) == form
+    back = list(normalize(data, form))
+    assert [e.payload.args for e in back if e.type == "tool_call"] == [{"n": 1}]
+    assert [e.payload.text for e in back if e.type == "assistant_done"] == ["so"]
+
+
+def test_a_list_of_one_api_is_read_by_the_name_of_the_other():
+    data = b'[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"x","name":"n","input":{}}]}]'
+    assert recognise(data) == "openai-messages"
+    assert [event.type for event in normalize(data, "openai-messages")] == [event.type for event in normalize(data, "anthropic-messages")]
+    assert "tool_call" in [event.type for event in normalize(data, "openai-messages")]

@@ -35,11 +35,11 @@ FORMATS: dict[str, str] = {
     "prompt": "prompt.Prompt",
     "recording": "native.Recording",
     "standard-messages": "standard_messages.StandardMessages",
-    "vercel-ui": "vercel_ui.VercelUi",
-    "vercel-ui-messages": "vercel_ui_messages.VercelUiMessages",
     "state": "state.Standing",
     "summary": "summary.SessionSummary",
     "usage": "usage.UsageReport",
+    "vercel-ui": "vercel_ui.VercelUi",
+    "vercel-ui-messages": "vercel_ui_messages.VercelUiMessages",
 }
 """Name of the form, and the projection that makes it."""
 

@@ -468,7 +468,7 @@ def _put(slot: Slot, **changes: object) -> None:
 
 
 def _respelled(original: Raw, before: str, after: str) -> Raw:
-    """The frame with one string changed, however it is spelled there. A frame that does not have it so loses the words of the secret."""
+    """The frame with one string changed, however it is escaped there. A frame that does not hold it as a string of its own stays."""
     wrapped = bytes(original).startswith((TEXT, BASE64))
     text = (unwrap(original) if wrapped else bytes(original)).decode("utf-8", "surrogateescape")
 

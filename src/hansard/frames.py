@@ -63,7 +63,10 @@ _TEXTS = ("text", "transcription", "transcript", "chunk", "message", "summary")
 
 
 class Frame:
-    """Events as rows of `COLUMNS`. Anything that reads Arrow's C stream takes it as it is, batch by batch; again and again, unless it was given events that come once."""
+    """Events as rows of `COLUMNS`. Anything that reads Arrow's C stream takes it as it is, batch by batch.
+
+    It can be read again, unless it was given events that come once.
+    """
 
     def __init__(self, events: Callable[[], Iterable[Event]]) -> None:
         self._events = events

@@ -9,6 +9,7 @@ import pytest
 from hansard.events import TYPES, Event
 from hansard.normalizing import normalize
 from hansard.projections import FORMATS, Projected, projection_for
+from hansard.projections.words import without_frame
 from hansard.projections.writing import written
 from tests.projections.referees import REFEREES
 from tests.recorded import Stream, streams
@@ -32,6 +33,17 @@ def test_every_type_is_used_or_left_out_with_a_reason(form: str) -> None:
     assert projection.uses | set(projection.leaves) == set(TYPES)
     assert not projection.uses & set(projection.leaves)
     assert all(projection.leaves.values())
+
+
+@every_form
+def test_a_form_that_uses_no_frames_is_the_same_without_them(form: str) -> None:
+    if projection_for(form).uses_frames:
+        return
+    for stream in [stream for stream in streams() if len(stream.data) < LONG][::40]:
+        events = list(normalize(stream.data, stream.format, stream.context))
+        shape = projection_for(form).shape
+        bare = [without_frame(event) for event in events]
+        assert b"".join(written(projected(form, bare)[0], shape)) == b"".join(written(projected(form, events)[0], shape))
 
 
 @every_form

@@ -74,6 +74,7 @@ def command(
     import msgspec
 
     from hansard.projections import Projected, projection_for
+    from hansard.projections.words import without_frame
     from hansard.projections.writing import written
     from hansard.redaction import redact
 
@@ -87,7 +88,7 @@ def command(
     made = projection(**given)
     read, total = reading(what, format, store, made)
     with progress("exporting", total) as advance:
-        events = read(advance)
+        events = read(advance) if projection.uses_frames else map(without_frame, read(advance))
         redacted = redact(events)
         projected = Projected(made, events if no_redact else redacted)
         if sending:

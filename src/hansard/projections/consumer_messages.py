@@ -51,6 +51,7 @@ WITHIN = STREAMING.keys() | {"usage", "status_change"}
 class ConsumerMessages(Projection[Json]):
     """Everything is used: ``leaves`` is empty."""
 
+    uses_frames = True
     shape = "lines"
     uses = frozenset(TYPES)
     leaves: ClassVar[Mapping[str, str]] = {}

@@ -33,7 +33,7 @@ class Frames(Projection[T], Generic[T]):
     uses = frozenset(TYPES)
     leaves: ClassVar[Mapping[str, str]] = {}
     leaves_unknown = None
-    whole_originals = True
+    uses_frames = whole_originals = True
 
     def __init__(self, stream: str | None = None) -> None:
         super().__init__()

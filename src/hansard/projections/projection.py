@@ -55,6 +55,8 @@ class Projection(Generic[T]):
     """Why events of unknown types are left out; None when they are carried."""
     options: ClassVar[frozenset[str]] = frozenset()
     """What can be said to its constructor, by name."""
+    uses_frames: ClassVar[bool] = False
+    """Whether anything of the verbatim frames is in its output, beside those of events that nothing else says."""
     whole_originals: ClassVar[bool] = False
     """Whether it needs the frames themselves, also those that lie in blobs."""
 

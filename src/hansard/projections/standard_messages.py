@@ -94,6 +94,7 @@ def _is_system(text: str) -> bool:
 class StandardMessages(Projection[StandardMessage]):
     """Messages of sub-agents are among them; their events say whose they are."""
 
+    uses_frames = True
     shape = "array"
     uses = TYPES
     leaves = except_for(uses, STREAMING | BOOKKEEPING | {"error": "what became of it is told at the end of its turn"})

@@ -52,11 +52,16 @@ def whole_characters(value: Any, report: Report) -> Any:
 
 def whole(event: Event) -> dict[str, Any]:
     """All an event says, for forms that have no word for it. The verbatim frame stays in the log, unless nothing else says it."""
+    return to_builtins(without_frame(event))
+
+
+def without_frame(event: Event) -> Event:
+    """The event without its verbatim frame, unless nothing else says what is in it."""
     if event.original is None or isinstance(event, RawEvent | Unknown):
-        return to_builtins(event)
+        return event
     bare = copy(event)
     bare.original = bare.eol = None
-    return to_builtins(bare)
+    return bare
 
 
 def given(**fields: Any) -> dict[str, Any]:

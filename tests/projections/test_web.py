@@ -163,8 +163,8 @@ def test_ag_ui_usage_counts_the_cache_in_once() -> None:
     spent.source = "claude"
     (entry,) = made("ag-ui", events)[-1]["usage"]
     assert entry == {"model": "m", "inputTokens": 110, "outputTokens": 5, "totalTokens": 115, "cachedInputTokens": 100}
-    spent.source = "openai"
-    assert made("ag-ui", events)[-1]["usage"][0]["inputTokens"] == 10
+    spent.source, spent.payload.usage.input_tokens = "openai", 110
+    assert made("ag-ui", events)[-1]["usage"][0]["inputTokens"] == 110
 
 
 def test_ag_ui_says_who_speaks_and_when_a_sub_agent_is_done() -> None:

@@ -11,6 +11,7 @@ from hansard.events import TYPES
 from tools.generate_docs import DOCS, PAGES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_a_generated_page_is_current(name: str) -> None:
     assert (DOCS / name).read_text() == PAGES[name](), "stale; run `make docs`"

@@ -74,6 +74,10 @@ class Context(msgspec.Struct, kw_only=True):
     """Which stream of the session this is, when it has several."""
     resumed: bool = False
     """Whether the agent's own session began before this stream: what it counts over the session is then not this stream's alone."""
+    ids: Callable[[], str] | None = None
+    """Names events as they happen, where their position need not be their name: live."""
+    frames: int = 0
+    """How many frames the session had before this stream."""
 
 
 class Adapter:
@@ -94,11 +98,12 @@ class Adapter:
 
     def __init__(self, context: Context | None = None) -> None:
         self.context = context or Context()
-        self.frames = 0
+        self.frames = self.context.frames
         self.now = -1
         self.parent: str | None = self.context.parent_tool_call_id
         self.turn: str | None = None
-        self._ids = derived_ids(self.context.source)
+        given = self.context.ids
+        self._ids = derived_ids(self.context.source) if given is None else lambda frame, index: given()
         self._decode_received = decoder(self.wire).decode
         self._decode_sent = decoder(self.wire if self.sent_wire is None else self.sent_wire).decode
         self._index = 0
@@ -164,23 +169,23 @@ class Adapter:
             first.eol = frame.eol
         return events
 
-    def finish(self, reason: str = "the stream ended") -> list[Event]:
+    def finish(self, reason: str = "the stream ended", status: TurnStatus = "lost", error: ErrorInfo | None = None) -> list[Event]:
         """The events that close whatever is open when nothing more will come."""
         self._index = FINISHED
         events: list[Event] = []
         self._collect(self.at_end(), events)
         self._collect(self.open.close(reason, everything=True), events)
         if self.turn is not None:
-            self._collect([turn_end(status="lost")], events)
+            self._collect([turn_end(status=status, error=error)], events)
         for event in events:
             event.synthetic = True
         self._stamp(events, None)
         return events
 
-    def send(self, command: Event) -> tuple[bytes, list[Event]]:
+    def send(self, command: Event, time: int | None = None) -> tuple[bytes, list[Event]]:
         """The frame for a command, and the events of that frame: the command itself first among its kind, with its own ids."""
         data = self.encode(command)
-        events = self.feed(Frame(data.removesuffix(b"\n"), out=True))
+        events = self.feed(Frame(data.removesuffix(b"\n"), out=True, time=time))
         for event in events:
             if type(event) is type(command):
                 event.command_id = command.command_id

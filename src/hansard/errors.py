@@ -9,6 +9,10 @@ HansardError
 │   ├── ForeignEvent      the event says that it belongs to another session
 │   └── UnknownCursor     a cursor of another log, above the head, or not a number
 ├── CannotEncode          this agent's wire has no words for that command
+├── AgentError            an agent, or the way to it, failed
+│   ├── AgentNotStarted   its program is not there or does not start, or the handshake failed
+│   ├── AgentGone         it does not listen any more
+│   └── Refused           it, or the session, did not do what was asked; ``code`` says why
 └── StoreError            the environment failed: disk, permissions, locks
     ├── LogLocked         another process is writing this session
     ├── LogRefused        not a regular file of ours: symlink, FIFO, another format, another session
@@ -79,6 +83,26 @@ class UnknownCursor(UsageError):
 
 class CannotEncode(HansardError):
     """The agent's wire has no frame for this command."""
+
+
+class AgentError(HansardError):
+    """An agent, or the way to it, failed."""
+
+
+class AgentNotStarted(AgentError):
+    """The agent's program is not there, does not start, or does not answer as it should; the message says what to do."""
+
+
+class AgentGone(AgentError):
+    """The agent does not listen any more."""
+
+
+class Refused(AgentError):
+    """What was asked of a session was not done; ``code`` is a word for programs."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class StoreError(HansardError):

@@ -1,0 +1,139 @@
+"""What an agent is to us: how it is started, what it can do, how it is greeted, and what it is told when it asks.
+
+Its wire is the adapter's business; an agent here only puts commands together that the adapter spells.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+from msgspec import Struct, field
+
+from hansard.agents.environment import environment
+from hansard.agents.link import Link
+from hansard.agents.process import Command, Process
+from hansard.errors import AgentNotStarted, UsageError
+from hansard.events import ControlRequest, ControlResponsePayload, Event
+from hansard.framing import Framer, Lines
+
+
+class Options(Struct, kw_only=True, omit_defaults=True, rename="camel"):
+    """How a session wants its agent. What an agent cannot do it refuses when it is started."""
+
+    cwd: str = "."
+    model: str | None = None
+    permission_mode: str | None = None
+    system_prompt: str | None = None
+    allowed_tools: list[str] = field(default_factory=list[str])
+    denied_tools: list[str] = field(default_factory=list[str])
+    mcp_servers: dict[str, dict[str, Any]] = field(default_factory=dict[str, "dict[str, Any]"])
+    env: dict[str, str] = field(default_factory=dict[str, str])
+    base_url: str | None = None
+    program: str | None = None
+    """The full path of the agent's program, if it is not the one that is found by its name."""
+    arguments: list[str] = field(default_factory=list[str])
+    """More arguments, for what hansard has no word for. For an ACP agent of the user's own: the command itself."""
+    resume: str | None = None
+    """The agent's own name of the session to go on with."""
+
+
+class Capabilities(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What an agent can do. What it cannot is refused, visibly, before it is asked."""
+
+    interrupt: bool = True
+    steer: bool = False
+    """Whether it takes a message in the middle of a turn."""
+    permissions: bool = True
+    questions: bool = False
+    images: bool = True
+    files: bool = False
+    resume: bool = True
+    model: bool = True
+    mode: bool = True
+    """Whether model and mode can be changed while it runs."""
+    system_prompt: bool = False
+    tools: bool = False
+    """Whether single tools can be allowed and denied."""
+    mcp: bool = True
+    one_shot: bool = False
+    """Whether each turn is a process of its own."""
+
+
+class Talk(Protocol):
+    """What an agent may do with its session while it greets."""
+
+    async def tell(self, command: Event) -> Event:
+        """Put a command on the record, then send it."""
+        ...
+
+    async def ask(self, method: str, params: Any = None) -> ControlResponsePayload:
+        """Send a request and wait for its answer. An answer that says no is raised as `Refused`."""
+        ...
+
+
+class Agent:
+    """One kind of agent. A file of this folder defines some and lists them in ``AGENTS``."""
+
+    name: ClassVar[str]
+    """As it is called on the command line."""
+    title: ClassVar[str]
+    format: ClassVar[str]
+    """The wire it speaks."""
+    programs: ClassVar[tuple[str, ...]] = ()
+    """The names of its program, the first that is found counts."""
+    install: ClassVar[str] = ""
+    """What to do if it is not there."""
+    can: ClassVar[Capabilities] = Capabilities()
+    framer: ClassVar[type[Framer]] = Lines
+    """How its live stream is cut. Not the adapter's own, which also takes recordings: an agent must not be able to play one to us."""
+
+    # ---- what a subclass writes
+
+    def argv(self, options: Options) -> list[str]:
+        """The arguments after the program. Each is one argument, whatever is in it."""
+        return []
+
+    async def greet(self, talk: Talk, options: Options) -> None:
+        """The handshake: after it the agent takes messages."""
+
+    def reply(self, request: ControlRequest, options: Options) -> ControlResponsePayload | None:
+        """The answer to a request of the agent's that is no question to a person; None if there is none: then it is told so."""
+        return None
+
+    # ---- what everybody gets
+
+    async def connect(self, options: Options) -> Link:
+        """Start it."""
+        return await Process.start(self.command(options))
+
+    def command(self, options: Options) -> Command:
+        """What to run."""
+        cwd = Path(options.cwd).absolute()
+        if not cwd.is_dir():
+            raise AgentNotStarted(f"there is no folder {cwd}")
+        env = environment(os.environ, options.env)
+        return Command(argv=[self.find(options, env.get("PATH")), *self.argv(options), *options.arguments], cwd=str(cwd), env=env)
+
+    def find(self, options: Options, path: str | None = None) -> str:
+        """The full path of its program."""
+        if options.program is not None:
+            if not os.path.isabs(options.program):
+                raise UsageError(f"{options.program!r} is no full path; a program is named by one, without arguments")
+            if not os.access(options.program, os.X_OK) or os.path.isdir(options.program):
+                raise AgentNotStarted(f"{options.program} is no program that can be run")
+            return options.program
+        for name in self.programs:
+            found = shutil.which(name, path=path)
+            if found is not None:
+                return os.path.abspath(found)
+        raise AgentNotStarted(f"{self.title} is not installed: there is no `{' or '.join(self.programs)}` on the PATH. {self.install}".rstrip())
+
+
+def value(option: str, text: str) -> str:
+    """``--option=text``: one argument, whatever the text begins with."""
+    if "\0" in text:
+        raise UsageError(f"{option} cannot have a NUL in it")
+    return f"{option}={text}"

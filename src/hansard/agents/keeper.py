@@ -1,0 +1,184 @@
+"""Stands between hansard and an agent's process, so that nothing of it is ever left over. A program of its own; nothing is imported of us.
+
+    python -I -S keeper.py CONTROL STATUS GRACE -- PROGRAM ARGUMENT…
+
+The agent has our standard input and outputs; the keeper has none of them. It hears commands on the descriptor CONTROL (a letter each: ``i``
+interrupt, ``t`` terminate, ``k`` kill) and tells on STATUS, a line of JSON each, that the agent has started, failed to, or ended. When the
+agent is gone, or when hansard is (CONTROL ends), every process that came of the agent is stopped: its group, and on Linux also those that
+left it, because orphans become the keeper's children.
+"""
+
+import ctypes
+import json
+import os
+import select
+import signal
+import sys
+import time
+
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+
+
+def main() -> None:
+    """Start the agent, keep it, and end when nothing of it is left."""
+    control, status, grace = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+    for ours in (control, status):
+        os.set_inheritable(ours, False)
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    woken, wakes = os.pipe()
+    os.set_blocking(woken, False)
+    os.set_blocking(wakes, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(each, signal.SIG_IGN)  # the keeper goes last
+    agent = start(sys.argv[5:], status)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nothing, stream)
+    keep(agent, control, status, woken, grace)
+
+
+def start(argv: list[str], status: int) -> int:
+    """The agent's process, in a session of its own. If it cannot be started, that is told, and there is nothing to keep."""
+    failed, fails = os.pipe()
+    agent = os.fork()
+    if agent == 0:
+        try:
+            os.setsid()
+            prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGPIPE):
+                signal.signal(each, signal.SIG_DFL)
+            os.execv(argv[0], argv)
+        except OSError as problem:
+            os.write(fails, (problem.strerror or str(problem)).encode())
+        finally:
+            os._exit(127)
+    os.close(fails)
+    problem = os.read(failed, 4096)
+    os.close(failed)
+    if problem:
+        os.waitpid(agent, 0)
+        tell(status, error=problem.decode())
+        os._exit(127)
+    tell(status, pid=agent)
+    return agent
+
+
+def keep(agent: int, control: int, status: int, woken: int, grace: float) -> None:
+    """Pass commands on until the agent or hansard is gone."""
+    deadline: float | None = None
+    alone = False
+    while True:
+        code = reap(agent)
+        if code is not None:
+            left = stop_rest(agent)
+            tell(status, exit=code if code >= 0 else None, signal=-code if code < 0 else None, left=left)
+            return
+        if deadline is not None and time.monotonic() >= deadline:
+            send(agent, signal.SIGKILL)
+            deadline = None
+        wait = None if deadline is None else max(0.0, deadline - time.monotonic())
+        ready = select.select([woken] if alone else [woken, control], [], [], wait)[0]
+        if woken in ready:
+            os.read(woken, 512)
+        if control in ready:
+            commands = os.read(control, 64)
+            alone = not commands
+            for command in commands or b"t":
+                if command == ord("i"):
+                    send(agent, signal.SIGINT)
+                elif command == ord("t"):
+                    send(agent, signal.SIGTERM)
+                    deadline = deadline or time.monotonic() + grace
+                elif command == ord("k"):
+                    send(agent, signal.SIGKILL)
+
+
+def reap(agent: int) -> int | None:
+    """The agent's exit code (a signal as a negative number), once it has ended; orphans that ended are taken in on the way."""
+    try:
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == agent:
+                return os.waitstatus_to_exitcode(status)
+            if pid == 0:
+                return None
+    except ChildProcessError:
+        return None
+
+
+def stop_rest(agent: int) -> int:
+    """Stop what the agent left behind, and count it. The asking comes first; whoever is still there after a moment is not asked again."""
+    send(agent, signal.SIGTERM)
+    seen: set[int] = set()
+    patience = time.monotonic() + 0.5
+    while True:
+        rest = descendants()
+        for pid in rest:
+            one(pid, signal.SIGTERM if pid not in seen and time.monotonic() < patience else 0)
+            if time.monotonic() >= patience:
+                one(pid, signal.SIGKILL)
+        seen.update(rest)
+        reap(agent)
+        if not rest or time.monotonic() > patience + 5:
+            send(agent, signal.SIGKILL)
+            return len(seen)
+        time.sleep(0.02)
+
+
+def descendants() -> list[int]:
+    """Every process that came of us, as the kernel lists them. Elsewhere than on Linux the group is all that is known."""
+    parents: dict[int, list[int]] = {}
+    try:
+        names = [name for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return []
+    for name in names:
+        try:
+            with open(f"/proc/{name}/stat", "rb") as file:
+                fields = file.read().rpartition(b") ")[2].split()
+        except OSError:
+            continue
+        if fields[0] not in (b"Z", b"X"):
+            parents.setdefault(int(fields[1]), []).append(int(name))
+    found, ask = [], [os.getpid()]
+    while ask:
+        children = parents.get(ask.pop(), [])
+        found += children
+        ask += children
+    return found
+
+
+def send(group: int, number: int) -> None:
+    """Signal the agent's group."""
+    try:
+        os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def one(pid: int, number: int) -> None:
+    """Signal one process."""
+    try:
+        os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def tell(status: int, **news: object) -> None:
+    """A line for hansard, which may be gone."""
+    try:
+        os.write(status, json.dumps(news).encode() + b"\n")
+    except OSError:
+        pass
+
+
+def prctl(option: int, value: int) -> None:
+    """Ask the kernel for something only Linux has."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""A link to a running agent: what is heard of it, and how it is told something. A process is one; so is a connection to a server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from msgspec import Struct
+
+
+class Started(Struct, frozen=True):
+    """A process runs."""
+
+    argv: list[str]
+    pid: int
+
+
+class Heard(Struct, frozen=True):
+    """Bytes of the agent's wire, or what it complains of beside it."""
+
+    data: bytes
+    aside: bool = False
+
+
+class Closed(Struct, frozen=True):
+    """The agent says nothing more, though its process may run on."""
+
+
+class Ended(Struct, frozen=True):
+    """The process is gone, and ``left`` others with it that it had started and not stopped. Without code and signal nobody saw it end."""
+
+    exit_code: int | None
+    signal: int | None
+    left: int = 0
+
+
+Piece = Started | Heard | Closed | Ended
+
+
+class Link(Protocol):
+    """Iterate over it once, to its end."""
+
+    def __aiter__(self) -> AsyncIterator[Piece]: ...
+
+    async def send(self, data: bytes) -> None:
+        """Give the agent a frame, or raise `AgentGone`."""
+        ...
+
+    def interrupt(self) -> None:
+        """Stop what it is doing from outside, for an agent that cannot be told."""
+        ...
+
+    async def stop(self) -> None:
+        """End it. Twice is once."""
+        ...

@@ -1,0 +1,180 @@
+"""An agent's process: started without a shell, in a session of its own, read and fed at once, and stopped with all that came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any, cast
+
+import msgspec
+from msgspec import Struct
+
+from hansard.agents.link import Closed, Ended, Heard, Piece, Started
+from hansard.errors import AgentGone, AgentNotStarted
+
+KEEPER = Path(__file__).with_name("keeper.py")
+READ_SIZE = 256 * 1024
+AHEAD = 16
+"""So many reads wait for whoever takes them; then the agent's pipe fills, and the agent waits."""
+UNSENT = 32 * 1024 * 1024
+"""So much may wait for an agent that does not read. More is refused."""
+GRACE = 3.0
+"""Seconds between asking a process to end and making it."""
+FRAYED = 2.0
+"""Seconds that an output may stay open and silent after all processes are gone that are known to have it."""
+
+
+class Command(Struct, frozen=True, kw_only=True):
+    """What to run: the program's full path and its arguments one by one, where, and with which environment."""
+
+    argv: Sequence[str]
+    cwd: str
+    env: Mapping[str, str]
+
+
+class Process:
+    """A running agent: iterate over what it says; `send` what it shall hear; `stop` it."""
+
+    pid: int
+
+    def __init__(self, keeper: subprocess.Popen[bytes], pipes: Pipes) -> None:
+        self._keeper = keeper
+        self._pipes = pipes
+        self._pieces: asyncio.Queue[Piece | None] = asyncio.Queue(AHEAD)
+        self._work: list[asyncio.Task[None]] = []
+        self._gone = asyncio.Event()
+
+    @classmethod
+    async def start(cls, command: Command, grace: float = GRACE) -> Process:
+        """Start it. Whoever is cancelled meanwhile leaves nothing behind."""
+        heard, control = os.pipe()
+        told, status = os.pipe()
+        try:
+            keeper = subprocess.Popen(  # noqa: ASYNC220, S603 (it takes a fork; arguments are a list)
+                [sys.executable, "-I", "-S", KEEPER, str(heard), str(status), str(grace), "--", *command.argv],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
+                pass_fds=(heard, status), start_new_session=True, cwd=command.cwd, env=command.env,
+            )  # fmt: skip
+        except (OSError, ValueError) as problem:
+            os.close(control)
+            os.close(told)
+            raise AgentNotStarted(f"cannot start {command.argv[0]}: {problem}") from problem
+        finally:
+            os.close(heard)
+            os.close(status)
+        pipes = Pipes(control)
+        self = cls(keeper, pipes)
+        try:
+            await pipes.connect(keeper, told)
+            news = await pipes.next_news()
+            if "pid" not in news:
+                raise AgentNotStarted(f"cannot start {command.argv[0]}: {news.get('error', 'its keeper died')}")
+        except BaseException:
+            pipes.close()  # the keeper ends the agent when it hears no more of us
+            keeper.wait()
+            raise
+        self.pid = news["pid"]
+        self._pieces.put_nowait(Started(list(command.argv), self.pid))
+        self._work = [asyncio.create_task(work) for work in (self._read(False), self._read(True))]
+        self._work.append(asyncio.create_task(self._watch()))
+        return self
+
+    async def __aiter__(self) -> AsyncIterator[Piece]:
+        while (piece := await self._pieces.get()) is not None:
+            yield piece
+
+    async def send(self, data: bytes) -> None:
+        """Give it bytes. What it does not read yet waits."""
+        stdin = self._pipes.stdin
+        if stdin.is_closing():
+            raise AgentGone("the agent does not listen any more")
+        if stdin.get_write_buffer_size() + len(data) > UNSENT:
+            raise AgentGone(f"the agent does not read: more than {UNSENT // 1024 // 1024} MB wait for it")
+        stdin.write(data)
+
+    def close_input(self) -> None:
+        """Tell it that nothing more comes."""
+        self._pipes.stdin.write_eof()
+
+    def interrupt(self) -> None:
+        """As Ctrl-C in its terminal would."""
+        self._pipes.command(b"i")
+
+    async def stop(self) -> None:
+        """Ask it to end, make it after a while, and come back when nothing of it is left."""
+        self._pipes.command(b"t")
+        await self._gone.wait()
+
+    async def _read(self, aside: bool) -> None:
+        stream = self._pipes.stderr if aside else self._pipes.stdout
+        while data := await stream.read(READ_SIZE):
+            await self._pieces.put(Heard(data, aside))
+        if not aside:
+            await self._pieces.put(Closed())
+
+    async def _watch(self) -> None:
+        news = await self._pipes.next_news()
+        while readers := [task for task in self._work[:2] if not task.done()]:
+            await asyncio.wait(readers, timeout=FRAYED)
+            if self._pieces.empty():  # nobody is kept from reading, and nothing more comes
+                for task in readers:
+                    task.cancel()
+        self._pipes.close()
+        self._keeper.wait()
+        self._gone.set()
+        await self._pieces.put(Ended(news.get("exit"), news.get("signal"), news.get("left", 0)))
+        await self._pieces.put(None)
+
+
+class Pipes:
+    """The five pipes of a process: its own three, the commands to its keeper, and the keeper's news."""
+
+    stdin: asyncio.WriteTransport
+    stdout: asyncio.StreamReader
+    stderr: asyncio.StreamReader
+
+    def __init__(self, control: int) -> None:
+        self._control = control
+        self._transports: list[asyncio.BaseTransport] = []
+
+    async def connect(self, keeper: subprocess.Popen[bytes], told: int) -> None:
+        """Read and write them from the event loop."""
+        loop = asyncio.get_running_loop()
+        self._news = await self._reader(os.fdopen(told, "rb", buffering=0))
+        self.stdout = await self._reader(cast("IO[bytes]", keeper.stdout))
+        self.stderr = await self._reader(cast("IO[bytes]", keeper.stderr))
+        self.stdin, _ = await loop.connect_write_pipe(asyncio.Protocol, cast("IO[bytes]", keeper.stdin))
+        self._transports.append(self.stdin)
+
+    async def _reader(self, file: IO[bytes]) -> asyncio.StreamReader:
+        reader = asyncio.StreamReader(READ_SIZE)
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), file)
+        self._transports.append(transport)
+        return reader
+
+    async def next_news(self) -> dict[str, Any]:
+        """What the keeper tells next; nothing if it is gone."""
+        line = await self._news.readline()
+        return msgspec.json.decode(line) if line.endswith(b"\n") else {}
+
+    def command(self, letter: bytes) -> None:
+        """Tell the keeper something, if it is there."""
+        if self._control >= 0:
+            with suppress(OSError):
+                os.write(self._control, letter)
+
+    def close(self) -> None:
+        """Give every descriptor back."""
+        for transport in self._transports:
+            if not transport.is_closing():
+                transport.close()
+        if self.stdin.get_write_buffer_size():
+            self.stdin.abort()  # nobody is left to read it
+        if self._control >= 0:
+            os.close(self._control)
+            self._control = -1

@@ -74,8 +74,8 @@ class Context(msgspec.Struct, kw_only=True):
     """Which stream of the session this is, when it has several."""
     resumed: bool = False
     """Whether the agent's own session began before this stream: what it counts over the session is then not this stream's alone."""
-    ids: Callable[[], str] | None = None
-    """Names events as they happen, where their position need not be their name: live."""
+    ids: Callable[[int, int], str] | None = None
+    """Names events by frame and index, if that is not to be done by their position: live."""
     frames: int = 0
     """How many frames the session had before this stream."""
 
@@ -102,8 +102,7 @@ class Adapter:
         self.now = -1
         self.parent: str | None = self.context.parent_tool_call_id
         self.turn: str | None = None
-        given = self.context.ids
-        self._ids = derived_ids(self.context.source) if given is None else lambda frame, index: given()
+        self._ids = derived_ids(self.context.source) if self.context.ids is None else self.context.ids
         self._decode_received = decoder(self.wire).decode
         self._decode_sent = decoder(self.wire if self.sent_wire is None else self.sent_wire).decode
         self._index = 0

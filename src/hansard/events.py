@@ -737,6 +737,7 @@ class QueueUpdatePayload(Part):
     action: Literal["queued", "edited", "cancelled", "sent", "steered"]
     item_id: str | None = None
     text: str | None = None
+    content: list[AnyBlock] | None = None
 
 
 class QueueUpdate(Event, tag="queue_update", kw_only=True):

@@ -15,7 +15,11 @@ ENTRY_POINT = "hansard.agents"
 @cache
 def agents() -> dict[str, Agent]:
     """Every agent that can be driven, by name."""
-    modules = [importlib.import_module(module.name) for module in pkgutil.iter_modules(__path__, __name__ + ".") if module.name != f"{__name__}.keeper"]
+    modules = [
+        importlib.import_module(module.name)
+        for module in pkgutil.iter_modules(__path__, __name__ + ".")
+        if module.name != f"{__name__}.keeper"
+    ]
     return {agent.name: agent for module in modules for agent in getattr(module, "AGENTS", ())} | _from_elsewhere()
 
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from hansard._version import __version__
 from hansard.agents.agent import Agent, Capabilities, Options, Talk
 from hansard.errors import AgentNotStarted, Refused
-from hansard.events import configuration_change
+from hansard.events import Event, configuration_change
 from hansard.loose import as_list, as_object
 
 PROTOCOL = 1
@@ -33,20 +33,20 @@ class AcpAgent(Agent):
         else:
             await talk.ask(_way_back(hello.result), {"sessionId": options.resume, **here})
         if options.permission_mode is not None:
-            await self.set(talk, "set_mode", mode_id=options.permission_mode)
+            await self.set(talk, configuration_change(subtype="set_mode", mode_id=options.permission_mode))
         if options.model is not None:
-            await self.set(talk, "set_model", model=options.model)
+            await self.set(talk, configuration_change(subtype="set_model", model=options.model))
 
     def more(self, options: Options) -> dict[str, Any]:
         """Further fields of ``session/new``."""
         return {}
 
-    async def set(self, talk: Talk, subtype: str, **change: str) -> None:
+    async def set(self, talk: Talk, change: Event) -> None:
         """Set something the agent must have before it begins."""
         try:
-            await talk.tell(configuration_change(subtype=subtype, **change))
+            await talk.tell(change)
         except Refused as problem:
-            raise AgentNotStarted(f"{self.title} does not take {', '.join(change.values())}: {problem}") from problem
+            raise AgentNotStarted(f"{self.title} does not take this {change.payload.subtype}: {problem}") from problem
 
 
 def mcp_servers(options: Options) -> list[dict[str, Any]]:

@@ -129,7 +129,9 @@ class Agent:
             found = shutil.which(name, path=path)
             if found is not None:
                 return os.path.abspath(found)
-        raise AgentNotStarted(f"{self.title} is not installed: there is no `{' or '.join(self.programs)}` on the PATH. {self.install}".rstrip())
+        raise AgentNotStarted(
+            f"{self.title} is not installed: there is no `{' or '.join(self.programs)}` on the PATH. {self.install}".rstrip()
+        )
 
 
 def value(option: str, text: str) -> str:

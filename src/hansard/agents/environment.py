@@ -11,7 +11,9 @@ OURS = ("HANSARD_", "_HANSARD_")
 """Tokens and settings of hansard itself begin so."""
 NESTED = frozenset({"CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_CHILD_SESSION"})
 """By these a Claude Code knows that it runs inside another one, and behaves otherwise."""
-LOADERS = re.compile(r"(?:LD|DYLD)_.*|NODE_OPTIONS|PYTHON(?:PATH|HOME|STARTUP|INSPECT)|BASH_ENV|ENV|IFS|PERL5(?:OPT|LIB)|RUBYOPT|JAVA_TOOL_OPTIONS")
+LOADERS = re.compile(
+    r"(?:LD|DYLD)_.*|NODE_OPTIONS|PYTHON(?:PATH|HOME|STARTUP|INSPECT)|BASH_ENV|ENV|IFS|PERL5(?:OPT|LIB)|RUBYOPT|JAVA_TOOL_OPTIONS"
+)
 """These make a program load or run something else. A session cannot ask for them; what hansard itself was started with stays."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 

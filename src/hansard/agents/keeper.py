@@ -28,7 +28,7 @@ def main() -> None:
     woken, wakes = os.pipe()
     os.set_blocking(woken, False)
     os.set_blocking(wakes, False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.signal(signal.SIGCHLD, woken_up)
     signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(each, signal.SIG_IGN)  # the keeper goes last
@@ -37,6 +37,10 @@ def main() -> None:
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)
     keep(agent, control, status, woken, grace)
+
+
+def woken_up(number: int, frame: object) -> None:
+    """A signal only has to end the wait."""
 
 
 def start(argv: list[str], status: int) -> int:
@@ -49,7 +53,7 @@ def start(argv: list[str], status: int) -> int:
             prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGPIPE):
                 signal.signal(each, signal.SIG_DFL)
-            os.execv(argv[0], argv)
+            os.execv(argv[0], argv)  # noqa: S606 (that is what a keeper is for)
         except OSError as problem:
             os.write(fails, (problem.strerror or str(problem)).encode())
         finally:
@@ -142,7 +146,8 @@ def descendants() -> list[int]:
             continue
         if fields[0] not in (b"Z", b"X"):
             parents.setdefault(int(fields[1]), []).append(int(name))
-    found, ask = [], [os.getpid()]
+    found: list[int] = []
+    ask = [os.getpid()]
     while ask:
         children = parents.get(ask.pop(), [])
         found += children

@@ -34,11 +34,16 @@ class Ended(Struct, frozen=True):
     left: int = 0
 
 
-Piece = Started | Heard | Closed | Ended
+Piece = Heard | Closed | Ended
 
 
 class Link(Protocol):
     """Iterate over it once, to its end."""
+
+    @property
+    def started(self) -> Started | None:
+        """The process that was started for it."""
+        ...
 
     def __aiter__(self) -> AsyncIterator[Piece]: ...
 

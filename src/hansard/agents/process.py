@@ -40,7 +40,7 @@ class Command(Struct, frozen=True, kw_only=True):
 class Process:
     """A running agent: iterate over what it says; `send` what it shall hear; `stop` it."""
 
-    pid: int
+    started: Started
 
     def __init__(self, keeper: subprocess.Popen[bytes], pipes: Pipes) -> None:
         self._keeper = keeper
@@ -55,7 +55,7 @@ class Process:
         heard, control = os.pipe()
         told, status = os.pipe()
         try:
-            keeper = subprocess.Popen(  # noqa: ASYNC220, S603 (it takes a fork; arguments are a list)
+            keeper = subprocess.Popen(
                 [sys.executable, "-I", "-S", KEEPER, str(heard), str(status), str(grace), "--", *command.argv],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
                 pass_fds=(heard, status), start_new_session=True, cwd=command.cwd, env=command.env,
@@ -78,8 +78,7 @@ class Process:
             pipes.close()  # the keeper ends the agent when it hears no more of us
             keeper.wait()
             raise
-        self.pid = news["pid"]
-        self._pieces.put_nowait(Started(list(command.argv), self.pid))
+        self.started = Started(list(command.argv), news["pid"])
         self._work = [asyncio.create_task(work) for work in (self._read(False), self._read(True))]
         self._work.append(asyncio.create_task(self._watch()))
         return self

@@ -1,0 +1,206 @@
+"""A running agent on the record: what it says is written down, then acted on; what it is told is written down, then sent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from hansard.adapter import Adapter
+from hansard.agents.agent import Agent
+from hansard.agents.link import Closed, Ended, Heard, Link
+from hansard.errors import AgentGone, CannotEncode, Refused
+from hansard.events import (
+    ControlResponse,
+    ControlResponsePayload,
+    Error,
+    ErrorInfo,
+    Event,
+    TurnStatus,
+    control_request,
+    error,
+    process,
+)
+from hansard.loose import as_object
+from hansard.originals import wrap
+from hansard.store.ids import now_ms
+
+ANSWER_TIME = 60.0
+"""Seconds an agent may take to answer a request of ours (a handshake, a setting)."""
+SILENT = 5.0
+"""Seconds a process may run on after it has closed its output."""
+TOLD = 2_000
+"""So much of what an agent wrote to stderr is told with its bad end; all of it is on the record."""
+
+
+class Running:
+    """One agent from its start to its end. ``record`` puts events on the record; ``heard`` is told each that the agent said."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        adapter: Adapter,
+        link: Link,
+        record: Callable[[Sequence[Event]], list[Event]],
+        heard: Callable[[Event], object],
+    ) -> None:
+        self.agent = agent
+        self._adapter = adapter
+        self._link = link
+        self._record = record
+        self._heard = heard
+        self._sending = asyncio.Lock()
+        self._waiting: dict[str, asyncio.Future[ControlResponsePayload]] = {}
+        self._complaints = b""
+        self._ended_by_us: TurnStatus | None = None
+        if link.started is not None:
+            record([process(event="started", argv=link.started.argv, pid=link.started.pid)])
+        self.over = asyncio.create_task(self._hear())
+        """Done when the agent is gone and everything it left open is closed."""
+
+    # ---- what is said to it
+
+    async def tell(self, command: Event) -> Event:
+        """Put a command on the record, then send it; if the wire answers such a command, wait until it does."""
+        return (await self._send(command, answered=True))[0]
+
+    async def ask(self, method: str, params: Any = None) -> ControlResponsePayload:
+        """Send a request and wait for its answer. One that says no is raised."""
+        return (await self._send(control_request(method=method, params=params), answered=True))[1]
+
+    async def send(self, command: Event) -> Event:
+        """Put a command on the record, then send it."""
+        return (await self._send(command, answered=False))[0]
+
+    def interrupt(self) -> None:
+        """Interrupt its process, for an agent whose wire has no word for it."""
+        self._link.interrupt()
+
+    async def stop(self, status: TurnStatus = "interrupted") -> None:
+        """End it; an open turn ends so."""
+        self._ended_by_us = self._ended_by_us or status
+        await self._link.stop()
+        await asyncio.wait([self.over])
+
+    async def _send(self, command: Event, answered: bool) -> tuple[Event, ControlResponsePayload]:
+        async with self._sending:
+            if self.over.done():
+                raise AgentGone(f"{self.agent.title} is not running any more")
+            try:
+                data, events = self._adapter.send(command, now_ms())
+            except CannotEncode as problem:
+                self._record([trouble(str(problem))])
+                raise Refused("unsupported", str(problem)) from problem
+            name = _name_of_answer(data) if answered else None
+            if name is not None:
+                self._waiting[name] = asyncio.get_running_loop().create_future()
+            stamped = self._record(events)
+            await self._link.send(data)
+        reply = ControlResponsePayload(ok=True) if name is None else await self._answer(name, command)
+        return next((event for event in stamped if type(event) is type(command)), stamped[0]), reply
+
+    async def _answer(self, name: str, command: Event) -> ControlResponsePayload:
+        try:
+            reply = await asyncio.wait_for(self._waiting[name], ANSWER_TIME)
+        except TimeoutError:
+            raise Refused("no_answer", f"{self.agent.title} does not answer {command.type}") from None
+        finally:
+            self._waiting.pop(name, None)
+        if not reply.ok:
+            raise Refused("refused", _reason(reply.error))
+        return reply
+
+    # ---- what it says
+
+    async def _hear(self) -> None:
+        framer = self.agent.framer()
+        async for piece in self._link:
+            match piece:
+                case Heard(data=data, aside=True):
+                    self._complaints = (self._complaints + data)[-TOLD:]
+                    self._record([_complaint(data)])
+                case Heard(data=data):
+                    now = now_ms()
+                    events: list[Event] = []
+                    for frame in framer.feed(data):
+                        frame.time = now
+                        events += self._adapter.feed(frame)
+                    self._take(events)
+                case Closed():
+                    asyncio.get_running_loop().call_later(SILENT, self._fell_silent)
+                case Ended():
+                    self._take([event for frame in framer.end() for event in self._adapter.feed(frame)])
+                    self._end(piece)
+
+    def _take(self, events: list[Event]) -> None:
+        for event in self._record(events) if events else ():
+            if isinstance(event, ControlResponse):
+                waiting = self._waiting.get(event.payload.request_id or "")
+                if waiting is not None and not waiting.done():
+                    waiting.set_result(event.payload)
+            self._heard(event)
+
+    def _fell_silent(self) -> None:
+        if not self.over.done() and self._ended_by_us is None:
+            self._ended_by_us = "lost"
+            self._silenced = asyncio.create_task(self._link.stop())
+
+    def _end(self, end: Ended) -> None:
+        """Say how it ended, and close what it left open. An end that we did not ask for is an error if it was in a turn, or a bad one."""
+        words = _words(end)
+        complaint = self._complaints.decode("utf-8", "backslashreplace").strip()
+        events: list[Event] = [process(event="exited", exit_code=end.exit_code, signal=end.signal, text=words)]
+        problem = None
+        if self._ended_by_us is None and (self._adapter.turn is not None or end.exit_code != 0):
+            details = {"stderr": complaint} if complaint else None
+            problem = ErrorInfo(code="execution_error", message=words, details=details, error_source="process")
+            events.append(Error(payload=problem))
+        self._record(events + self._adapter.finish(words, self._ended_by_us or "error", problem))
+        for waiting in self._waiting.values():
+            if not waiting.done():
+                waiting.set_exception(AgentGone(f"{words}: {complaint}" if complaint else words))
+
+
+class _Sent(msgspec.Struct):
+    id: int | str | None = None
+    request_id: str | None = None
+    method: str | None = None
+
+
+def _name_of_answer(data: bytes) -> str | None:
+    """By what name the answer to a frame comes: that of JSON-RPC, or Claude's. What is no request has none."""
+    try:
+        sent = msgspec.json.decode(data, type=_Sent)
+    except msgspec.DecodeError:
+        return None
+    if sent.request_id is not None:
+        return sent.request_id
+    return str(sent.id) if sent.id is not None and sent.method is not None else None
+
+
+def _words(end: Ended) -> str:
+    how = f"exit code {end.exit_code}" if end.exit_code is not None else f"signal {end.signal}" if end.signal else "nobody saw how"
+    rest = f"; {end.left} processes that it had left were stopped" if end.left else ""
+    return f"the agent's process ended: {how}{rest}"
+
+
+def _complaint(data: bytes) -> Event:
+    """What an agent wrote to stderr. Bytes that are no text are kept as they were."""
+    event = process(event="stderr", text=data.decode("utf-8", "backslashreplace"))
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        event.original, event.stream = wrap(data), "stderr"
+    return event
+
+
+def trouble(message: str) -> Event:
+    """An error of ours, for whoever reads the log."""
+    return error(code="execution_error", message=message, error_source="hansard")
+
+
+def _reason(problem: Any) -> str:
+    words = as_object(problem).get("message", as_object(problem).get("error", problem))
+    return words if isinstance(words, str) else "refused" if words is None else msgspec.json.encode(words).decode()

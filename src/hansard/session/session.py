@@ -1,0 +1,414 @@
+"""A session with an agent: what a person, a page or a program can do with it. Each thing done is on the record before it is done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Literal, Self
+
+import msgspec
+
+from hansard.adapter import Context
+from hansard.adapters import adapter_for
+from hansard.agents import agent_for
+from hansard.agents.agent import Agent, Options
+from hansard.content import AnyBlock
+from hansard.errors import AgentGone, AgentNotStarted, HansardError, Refused
+from hansard.events import (
+    Answer,
+    ConfigurationChange,
+    ConfigurationChangePayload,
+    ControlRequest,
+    ControlResponsePayload,
+    Event,
+    PermissionResponse,
+    TurnEnd,
+    TurnStatus,
+    answer,
+    control_response,
+    interrupt,
+    permission_response,
+    process,
+    queue_update,
+    session_lifecycle,
+    user_message,
+)
+from hansard.session.past import LAUNCHED, Launch, Past
+from hansard.session.running import Running, trouble
+from hansard.session.services import Services
+from hansard.store import Store
+from hansard.store.ids import TimeOrderedIds
+
+RELAUNCHES = 3
+"""So often in a row an agent is started again for its queue that ended without finishing a turn."""
+
+Decision = Literal["allow", "deny", "cancelled"]
+Watcher = Callable[[Event], object]
+
+
+class Session:
+    """Create one or open one, then talk: the agent is started when it is needed. What is not done as asked is raised as `Refused`.
+
+    Whatever is commanded may have a ``command_id``: the same one twice is done once.
+    """
+
+    def __init__(self, store: Store, session_id: str, past: Past) -> None:
+        self.store = store
+        self.id = session_id
+        self.past = past
+        self.watchers: list[Watcher] = []
+        """Called with every event, when it is on the record."""
+        self._ids = TimeOrderedIds()
+        self._running: Running | None = None
+        self._services: Services | None = None
+        self._starting = asyncio.Lock()
+        self._commanded: dict[str, asyncio.Task[Event]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._changed = asyncio.Event()
+        self._relaunches = 0
+
+    # ---- from the log, to the log
+
+    @classmethod
+    def create(cls, store: Store, agent: str, options: Options, session_id: str | None = None, title: str | None = None) -> Self:
+        """A new session for an agent."""
+        header = {"format": agent_for(agent).format} | ({} if title is None else {"title": title})
+        head = store.create(session_id, **header)
+        self = cls(store, head.session_id, Past.of(store.read(head.session_id)))
+        self._record([session_lifecycle(subtype=LAUNCHED, detail=_detail(Launch(agent=agent, options=options, run=0)))])
+        self._launch.options.env = options.env  # the log has only the names
+        return self
+
+    @classmethod
+    def open(cls, store: Store, session_id: str, env: dict[str, str] | None = None) -> Self:
+        """A session of the store. What an earlier process left open is closed with the reason: only one can write a session."""
+        self = cls(store, session_id, Past.of(store.read(session_id)))
+        left = list(self.past.closing("hansard was restarted"))
+        if left:
+            self._record(left)
+        if self.past.launch is not None:
+            self.past.launch.options.env = env or {}
+        return self
+
+    @property
+    def agent(self) -> Agent:
+        """The agent that this session is with."""
+        return agent_for(self._launch.agent)
+
+    @property
+    def running(self) -> bool:
+        """Whether its agent runs."""
+        return self._running is not None and not self._running.over.done()
+
+    @property
+    def _launch(self) -> Launch:
+        if self.past.launch is None:
+            raise Refused("no_agent", "this session is a record; choose an agent to go on with it")
+        return self.past.launch
+
+    def _record(self, events: Sequence[Event]) -> list[Event]:
+        stamped = self.store.append(self.id, events)
+        for event in stamped:
+            self.past.apply(event)
+        for event in stamped:
+            for tell in self.watchers:
+                tell(event)
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+        return stamped
+
+    async def until(self, holds: Callable[[Past], bool]) -> None:
+        """Wait until something holds of the log, or the agent is gone."""
+        while not holds(self.past) and self.running:
+            changed = asyncio.ensure_future(self._changed.wait())
+            await asyncio.wait([changed, self._now.over], return_when=asyncio.FIRST_COMPLETED)
+            changed.cancel()
+
+    async def idle(self) -> None:
+        """Wait until no turn is open and no message waits for one."""
+        await self.until(lambda past: not past.busy and not past.queue)
+
+    # ---- the agent's life
+
+    async def start(self) -> None:
+        """Start the agent if it does not run. If it ran before it goes on with its own session, where it can."""
+        async with self._starting:
+            if not self.running:
+                await self._start(self._launch)
+
+    async def _start(self, launch: Launch) -> None:
+        agent, options = agent_for(launch.agent), launch.options
+        own = self.past.state.provider_session_id if launch.run else None
+        options.resume = own if own is not None and agent.can.resume else options.resume
+        self._record([session_lifecycle(subtype=LAUNCHED, detail=_detail(Launch(agent=launch.agent, options=options, run=launch.run + 1)))])
+        self._launch.options.env = options.env
+        try:
+            link = await agent.connect(options)
+        except HansardError as problem:
+            self._record([trouble(str(problem))])
+            raise
+        context = Context(ids=lambda frame, index: self._ids.next(), frames=self.past.frames, resumed=options.resume is not None)
+        self._services = Services(options)
+        self._running = running = Running(agent, adapter_for(agent.format)(context), link, self._record, self._heard)
+        running.over.add_done_callback(lambda _: self._gone())
+        try:
+            await agent.greet(running, options)
+        except BaseException as problem:
+            await asyncio.shield(running.stop())
+            if isinstance(problem, HansardError):
+                self._record([trouble(str(problem))])
+            if isinstance(problem, Refused | AgentGone):
+                raise AgentNotStarted(f"{agent.title} does not begin: {problem}") from problem
+            raise
+
+    async def stop(self, status: TurnStatus = "interrupted") -> None:
+        """End the agent, and with it whatever is open. Twice is once."""
+        if self._running is not None:
+            await self._running.stop(status)
+
+    async def close(self) -> None:
+        """Stop, and let somebody else write this session."""
+        await self.stop()
+        for task in self._tasks:
+            task.cancel()
+        self._record([session_lifecycle(subtype="closed", reason="stopped")])
+        self.store.release(self.id)
+
+    def _gone(self) -> None:
+        if self._services is not None:
+            self._later(self._services.close())
+        if self.past.queue:
+            self._later(self._next())
+
+    @property
+    def _now(self) -> Running:
+        if self._running is None or self._running.over.done():
+            raise AgentGone("the agent is not running")
+        return self._running
+
+    # ---- what the agent says
+
+    def _heard(self, event: Event) -> None:
+        match event:
+            case ControlRequest(payload=asked) if asked.request_id is not None:
+                self._later(self._reply(event))
+            case TurnEnd() if event.parent_tool_call_id is None:
+                self._relaunches = 0
+                self._later(self._next())
+            case _:
+                pass
+
+    async def _reply(self, asked: ControlRequest) -> None:
+        """Every request of the agent is answered: by its own file, by what a session does for its agent, or with a refusal."""
+        request = asked.payload
+        try:
+            reply = self.agent.reply(asked, self._launch.options)
+            if reply is None and self._services is not None:
+                reply = await self._services.reply(request)
+        except (HansardError, OSError, ValueError) as problem:
+            reply = ControlResponsePayload(ok=False, error=str(problem))
+        given = reply or ControlResponsePayload(ok=False)
+        try:
+            await self._now.send(
+                control_response(ok=given.ok, request_id=request.request_id, method=request.method, result=given.result, error=given.error)
+            )
+        except HansardError as problem:
+            self._record([trouble(f"{request.method} was not answered: {problem}")])
+
+    # ---- what is said to it
+
+    async def say(
+        self,
+        text: str,
+        content: list[AnyBlock] | None = None,
+        *,
+        steer: bool = False,
+        author: Literal["human", "agent"] = "human",
+        from_session_id: str | None = None,
+        from_agent_id: str | None = None,
+        command_id: str | None = None,
+    ) -> Event:
+        """Say something. While a turn is open it waits in the queue; or it steers the turn, if that is asked and the agent can."""
+
+        async def work() -> Event:
+            await self.start()
+            if self.past.busy and not (steer and self.agent.can.steer):
+                queued = queue_update(action="queued", item_id=self._ids.next(), text=text, content=content)
+                return self._record([_named(queued, command_id)])[0]
+            said = user_message(text=text, content=content, author=author, from_session_id=from_session_id, from_agent_id=from_agent_id)
+            return await self._now.send(_named(said, command_id))
+
+        return await self._once(command_id, work)
+
+    def edit(self, item_id: str, text: str) -> Event:
+        """Change a message that waits."""
+        self._must_wait(item_id)
+        return self._record([queue_update(action="edited", item_id=item_id, text=text)])[0]
+
+    def cancel(self, item_id: str) -> Event:
+        """Take a message out of the queue."""
+        self._must_wait(item_id)
+        return self._record([queue_update(action="cancelled", item_id=item_id)])[0]
+
+    def _must_wait(self, item_id: str) -> None:
+        if item_id not in self.past.queue:
+            raise Refused("not_found", f"no message {item_id} waits")
+
+    async def _next(self) -> None:
+        """Send the next message of the queue, if its turn has come. An agent that is gone is started again, a few times."""
+        if self.past.busy or not self.past.queue:
+            return
+        item_id, waiting = next(iter(self.past.queue.items()))
+        try:
+            if not self.running:
+                await self._relaunch()
+            self._record([queue_update(action="sent", item_id=item_id)])
+            await self._now.send(user_message(text=waiting.text or "", content=waiting.content))
+        except HansardError as problem:
+            self._record([trouble(f"a message that waited was not sent: {problem}")])
+
+    async def _relaunch(self) -> None:
+        self._relaunches += 1
+        if self._relaunches > RELAUNCHES:
+            raise AgentGone(f"{self.agent.title} ended {RELAUNCHES} times in a row and is not started again by itself")
+        self._record([process(event="relaunched")])
+        await self.start()
+
+    async def interrupt(self, *, by: str | None = None, command_id: str | None = None) -> Event | None:
+        """Stop what the agent is doing; None if it does nothing."""
+        if not self.past.busy or not self.running:
+            return None
+
+        async def work() -> Event:
+            command = _named(interrupt(reason="user_cancel", by=by), command_id)
+            try:
+                return await self._now.send(command)
+            except Refused:
+                stamped = self._record([command])[0]
+                self._now.interrupt()
+                return stamped
+
+        return await self._once(command_id, work)
+
+    # ---- what is answered
+
+    async def decide(
+        self,
+        request_id: str,
+        decision: Decision,
+        *,
+        option_id: str | None = None,
+        input_hash: str | None = None,
+        asked: str | None = None,
+        updated_input: Any = None,
+        message: str | None = None,
+        by: str | None = None,
+        command_id: str | None = None,
+    ) -> Event:
+        """Answer a permission question. ``input_hash`` and ``asked`` (the id of its event) say what was shown to whoever decides."""
+
+        async def work() -> Event:
+            if decision not in ("allow", "deny", "cancelled"):
+                raise Refused("bad_request", f"a decision is allow, deny or cancelled, not {decision!r}")
+            question = self._question(request_id, asked)
+            if input_hash is not None and input_hash != getattr(question.payload, "input_hash", None):
+                raise Refused("changed", "what the agent asks is not what was shown; look again")
+            return await self._answer(
+                permission_response(
+                    request_id=request_id, decision=decision, option_id=option_id, updated_input=updated_input, message=message, by=by
+                ),
+                command_id,
+            )
+
+        return await self._once(command_id, work)
+
+    async def answer(
+        self, request_id: str, values: Any, action: str = "accept", *, asked: str | None = None, command_id: str | None = None
+    ) -> Event:
+        """Answer any other question."""
+
+        async def work() -> Event:
+            self._question(request_id, asked)
+            return await self._answer(answer(request_id=request_id, values=values, action=action), command_id)
+
+        return await self._once(command_id, work)
+
+    def _question(self, request_id: str, asked: str | None) -> Event:
+        question = self.past.asked.get(request_id)
+        if question is None:
+            outcome = self.past.outcomes.get(request_id)
+            words = {None: f"nobody asked {request_id}", "answered": "this was answered already", "cancelled": "this is not asked any more"}
+            raise Refused(outcome or "not_found", words[outcome])
+        if asked is not None and asked != question.id:
+            raise Refused("stale", "this answers an earlier question of the same name")
+        return question
+
+    async def _answer(self, reply: PermissionResponse | Answer, command_id: str | None) -> Event:
+        return await self._now.send(_named(reply, command_id))
+
+    # ---- settings
+
+    async def set(
+        self,
+        subtype: str,
+        *,
+        model: str | None = None,
+        mode_id: str | None = None,
+        permission_mode: str | None = None,
+        options: Any = None,
+        command_id: str | None = None,
+    ) -> Event:
+        """Change a setting of the agent. If it refuses, the log says that, and what holds instead."""
+
+        async def work() -> Event:
+            await self.start()
+            held, wanted = _held(self.past), ConfigurationChangePayload(subtype, model, permission_mode, mode_id, options=options)
+            try:
+                return await self._now.tell(_named(ConfigurationChange(payload=wanted), command_id))
+            except Refused:
+                self._record([_synthetic(ConfigurationChange(payload=held))])
+                raise
+
+        return await self._once(command_id, work)
+
+    # ---- within
+
+    async def _once(self, command_id: str | None, work: Callable[[], Coroutine[Any, Any, Event]]) -> Event:
+        if command_id is None:
+            return await work()
+        if command_id in self.past.commands:
+            return self.past.commands[command_id]
+        doing = self._commanded.get(command_id)
+        if doing is None:
+            doing = self._commanded[command_id] = asyncio.create_task(work())
+            doing.add_done_callback(lambda _: self._commanded.pop(command_id, None))
+        return await asyncio.shield(doing)
+
+    def _later(self, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _held(past: Past) -> ConfigurationChangePayload:
+    """What holds after a refusal."""
+    state = past.state
+    return ConfigurationChangePayload("refused", state.model, state.permission_mode, state.mode)
+
+
+def _named(event: Event, command_id: str | None) -> Any:
+    event.command_id = command_id
+    return event
+
+
+def _synthetic(event: Event) -> Event:
+    event.synthetic = True
+    return event
+
+
+def _detail(launch: Launch) -> Any:
+    """A launch for the log. Of the environment only the names: the values may be secrets."""
+    detail = msgspec.to_builtins(launch)
+    if "env" in detail["options"]:
+        detail["options"]["env"] = dict.fromkeys(detail["options"]["env"], "")
+    return detail

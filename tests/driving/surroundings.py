@@ -1,0 +1,63 @@
+"""Where a real agent runs in a test: a home and a folder of its own, an environment that knows nothing else, and a model on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from hansard.agents.agent import Options
+from hansard.session import Session
+from hansard.session.past import Past
+from hansard.store import JsonlStore
+
+PROGRAMS = Path(os.environ.get("HANSARD_AGENTS", Path(__file__).parents[2] / "build/agents")) / "node_modules"
+PATIENCE = 60
+
+
+def program(pattern: str) -> str:
+    """The full path of a real program that npm installed, or skip: `make test` brings some, `make test-agents` all."""
+    found = next(iter(sorted(PROGRAMS.glob(pattern))), None)
+    if found is None:
+        pytest.skip(f"{pattern} is not installed: `make test-agents` brings it")
+    return str(found)
+
+
+def claude_program() -> str:
+    """Claude Code, as it comes with the Agent SDK."""
+    found = find_spec("claude_agent_sdk")
+    if found is None or found.origin is None:
+        pytest.skip("Claude Code is not installed: `make test` brings it")
+    return str(Path(found.origin).parent / "_bundled/claude")
+
+
+class Surroundings:
+    """A store, a home and a folder to work in."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home, self.work = folder / "home", folder / "work"
+        self.home.mkdir()
+        self.work.mkdir()
+        self.store = JsonlStore(folder / "store")
+        self.env = {"HOME": str(self.home), "LANG": "C.UTF-8"}
+
+    def session(self, agent: str, options: Options) -> Session:
+        """A session in these surroundings."""
+        options.cwd = str(self.work)
+        options.env = self.env | options.env
+        return Session.create(self.store, agent, options)
+
+
+async def until(session: Session, holds: Callable[[Past], bool]) -> None:
+    """Wait for something, not for ever: a test that hangs says nothing."""
+    await asyncio.wait_for(session.until(holds), PATIENCE)
+    assert holds(session.past), "the agent is gone"
+
+
+async def idle(session: Session) -> None:
+    """Wait for the end of the turn."""
+    await asyncio.wait_for(session.idle(), PATIENCE)

@@ -189,6 +189,7 @@ class Adapter:
             if type(event) is type(command):
                 event.command_id = command.command_id
                 event.id = command.id or event.id
+                _add_what_the_wire_leaves_out(event.payload, command.payload)
                 break
         return data, events
 
@@ -356,6 +357,13 @@ class Adapter:
                 event.received_at = self._arrived
             if frame.out:
                 event.direction = "out"
+
+
+def _add_what_the_wire_leaves_out(said: msgspec.Struct, meant: msgspec.Struct) -> None:
+    """Who decided, who wrote a message: our side knows more of a command than its frame says."""
+    for field in msgspec.structs.fields(said):
+        if field.default is not msgspec.NODEFAULT and getattr(said, field.name) == field.default:
+            setattr(said, field.name, getattr(meant, field.name))
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -82,7 +82,7 @@ class ClaudeOutput(Adapter):
         self.tasks: dict[str, str] = {}
         self.plan = Plan()
         self.said: set[str] = set()
-        self.waiting: set[str] = set()
+        self.unstarted: set[str] = set()
 
     @classmethod
     def recognises(cls, message: dict[str, Any]) -> bool:
@@ -265,9 +265,9 @@ class ClaudeOutput(Adapter):
         if action in ("queued", "sent"):
             yield from self.need_turn("user")
         if action == "queued":
-            self.waiting.add(message.command_uuid)
+            self.unstarted.add(message.command_uuid)
         else:
-            self.waiting.discard(message.command_uuid)
+            self.unstarted.discard(message.command_uuid)
         if action is None:
             yield status_change(status=f"command_{message.state}", detail={"commandUuid": message.command_uuid})
         else:
@@ -560,5 +560,5 @@ class ClaudeOutput(Adapter):
         self.turns += 1
         self.failure, self.interrupted = None, False
         self.messages = {key: message for key, message in self.messages.items() if not message.counted}
-        if self.waiting:
+        if self.unstarted:
             yield turn_start(trigger="user")

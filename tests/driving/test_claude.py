@@ -1,83 +1,34 @@
-"""Claude Code itself, driven over its control protocol, with a model that says what the test says."""
+"""Claude Code itself, driven over its control protocol and through the Agent SDK, with a model that says what the test says."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hansard.agents.agent import Options
 from hansard.content import ImageBlock, TextBlock
 from hansard.errors import AgentNotStarted, Refused
-from hansard.events import Event, PermissionRequest
 from hansard.session import Session
-from tests.driving.model import Call, Model, Step, Text, Thinking, calls, model, says
-from tests.driving.surroundings import QUIET_CLAUDE, Surroundings, claude_program, idle, until
-from tests.driving.witness import Witness
-from tests.shared import only
+from tests.driving.claude_stage import shown_to, stage, written
+from tests.driving.model import Call, Step, Text, Thinking, calls, says
+from tests.driving.surroundings import idle, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
-class Stage:
-    """A real Claude Code, its model, and a witness of what they say."""
-
-    def __init__(self, folder: Path, scripted: Model, **asked: Any) -> None:
-        self.around = Surroundings(folder)
-        self.model = scripted
-        self.witness = Witness(claude_program(), folder)
-        self.env = QUIET_CLAUDE
-        self.session = self.around.session(
-            "claude", Options(program=self.witness.program, base_url=scripted.url, env=dict(self.env), **asked)
-        )
-
-    @property
-    def events(self) -> list[Event]:
-        return list(self.around.store.read(self.session.id))
-
-    def only(self, kind: str) -> list[Any]:
-        return only(self.events, kind)
-
-    async def says(self, text: str, **more: Any) -> None:
-        """Say it and wait for the end of the turn."""
-        await self.session.say(text, **more)
-        await idle(self.session)
-
-    async def asked(self) -> PermissionRequest:
-        """Wait for a permission question."""
-        await until(self.session, lambda past: bool(past.asked))
-        return next(event for event in reversed(self.events) if isinstance(event, PermissionRequest))
-
-    async def ends(self) -> None:
-        """Stop, and look at the record."""
-        await self.session.close()
-        self.witness.confirms(self.session)
+@pytest.fixture(params=["claude", "agent-sdk"])
+def agent(request: pytest.FixtureRequest) -> str:
+    """Both ways to it."""
+    return request.param
 
 
-@contextmanager
-def stage(folder: Path, *script: Step, **asked: Any) -> Iterator[Stage]:
-    with model(*script) as scripted:
-        yield Stage(folder, scripted, **asked)
-
-
-def written(folder: Path) -> Step:
-    return calls("Write", {"file_path": str(folder / "note.txt"), "content": "a note"})
-
-
-def last_said(request: dict[str, Any]) -> str:
-    """All that the model was shown, as text."""
-    return json.dumps(request["messages"])
-
-
-async def test_thinking_text_and_the_commands(tmp_path: Path) -> None:
-    with stage(tmp_path, Step([Thinking("Let me see."), Text("It is a fine day.")])) as play:
+async def test_thinking_text_and_the_commands(agent: str, tmp_path: Path) -> None:
+    with stage(agent, tmp_path, Step([Thinking("Let me see."), Text("It is a fine day.")])) as play:
         await play.says("How is the day?")
         await play.ends()
         assert [payload.text for payload in play.only("user_message")] == ["How is the day?"]
@@ -89,10 +40,10 @@ async def test_thinking_text_and_the_commands(tmp_path: Path) -> None:
         assert [payload.event for payload in play.only("process")] == ["started", "exited"]
 
 
-async def test_a_tool_that_is_allowed_runs_and_one_that_is_denied_does_not(tmp_path: Path) -> None:
+async def test_a_tool_that_is_allowed_runs_and_one_that_is_denied_does_not(agent: str, tmp_path: Path) -> None:
     folder = tmp_path / "work"
     script = [written(folder), says("Written."), calls("Write", {"file_path": str(folder / "b.txt"), "content": "b"}), says("Not then.")]
-    with stage(tmp_path, *script) as play:
+    with stage(agent, tmp_path, *script) as play:
         await play.session.say("Write a note.")
         question = await play.asked()
         assert (question.payload.tool_name, question.payload.input["content"]) == ("Write", "a note")
@@ -110,13 +61,13 @@ async def test_a_tool_that_is_allowed_runs_and_one_that_is_denied_does_not(tmp_p
         assert [payload.decision for payload in play.only("permission_response")] == ["allow", "deny"]
         assert [bool(payload.is_error) for payload in play.only("tool_result")] == [False, True]
         assert [payload.status for payload in play.only("turn_end")] == ["completed", "denied"]
-        assert "Rather not." in last_said(play.model.asked[-1])
+        assert "Rather not." in shown_to(play.model.asked[-1])
 
 
-async def test_what_is_always_allowed_is_not_asked_again(tmp_path: Path) -> None:
+async def test_what_is_always_allowed_is_not_asked_again(agent: str, tmp_path: Path) -> None:
     folder = tmp_path / "work"
     script = [Step([Call("Write", {"file_path": str(folder / name), "content": name})]) for name in ("a.txt", "b.txt")]
-    with stage(tmp_path, *script, says("Both.")) as play:
+    with stage(agent, tmp_path, *script, says("Both.")) as play:
         await play.session.say("Write two notes.")
         question = await play.asked()
         await play.session.decide(question.payload.request_id, "allow", option_id="allow_always")
@@ -126,8 +77,8 @@ async def test_what_is_always_allowed_is_not_asked_again(tmp_path: Path) -> None
         assert len(play.only("permission_request")) == 1
 
 
-async def test_an_interrupt_in_the_middle_of_a_sentence(tmp_path: Path) -> None:
-    with stage(tmp_path, Step([Text("A long story " * 20)], hang=True), says("Yes?")) as play:
+async def test_an_interrupt_in_the_middle_of_a_sentence(agent: str, tmp_path: Path) -> None:
+    with stage(agent, tmp_path, Step([Text("A long story " * 20)], hang=True), says("Yes?")) as play:
         await play.session.say("Tell me a story.")
         await until(play.session, lambda past: any(block.text for block in past.ledger.blocks.values()))
         await play.session.interrupt(by="somebody")
@@ -135,15 +86,15 @@ async def test_an_interrupt_in_the_middle_of_a_sentence(tmp_path: Path) -> None:
         await play.says("Are you there?")
         await play.ends()
         half, after = play.only("assistant_done")
-        assert half.interrupted
+        assert half.interrupted == (agent == "claude")  # the SDK leaves it out
         assert half.text and half.text < "A long story " * 20
         assert after.text == "Yes?"
         assert [payload.status for payload in play.only("turn_end")] == ["interrupted", "completed"]
         assert [(payload.reason, payload.by) for payload in play.only("interrupt")] == [("user_cancel", "somebody")]
 
 
-async def test_an_interrupt_at_a_question_withdraws_it(tmp_path: Path) -> None:
-    with stage(tmp_path, written(tmp_path / "work")) as play:
+async def test_an_interrupt_at_a_question_withdraws_it(agent: str, tmp_path: Path) -> None:
+    with stage(agent, tmp_path, written(tmp_path / "work")) as play:
         await play.session.say("Write a note.")
         question = await play.asked()
         await play.session.interrupt()
@@ -156,7 +107,7 @@ async def test_an_interrupt_at_a_question_withdraws_it(tmp_path: Path) -> None:
 
 
 async def test_settings_are_confirmed_or_refused(tmp_path: Path) -> None:
-    with stage(tmp_path, says("One."), says("Two."), model="first-model") as play:
+    with stage("claude", tmp_path, says("One."), says("Two."), model="first-model") as play:
         await play.says("Begin.")
         await play.session.set("set_model", model="second-model")
         await play.session.set("set_permission_mode", permission_mode="plan")
@@ -174,8 +125,8 @@ async def test_settings_are_confirmed_or_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("status", "code"), [(401, "provider_auth"), (429, "rate_limit"), (500, "api_error")])
-async def test_an_error_of_the_api_is_the_end_of_the_turn(tmp_path: Path, status: int, code: str) -> None:
-    with stage(tmp_path, Step(status=status)) as play:
+async def test_an_error_of_the_api_is_the_end_of_the_turn(agent: str, tmp_path: Path, status: int, code: str) -> None:
+    with stage(agent, tmp_path, Step(status=status)) as play:
         await play.says("Hello?")
         await play.ends()
         (end,) = play.only("turn_end")
@@ -183,28 +134,28 @@ async def test_an_error_of_the_api_is_the_end_of_the_turn(tmp_path: Path, status
         assert code in [payload.code for payload in play.only("error")]
 
 
-async def test_a_new_process_goes_on_with_the_conversation(tmp_path: Path) -> None:
-    with stage(tmp_path, says("Nice to meet you, Ada."), says("Your name is Ada.")) as play:
+async def test_a_new_process_goes_on_with_the_conversation(agent: str, tmp_path: Path) -> None:
+    with stage(agent, tmp_path, says("Nice to meet you, Ada."), says("Your name is Ada.")) as play:
         await play.says("My name is Ada.")
         await play.session.close()
         play.session = Session.open(play.around.store, play.session.id, env=play.around.env | play.env)
         await play.says("What is my name?")
         await play.ends()
-        shown = last_said(play.model.asked[-1])
+        shown = shown_to(play.model.asked[-1])
         assert shown.index("My name is Ada.") < shown.index("Nice to meet you") < shown.index("What is my name?")
         assert [payload.status for payload in play.only("turn_end")] == ["completed", "completed"]
         assert len({payload.provider_session_id for payload in play.only("session_init")}) == 1
 
 
-async def test_a_session_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
-    with stage(tmp_path, resume="00000000-0000-4000-8000-000000000000") as play:
+async def test_a_session_that_is_not_there_is_said_to_be_missing(agent: str, tmp_path: Path) -> None:
+    with stage(agent, tmp_path, resume="00000000-0000-4000-8000-000000000000") as play:
         with pytest.raises(AgentNotStarted, match="No conversation found"):
             await play.session.say("Where were we?")
         await play.ends()
 
 
-async def test_a_second_message_waits_for_its_turn(tmp_path: Path) -> None:
-    with stage(tmp_path, says("First answer."), says("Second answer.")) as play:
+async def test_a_second_message_waits_for_its_turn(agent: str, tmp_path: Path) -> None:
+    with stage(agent, tmp_path, says("First answer."), says("Second answer.")) as play:
         await play.session.say("First.")
         queued = await play.session.say("Second.")
         assert queued.type == "queue_update"
@@ -215,20 +166,20 @@ async def test_a_second_message_waits_for_its_turn(tmp_path: Path) -> None:
 
 
 async def test_a_message_in_the_middle_steers_the_turn(tmp_path: Path) -> None:
-    with stage(tmp_path, written(tmp_path / "work"), says("In red, then.")) as play:
+    with stage("claude", tmp_path, written(tmp_path / "work"), says("In red, then.")) as play:
         await play.session.say("Write a note.")
         question = await play.asked()
         await play.session.say("In red, please.", steer=True)
         await play.session.decide(question.payload.request_id, "allow")
         await idle(play.session)
         await play.ends()
-        assert "In red, please." in last_said(play.model.asked[-1])
+        assert "In red, please." in shown_to(play.model.asked[-1])
         assert len(play.only("turn_end")) == 1
         assert [payload.queued for payload in play.only("user_message")] == [False, True]
 
 
 async def test_a_message_that_comes_too_late_to_steer_has_a_turn_of_its_own(tmp_path: Path) -> None:
-    with stage(tmp_path, Step([Text("A long story " * 20)], hang=True), says("In red.")) as play:
+    with stage("claude", tmp_path, Step([Text("A long story " * 20)], hang=True), says("In red.")) as play:
         await play.session.say("Tell me a story.")
         await until(play.session, lambda past: bool(past.ledger.blocks))
         late = await play.session.say("In red, please.", steer=True)
@@ -240,8 +191,8 @@ async def test_a_message_that_comes_too_late_to_steer_has_a_turn_of_its_own(tmp_
         assert [payload.status for payload in play.only("turn_end")] == ["interrupted", "completed"]
 
 
-async def test_a_picture_is_shown_to_the_model(tmp_path: Path) -> None:
-    with stage(tmp_path, says("A dot.")) as play:
+async def test_a_picture_is_shown_to_the_model(agent: str, tmp_path: Path) -> None:
+    with stage(agent, tmp_path, says("A dot.")) as play:
         await play.says("What is it?", content=[ImageBlock(media_type="image/png", data=DOT)])
         await play.ends()
         shown = [block for message in play.model.asked[0]["messages"] for block in message["content"] if isinstance(block, dict)]
@@ -249,17 +200,17 @@ async def test_a_picture_is_shown_to_the_model(tmp_path: Path) -> None:
         assert [type(block) for block in play.only("user_message")[0].content] == [TextBlock, ImageBlock]
 
 
-async def test_a_question_with_choices_is_answered(tmp_path: Path) -> None:
+async def test_a_question_with_choices_is_answered(agent: str, tmp_path: Path) -> None:
     choice = {"question": "Which colour?", "header": "Colour", "multiSelect": False}
     choice |= {"options": [{"label": "Red", "description": "like fire"}, {"label": "Blue", "description": "like ice"}]}
-    with stage(tmp_path, calls("AskUserQuestion", {"questions": [choice]}), says("Blue it is.")) as play:
+    with stage(agent, tmp_path, calls("AskUserQuestion", {"questions": [choice]}), says("Blue it is.")) as play:
         await play.session.say("Ask me.")
         question = await play.asked()
         await play.session.answer(question.payload.request_id, {"Which colour?": "Blue"})
         await idle(play.session)
         await play.ends()
         assert [payload.values for payload in play.only("answer")] == [{"Which colour?": "Blue"}]
-        assert "Blue" in last_said(play.model.asked[-1])
+        assert "Blue" in shown_to(play.model.asked[-1])
         assert [payload.status for payload in play.only("turn_end")] == ["completed"]
 
 
@@ -278,14 +229,14 @@ for line in sys.stdin:
 """
 
 
-async def test_prompts_tools_and_servers_are_as_asked(tmp_path: Path) -> None:
+async def test_prompts_tools_and_servers_are_as_asked(agent: str, tmp_path: Path) -> None:
     asked: dict[str, Any] = {
         "system_prompt": "--You are a scale; say nothing else.",
         "allowed_tools": ["mcp__demo__weigh"],
         "denied_tools": ["Write", "WebFetch"],
         "mcp_servers": {"demo": {"command": sys.executable, "args": ["-c", SERVER]}},
     }
-    with stage(tmp_path, calls("mcp__demo__weigh", {}), says("3 kg."), **asked) as play:
+    with stage(agent, tmp_path, calls("mcp__demo__weigh", {}), says("3 kg."), **asked) as play:
         await play.says("Weigh it.")
         await play.ends()
         request = play.model.asked[0]
@@ -297,7 +248,7 @@ async def test_prompts_tools_and_servers_are_as_asked(tmp_path: Path) -> None:
 
 
 async def test_a_prompt_can_be_added_to_its_own(tmp_path: Path) -> None:
-    with stage(tmp_path, says("Arr."), append_system_prompt="Speak like a pirate.") as play:
+    with stage("claude", tmp_path, says("Arr."), append_system_prompt="Speak like a pirate.") as play:
         await play.says("Hello.")
         await play.ends()
         system = json.dumps(play.model.asked[0]["system"])

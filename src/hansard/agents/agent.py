@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -102,6 +103,10 @@ class Agent:
     def reply(self, request: ControlRequest, options: Options) -> ControlResponsePayload | None:
         """The answer to a request of the agent's that is no question to a person; None if there is none: then it is told so."""
         return None
+
+    def take_over(self, events: Iterable[Event], options: Options) -> bool:
+        """Put the conversation so far where the agent goes on from it (and say so in ``options``); false if it has to be told in words."""
+        return False
 
     # ---- what everybody gets
 

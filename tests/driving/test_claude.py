@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from hansard.agents import agent_for
+from hansard.agents.agent import Options
 from hansard.content import ImageBlock, TextBlock
 from hansard.errors import AgentNotStarted, Refused
+from hansard.events import control_request
 from hansard.session import Session
 from tests.driving.claude_stage import shown_to, stage, written
 from tests.driving.model import Call, Step, Text, Thinking, calls, says
@@ -254,3 +257,15 @@ async def test_a_prompt_can_be_added_to_its_own(tmp_path: Path) -> None:
         system = json.dumps(play.model.asked[0]["system"])
         assert "Speak like a pirate." in system
         assert "Claude" in system
+
+
+def test_what_it_asks_that_is_no_question_to_a_person_is_answered() -> None:
+    claude = agent_for("claude")
+
+    def reply(method: str, **params: Any) -> Any:
+        return claude.reply(cast("Any", control_request(method=method, params=params, request_id="r")), Options())
+
+    assert reply("hook_callback").result == {}
+    answer = reply("mcp_message", server_name="demo", message={"jsonrpc": "2.0", "id": 7, "method": "tools/list"}).result["mcp_response"]
+    assert (answer["id"], "demo" in answer["error"]["message"]) == (7, True)
+    assert reply("novelty") is None  # then the session says that it cannot

@@ -167,9 +167,14 @@ class Client:
         if self._reading is not None:
             await asyncio.wait([self._reading])
         self._asked.clear()
-        for task in self._tasks:
-            task.cancel()
-        await self._client.disconnect()
+        calls = list(self._tasks)
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+        try:
+            await self._client.disconnect()
+        except Exception as problem:
+            await self._hear(record_object(problem))
 
     def _later(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

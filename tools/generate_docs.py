@@ -23,6 +23,7 @@ from hansard.testing import facts
 from tests.recorded import losses, losses_in, medium_of, recordings, streams, told
 from tools.features import NOTICE, drops, features, table
 from tools.projections import projections
+from tools.tools_page import tools
 
 DOCS = Path(__file__).parent.parent / "docs"
 KINDS = {
@@ -241,6 +242,7 @@ PAGES = {
     "drops.md": drops,
     "checklist.md": checklist,
     "projections.md": projections,
+    "tools.md": tools,
 }
 
 

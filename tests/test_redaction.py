@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,28 @@ def test_a_frame_of_any_kind_is_masked_and_stays_what_it_was(frame: bytes) -> No
     [out] = redact([event])
     assert out.original is not None and unwrap(out.original) == frame % b"[redacted:anthropic]"
     assert unwrap(event.original) == frame % key  # what was given is as it was
+
+
+MARKED = ["sk-ant-" + "api03-" + "EXAMPLE0" * 4, "sk-proj-" + "EXAMPLE1" * 4, "github_pat_" + "EXAMPLE2" * 4]
+PEM = "-----BEGIN RSA PRIVATE KEY-----\nTUlJRXhhbXBsZQ==" + "EXAMPLE3" * 4
+
+
+@pytest.mark.parametrize("secret", [*MARKED, PEM], ids=["anthropic", "openai", "github", "pem"])
+@pytest.mark.parametrize("before", ["", "a", "ab", "key: ", "kind: Secret\n\0data"], ids=repr)
+def test_a_secret_anywhere_in_base64_is_masked_whole_or_in_pieces(secret: str, before: str) -> None:
+    encoded = base64.b64encode((before + secret).encode()).decode()
+    text = f"It is {encoded} there"
+    pieces = [assistant_chunk(text=text[at : at + 7]) for at in range(0, len(text), 7)]
+    *chunks, done = redact([*pieces, assistant_done(text=text)])
+    assert isinstance(done, AssistantDone)
+    shown = done.payload.text.removeprefix("It is ").removesuffix("[redacted:base64] there")
+    assert encoded.startswith(shown) and len(shown) <= len(encoded) - len(base64.b64encode(b"EXAMPLE0" * 4).rstrip(b"="))
+    assert "".join(event.payload.text for event in chunks) == done.payload.text != text
+
+
+def test_base64_without_a_secret_stays() -> None:
+    text = base64.b64encode(random.Random(7).randbytes(300_000)).decode()
+    assert [event.payload.text for event in redact([assistant_done(text=f"sk-ant- {text}")])] == [f"sk-ant- {text}"]
 
 
 def test_only_what_may_become_a_secret_is_held_back() -> None:

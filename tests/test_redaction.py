@@ -130,6 +130,36 @@ def test_the_frames_of_pieces_are_masked_too() -> None:
     assert "".join(frames) == "[redacted:anthropic]"
 
 
+def nested(piece: str, so_far: str) -> Any:
+    return {"data": json.dumps({"text": piece})}
+
+
+def encoded(piece: str, so_far: str) -> Any:
+    return {"data": base64.b64encode(piece.encode()).decode()}
+
+
+def growing(piece: str, so_far: str) -> Any:
+    return {"text": so_far}
+
+
+@pytest.mark.parametrize("spell", [nested, encoded, growing], ids=lambda spell: spell.__name__)
+@pytest.mark.parametrize("line", ["%s", "data: %s\n"], ids=["a line", "an event"])
+def test_a_frame_that_spells_a_piece_in_its_own_way_is_masked_whole_and_counted(spell: Any, line: str) -> None:
+    key = "sk-ant-" + "api03-" + "EXAMPLE0" * 4
+    events: list[Event] = []
+    for frame, at in enumerate(range(0, len(key), 9)):
+        event = assistant_chunk(text=key[at : at + 9])
+        event.frame, event.original = frame, wrap((line % json.dumps(spell(key[at : at + 9], key[: at + 9]))).encode())
+        events.append(event)
+    masked = redact([*events, assistant_done(text=key)])
+    frames = [unwrap(event.original).decode() for event in masked if event.original is not None]
+    shown = [json.loads(frame.removeprefix("data: ")) for frame in frames]
+    assert len(frames) == len(events) and all(frame.startswith(line.partition("%")[0]) for frame in frames)
+    assert shown[1] == {"masked": "[redacted:frame]"}
+    assert all("[redacted:" in str(frame) for frame in shown)
+    assert masked.masked["frame"]["assistant_chunk, its frame"] == shown.count({"masked": "[redacted:frame]"})
+
+
 @pytest.mark.parametrize("frame", [b'{"key":"%s"}', b'data: {"key":"%s"}\n', b"\xff key=%s", b'{"a":1}  "%s"'])
 def test_a_frame_of_any_kind_is_masked_and_stays_what_it_was(frame: bytes) -> None:
     key = b"sk-ant-" + b"api03-" + b"EXAMPLE0" * 4

@@ -248,9 +248,12 @@ class Patterns:
 _patterns = cache(Patterns)
 
 
+MASK = "[redacted:"
+
+
 def mask(kind: str) -> str:
     """What stands in the place of a secret."""
-    return f"[redacted:{kind}]"
+    return f"{MASK}{kind}]"
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -392,10 +395,21 @@ class Redacted:
         for held in _slots(chunk.slot, chunk.frame):
             held.waits -= 1
             if before != after and held.event.original is not None:
-                _put(held, original=_respelled(held.event.original, before, after))
+                _put(held, original=self._respelled(held.event.original, before, after, event.type))
         if before != after or stream.moved:
             _put(chunk.slot, payload=_with_text(event, after, stream.moved))
         stream.moved += len(after) - len(before)
+
+    def _respelled(self, original: Raw, before: str, after: str, kind: str) -> Raw:
+        """The frame of a chunk with the chunk's text changed. If it says that text in a way of its own (encoded, or with what came before),
+        and nothing in it was masked, nobody can say what of it is secret: then all of it is."""
+        wrapped = bytes(original).startswith((TEXT, BASE64))
+        text = (unwrap(original) if wrapped else bytes(original)).decode("utf-8", "surrogateescape")
+        changed = _with_string(text, before, after)
+        if changed == text and MASK not in text:
+            self._count("frame", f"{kind}, its frame")
+            changed = _JSON.sub(f'{{"masked":"{mask("frame")}"}}', text) if _JSON.search(text) else mask("frame")
+        return wrap(changed.encode("utf-8", "surrogateescape"))
 
     def _forget(self, stream: Stream, upto: int) -> None:
         """What is decided and given out is not needed any more, but for what may still turn out to be the beginning of a secret."""
@@ -468,6 +482,7 @@ _ENDS = {
     "tool_call": ("tool_input_chunk",),
     "tool_result": ("tool_input_chunk", "tool_output_chunk"),
 }
+_JSON = re.compile(r"\{.*\}", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 
 
@@ -496,10 +511,8 @@ def _put(slot: Slot, **changes: object) -> None:
     slot.event = msgspec.structs.replace(slot.event, **changes)
 
 
-def _respelled(original: Raw, before: str, after: str) -> Raw:
-    """The frame with one string changed, however it is escaped there. A frame that does not hold it as a string of its own stays."""
-    wrapped = bytes(original).startswith((TEXT, BASE64))
-    text = (unwrap(original) if wrapped else bytes(original)).decode("utf-8", "surrogateescape")
+def _with_string(text: str, before: str, after: str) -> str:
+    """JSON with one string changed, however it is escaped there."""
 
     def change(string: re.Match[str]) -> str:
         try:
@@ -508,5 +521,4 @@ def _respelled(original: Raw, before: str, after: str) -> Raw:
             return string.group()
         return msgspec.json.encode(after).decode() if said == before else string.group()
 
-    changed = _STRING.sub(change, text)
-    return wrap(changed.encode("utf-8", "surrogateescape"))
+    return _STRING.sub(change, text)

@@ -225,7 +225,7 @@ def checklist() -> str:
                 name,
                 row["what"],
                 row["must"],
-                f"`{row['where']}`" if "where" in row else "not yet",
+                f"`{row['where']}`" if "where" in row else f"not yet; so far: {row['so_far']}" if "so_far" in row else "not yet",
                 f"`{row['test']}`" if "test" in row else "",
             ]
             for name, row in rows.items()

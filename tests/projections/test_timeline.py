@@ -78,6 +78,13 @@ def test_a_turn_row_by_row() -> None:
     assert (made[2].tool_name, made[2].kind, made[2].action, made[2].exit_code) == ("Bash", "execute", "command", 3)
 
 
+def test_two_clocks_measure_nothing() -> None:
+    events = stamped(turn_start(trigger="user"), turn_end(status="completed"))
+    events[0].timestamp = 0  # counted from the start of a recording; the other is the wire's own
+    [row] = project(events, "timeline")
+    assert (row.duration_ms, row.last_seq) == (None, 2)
+
+
 def ask(request: str, **more: Any) -> Event:
     return permission_request(request_id=request, options=[], input_hash="", **more)
 

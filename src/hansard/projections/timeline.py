@@ -50,7 +50,7 @@ from hansard.projections.projection import Projection
 from hansard.projections.reasons import BOOKKEEPING, STREAMING, except_for
 from hansard.projections.words import as_text
 from hansard.tools import tool_action, tool_title
-from hansard.transcript import Transcript
+from hansard.transcript import LONG_AGO, Transcript
 
 LEAVES = STREAMING | {
     "heartbeat": BOOKKEEPING["heartbeat"],
@@ -276,9 +276,9 @@ def _row(event: Event, what: str, title: str) -> Row:
 
 
 def _until(row: Row, event: Event) -> None:
-    """The row goes on to this event. Clocks that go back measure nothing."""
+    """The row goes on to this event. Clocks that go back measure nothing, nor do two clocks: the wire's and a recording's."""
     row.last_seq = event.seq or None
-    if event.timestamp >= row.timestamp >= 0:
+    if event.timestamp >= row.timestamp >= 0 and (event.timestamp < LONG_AGO) == (row.timestamp < LONG_AGO):
         row.duration_ms = event.timestamp - row.timestamp
 
 

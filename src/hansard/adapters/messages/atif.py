@@ -15,6 +15,7 @@ from hansard.events import (
     content_block,
     raw,
     session_init,
+    session_lifecycle,
     thinking_done,
     tool_call,
     tool_result,
@@ -31,6 +32,8 @@ class Atif(Talk):
     source = "atif"
     wire = wire.Trajectory
     tag = "schema_version"
+    copied = False
+    """Whether the steps are copies of those of another trajectory."""
 
     @classmethod
     def recognises(cls, message: dict[str, Any]) -> bool:
@@ -49,12 +52,21 @@ class Atif(Talk):
         for number, step in enumerate(trajectory.steps, 1):
             told = milliseconds(step.timestamp)
             self.now = self.now if told is None else told
+            yield from self.copy(step.is_copied_context is True)
             yield from self.step(step, number, below)
             end = self.read(ends.get(number), wire.End)
             if end is not None and self.is_main and self.turn is not None:
                 yield from self.end_turn(end.status, end.stop_reason)
         for one in below.values():  # nobody pointed at them
             yield from self.inside(one)
+
+    def copy(self, copied: bool) -> Iterator[Event]:
+        """Copied context begins or ends: a turn that has a copied step has no new one."""
+        if copied != self.copied:
+            if self.is_main:
+                yield from self.settle()
+            self.copied = copied
+            yield session_lifecycle(subtype="replay_started" if copied else "replay_ended")
 
     def step(self, step: wire.Step, number: int, below: dict[str | None, wire.Trajectory]) -> Iterator[Event]:
         """One step, then what its calls gave back."""

@@ -82,6 +82,6 @@ def test_a_document_is_recognised(form: str) -> None:
 
 def test_a_list_of_one_api_is_read_by_the_name_of_the_other():
     data = b'[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"x","name":"n","input":{}}]}]'
-    assert recognise(data) == "openai-messages"
+    assert recognise(data) == "anthropic-messages"
     assert [event.type for event in normalize(data, "openai-messages")] == [event.type for event in normalize(data, "anthropic-messages")]
     assert "tool_call" in [event.type for event in normalize(data, "openai-messages")]

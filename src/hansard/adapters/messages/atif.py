@@ -86,12 +86,12 @@ class Atif(Talk):
         for result in results:
             for reference in result.subagent_trajectory_ref or []:
                 if (one := below.pop(reference.trajectory_id, None)) is not None:
-                    yield from self.inside(one)
+                    yield from self.inside(one, result.source_call_id)
             yield from self.result(result)
 
-    def inside(self, trajectory: wire.Trajectory) -> Iterator[Event]:
-        """A sub-agent: its id is the call's, or as good as one."""
-        outer, self.parent = self.parent, trajectory.trajectory_id
+    def inside(self, trajectory: wire.Trajectory, call: str | None = None) -> Iterator[Event]:
+        """A sub-agent, under the call whose result points at it. Where none does, its own id stands for one."""
+        outer, self.parent = self.parent, call or trajectory.trajectory_id
         for event in self.steps(trajectory):
             event.parent_tool_call_id = event.parent_tool_call_id or self.parent
             yield event

@@ -242,13 +242,15 @@ class Lists(Talk):
 
     @classmethod
     def recognises(cls, message: dict[str, Any]) -> bool:
-        """A message that only this API has, or the body of a request."""
-        return cls.source == (_whose(message) if _is_message(message) else _whose_body(message))
+        """A message that only this API has, or a request with one."""
+        messages = _messages(message)
+        prompted = "anthropic" if messages and "system" in message else None
+        return cls.source in (prompted, *map(_whose, messages))
 
     @classmethod
     def may_be(cls, message: dict[str, Any]) -> bool:
-        """A message that both have."""
-        return _is_message(message) and cls.source == _likely(message)
+        """A message that both have, or a request with such messages alone."""
+        return any(cls.source == _likely(one) for one in _messages(message)[:1])
 
 
 class OpenAIMessages(Lists):
@@ -266,6 +268,12 @@ class AnthropicMessages(Lists):
 
 
 Api = Literal["openai", "anthropic"]
+
+
+def _messages(message: dict[str, Any]) -> list[dict[str, Any]]:
+    """The message itself, or those of a request."""
+    values = as_list(message["messages"]) if "messages" in message else [message]
+    return [one for one in map(as_object, values) if _is_message(one)]
 
 
 def _is_message(message: dict[str, Any]) -> bool:
@@ -286,16 +294,6 @@ def _likely(message: dict[str, Any]) -> Api:
     """Which API has more such messages: text alone is more often OpenAI's, blocks are more often Anthropic's."""
     spoken = message["role"] in ("user", "assistant")
     return "anthropic" if spoken and isinstance(message.get("content"), list) else "openai"
-
-
-def _whose_body(body: dict[str, Any]) -> Api | None:
-    messages = [one for one in map(as_object, as_list(body.get("messages"))) if _is_message(one)]
-    if not messages:
-        return None
-    for one in messages:
-        if (api := _whose(one)) is not None:
-            return api
-    return "anthropic" if "system" in body else _likely(messages[0])
 
 
 def _digest(message: Any) -> bytes:

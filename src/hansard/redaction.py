@@ -151,21 +151,23 @@ KINDS: dict[str, list[list[Piece]]] = {
 """Kind of secret, and the rows of pieces that it may consist of."""
 
 # fmt: off
-WORDS = (
-    "authorization", "credential", "-----begin", "z2l0ahvi", "private", "bearer", "secret", "glpat-", "whsec_", "cookie",
-    "passw", "pypi-", "z2hwx", "aiza", "asia", "c2st", "xox", "eyj", ":aa",
+EXACT = (
+    "-----BEGIN", "CREDENTIAL", "Z2l0aHViX", "PRIVATE", "glpat-", "whsec_", "pypi-", "TOKEN", "Z2hwX", "AKIA", "ASIA", "AIza", "c2st",
+    "xox", "eyJ", ":AA",
 )
 # fmt: on
+WORDS = ("authorization", "bearer", "secret", "passw")
+"""In lower case, as are the signs."""
 SIGNS = (
     re.compile(r"%(?:2d|5f|3|40)"),
     re.compile(r"\\u00(?:2d|5f|3|40)"),
     re.compile(r"_(?:(?<=gh[pousr]_)|(?<=hf_)|(?<=npm_)|pat(?<=github_pat))"),
     re.compile(
-        r"k(?:-(?<=sk-)|ia(?<=akia)|_live|_test|ey(?:(?<=api[_-]key)|(?<=apikey)|(?<=access_key)|(?<=accesskey))"
+        r"k(?:-(?<=sk-)|ie(?<=cookie)|_live|_test|ey(?:(?<=api[_-]key)|(?<=apikey)|(?<=access_key)|(?<=accesskey))"
         r"|en(?:(?<=access[_-]token)|(?<=accesstoken)|(?<=auth[_-]token)|(?<=authtoken)|(?<=refresh[_-]token)|(?<=refreshtoken)))"
     ),
 )
-"""In lower case: a text that has none of these words and signs, no ``TOKEN`` and no address with a name in it has no secret.
+"""A text that has none of these words and signs and no address with a name in it has no secret.
 
 Most texts have none, so what counts is how fast that is seen: Python finds one character, or a long word, much faster than one of many."""
 
@@ -218,10 +220,10 @@ class Patterns:
         """Whether it is worth looking closer."""
         lower = text.lower()
         return (
-            any(map(lower.__contains__, WORDS))
+            any(map(text.__contains__, EXACT))
+            or any(map(lower.__contains__, WORDS))
             or any(sign.search(lower) for sign in SIGNS)
-            or "TOKEN" in text
-            or ("://" in lower and "@" in lower)
+            or ("@" in text and "://" in text)
             or any(map(text.__contains__, self._own))
         )
 
@@ -236,7 +238,7 @@ class Patterns:
     def undecided(self, text: str, start: int, found: Sequence[Found], likely: bool) -> int:
         """Where at the end of a text something begins that may become a secret, or a longer one.
 
-        Whatever goes on behind a space has one of `WORDS` or `SIGNS` in front of it; else (not ``likely``) only the last word can begin one.
+        Whatever goes on behind a space has one of these words in front of it; else (not ``likely``) only the last word can begin one.
         """
         start = max(start, len(text) - TAIL)
         if not likely:

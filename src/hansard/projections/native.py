@@ -5,7 +5,7 @@ Frames that lie in blobs must be put back into their events first (`originals.em
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import ClassVar, Generic, Literal, TypeVar
 
 from msgspec import Struct
@@ -33,19 +33,19 @@ class Frames(Projection[T], Generic[T]):
         self._frame: int | None = None
         """The last frame whose bytes were there."""
 
-    def take(self, event: Event) -> Iterator[T]:
+    def take(self, event: Event) -> tuple[T, ...]:
         """The frame that this event is the first of."""
         reason = self.left_out(event)
-        if reason is None and event.original is not None:
+        if reason is None:
+            if event.original is None:
+                return ()
             self._frame = event.frame
             try:
-                data = unwrap(event.original)
+                return (self.frame(event, unwrap(event.original)),)
             except UsageError as problem:
                 reason = str(problem)
-            else:
-                yield self.frame(event, data)
-        if reason is not None:
-            self.leave(event, reason)
+        self.leave(event, reason)
+        return ()
 
     def frame(self, event: Event, data: bytes) -> T:
         """How this frame looks."""

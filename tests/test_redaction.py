@@ -271,6 +271,19 @@ def test_a_secret_is_seen_at_a_glance(secret: str) -> None:
         assert core(secret) not in "".join(event.payload.text for event in out)
 
 
+def test_what_goes_on_behind_the_end_of_a_turn_is_held_back_too() -> None:
+    key = "ghp_" + "EXAMPLE0" * 5
+    ordinary: list[Event] = [assistant_chunk(text=f" word {number}") for number in range(20)]
+    blocks = [
+        [*ordinary, assistant_chunk(text=" gh"), turn_end(status="completed"), assistant_chunk(text="p")],
+        [assistant_chunk(text=key[3:])],
+    ]
+    in_blocks = redact(())
+    first, *rest = in_blocks.blocks(blocks)
+    assert first[-2:] == blocks[0][-3:-1]
+    assert "EXAMPLE0" not in str(rest)
+
+
 def test_a_secret_of_ours_is_found_whatever_is_in_it() -> None:
     ours = "ΑΣ\\d0g"
     [event] = redact([assistant_chunk(text=f"it is {ours}x")], [ours])

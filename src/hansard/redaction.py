@@ -313,17 +313,17 @@ class Said:
         self.parts = [stream.text]
         self.places: list[int] = []
 
-    def undecided(self) -> int | None:
-        """The place of the chunk in which the last word begins: -1 if that waits from before the block. None if there is no such word."""
+    def undecided(self, floor: int) -> int | None:
+        """The place of the first chunk of the last word, from ``floor`` on: 0 if one from before the block waits. None if there is none."""
         text = "".join(self.parts)
         left = len(text) - last_word(text)
-        if left == 0:
-            return None
-        for place, part in zip(reversed(self.places), reversed(self.parts), strict=False):
-            left -= len(part)
-            if left <= 0:
-                return place
-        return -1 if self.stream.waiting else self.places[0]
+        first = len(self.places)
+        while left > 0 and first > 0 and self.places[first - 1] >= floor:
+            left -= len(self.parts[first])
+            first -= 1
+        if left > 0 and floor == 0 and self.stream.waiting:
+            return 0
+        return self.places[first] if first < len(self.places) else None
 
     def remember(self, cut: int) -> None:
         """The stream as it is when the chunks in front of ``cut`` are given out: of what is decided only the end is needed."""
@@ -424,9 +424,9 @@ class Glance:
             elif stream.waiting and key not in self._said:
                 return 0
         for said in self._said.values():
-            place = said.undecided()
-            if place is not None and (place >= self._floor or self._floor == 0):
-                cut = min(cut, max(place, 0))
+            place = said.undecided(self._floor)
+            if place is not None:
+                cut = min(cut, place)
         frame = block[-1 if cut == len(block) else cut].frame
         while cut and frame is not None and block[cut - 1].frame == frame:  # the first of a frame has the bytes of all
             cut -= 1

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from hansard.content import TextBlock
 from hansard.events import Event
 from hansard.projections.anthropic_messages import BEGINNING
-from hansard.projections.history import NO_RESULT, fitting
+from hansard.projections.history import CLAUDE, NO_RESULT, fitting
 from hansard.projections.words import block_text, result_text
 
 OPENAI, ANTHROPIC, ATIF = "openai-messages", "anthropic-messages", "atif"
@@ -48,7 +48,7 @@ def facts_of(events: list[Event]) -> Facts:
             found.all.append(fact)
             if getattr(event.payload, "interrupted", None):
                 found.cut_off.add(fact)
-            if getattr(event.payload, "signature", None) or getattr(event.payload, "redacted", None):
+            if event.source in CLAUDE and (getattr(event.payload, "signature", None) or getattr(event.payload, "redacted", None)):
                 found.sealed.add(fact)
         spoken = getattr(event.payload, "transcript", None) or getattr(event.payload, "transcription", None)
         found.in_words += [spoken] if spoken else []
@@ -88,6 +88,13 @@ class Compared:
         self.lost = Counter(self.before.all) - Counter(self.after.all)
         self.added = Counter(self.after.all) - Counter(self.before.all)
 
+    def ends_an_answer(self, fact: Fact) -> bool:
+        """Whether nothing more was said to its end by the same agent after it, before somebody else spoke."""
+        main = [other for other in self.before.all if other.lane == fact.lane]
+        after = main[main.index(fact) + 1 :]
+        heard = (other.kind for other in after if other.kind != "thinking" and other not in self.before.cut_off)
+        return next(heard, "user") not in ("text", "call")
+
     def other(self, fact: Fact, *kinds: str) -> list[Fact]:
         """The facts of these kinds that are on the other side only."""
         return [other for other in (self.added if fact in self.lost else self.lost) if other.kind in (kinds or (fact.kind,))]
@@ -120,7 +127,9 @@ def _in_one(fact: Fact, lost: bool, here: Compared) -> bool:
 def _is_late(fact: Fact, lost: bool, here: Compared) -> bool:
     if not lost:
         return fact.kind == "user" and "[result of " in fact.said
-    return fact.kind in ("result", "failure") and any("[result of " in other.said for other in here.added if other.kind == "user")
+    late = [other.said for other in here.added if other.kind == "user" and "[result of " in other.said]
+    said = {other.said for other in here.before.all if other.kind == "result" and other.call == fact.call}
+    return fact.kind in ("result", "failure") and any(words in text for words in said for text in late)
 
 
 def _is_wrapped(fact: Fact, lost: bool, here: Compared) -> bool:
@@ -161,7 +170,7 @@ DIFFERENCES = (
         "Thinking without a signature of Claude's, or with nothing said after it, is left out",
         (ANTHROPIC,),
         "the API refuses it",
-        lambda fact, lost, here: lost and fact.kind == "thinking",
+        lambda fact, lost, here: lost and fact.kind == "thinking" and (fact not in here.before.sealed or here.ends_an_answer(fact)),
     ),
     Difference(
         "What was cut off is left out",

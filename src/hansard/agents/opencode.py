@@ -63,8 +63,9 @@ class OpenCode(Agent):
             await talk.ask(f"GET {own}")
             if permission:
                 await talk.ask(f"PATCH {own}", {"permission": permission})
-        if options.system_prompt is not None:
-            await self.set(talk, configuration_change(subtype="set_system_prompt", options={"systemPrompt": options.system_prompt}))
+        if options.append_system_prompt is not None:
+            added = {"appendSystemPrompt": options.append_system_prompt}
+            await self.set(talk, configuration_change(subtype="set_system_prompt", options=added))
         if options.permission_mode is not None:
             await self.set(talk, configuration_change(subtype="set_mode", mode_id=options.permission_mode))
         if options.model is not None:
@@ -87,6 +88,8 @@ def configuration(command: Command, options: Options) -> str | None:
         if not model:
             raise UsageError("OpenCode has a base URL per provider: name the model as provider/model")
         config["provider"] = {provider: {"options": {"baseURL": options.base_url}, "models": {model: {}}}}
+    if options.system_prompt is not None:
+        config["agent"] = {options.permission_mode or "build": {"prompt": options.system_prompt}}
     if not config:
         return None
     try:

@@ -168,14 +168,17 @@ class OpenCodeServer(EventTalk):
         elif request == "GET /command":
             yield configuration_change(subtype="available_commands_update", commands=[*_commands(said.body)])
 
-    def session_answered(self, method: str, info: dict[str, Any]) -> Iterator[Event]:
-        """The session that is ours from here on. A new one introduces itself on the stream; one from before does not."""
-        session_id = info.get("id")
-        if not isinstance(session_id, str):
+    def session_answered(self, method: str, value: dict[str, Any]) -> Iterator[Event]:
+        """The session that is ours from here on. That a new one was made the stream says too; of one from before it says nothing."""
+        info = self.read(value, wire.SessionInfo)
+        if info is None:
             return
-        self.followed = session_id
+        self.followed = info.id
         if method == "GET":
-            yield from self.session_info(info, "resumed")
+            yield from self.session_info(value, "resumed")
+        elif not self.session(info.id).introduced:
+            yield from self.enter(info.id)
+            yield from self.introduce(self.session(info.id), info)
 
     def introduce(self, session: Session, info: wire.SessionInfo) -> Iterator[Event]:
         for event in super().introduce(session, info):
@@ -263,7 +266,7 @@ class OpenCodeServer(EventTalk):
             case "set_mode" | "set_agent" | "set_permission_mode":
                 self.along["agent"] = self.known_mode(change)
             case "set_system_prompt":
-                self.along["system"] = str(as_object(change.options).get("systemPrompt"))
+                self.along["system"] = str(as_object(change.options).get("appendSystemPrompt"))
             case _:
                 raise CannotEncode(f"OpenCode can set its model and its agent, not {change.subtype}")
         return b""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 import os
 import sys
@@ -48,7 +47,8 @@ QUIET = dict.fromkeys(
     "1",
 )
 """OpenCode asks nothing of the internet."""
-PIXEL = base64.b64encode(bytes.fromhex("89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489")).decode()
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+"""A picture."""
 MCP = Path(__file__).with_name("mcp_echo.py")
 
 
@@ -217,11 +217,12 @@ async def test_settings_go_along_with_the_next_prompt_and_a_picture_too(place: S
             await session.set("set_mode", mode_id="boss")
         await session.say("Which model is this?")
         await idle(session)
-        await session.say("What is this?", [TextBlock(text="What is this?"), ImageBlock(media_type="image/png", data=PIXEL)])
-        await idle(session)
+        for picture in (PIXEL, PIXEL[:44]):
+            await session.say("What is this?", [TextBlock(text="What is this?"), ImageBlock(media_type="image/png", data=picture)])
+            await idle(session)
         await session.close()
     events = log(session)
-    assert ends(events) == ["completed", "completed"]
+    assert ends(events) == ["completed", "completed", "error"]
     assert [request["model"] for request in server.asked] == ["two", "two"]
     assert "Speak like a pirate." in json.dumps(server.asked[0]["system"])
     assert PIXEL in json.dumps(server.asked[1]["messages"])
@@ -233,6 +234,7 @@ async def test_settings_go_along_with_the_next_prompt_and_a_picture_too(place: S
     assert [event.payload.message for event in events if isinstance(event, Error)] == [
         "OpenCode has no model 'scripted/ten'",
         "OpenCode has no agent 'boss'",
+        "BadRequest",  # half a picture
     ]
 
 

@@ -59,6 +59,8 @@ class OpenCodeServer(EventTalk):
         self.modes: list[dict[str, Any]] | None = None
         self.along: dict[str, Any] = {}
         """What was set, and goes along with every prompt."""
+        self.on_the_line: dict[int, str | None] = {}
+        """The turns of the prompts that wait for their answer, by request."""
 
     def enter(self, session_id: str | None) -> Iterator[Event]:
         yield from super().enter(session_id)
@@ -94,6 +96,8 @@ class OpenCodeServer(EventTalk):
             yield self.we_set(found.group(2), body)
         else:
             yield control_request(method=request, params=message.body, request_id=None if message.id is None else str(message.id))
+        if message.id is not None and (_PROMPT.fullmatch(request) or _COMMAND.fullmatch(request)):
+            self.on_the_line[message.id] = self.turn
 
     def prompt_blocks(self, body: dict[str, Any]) -> list[AnyBlock]:
         """What a prompt consists of: parts, or a text with files (``/api``)."""
@@ -187,14 +191,17 @@ class OpenCodeServer(EventTalk):
             yield event
 
     def prompt_answered(self, session_id: str, said: wire.HttpResponse) -> Iterator[Event]:
-        """A prompt that was turned away ends the turn it began."""
+        """A prompt that was turned away ends the turn it began: its answer, and nothing on the stream, says that nothing came of it."""
+        began = self.turn if said.id is None else self.on_the_line.pop(said.id, None)
         if said.status < 400:
             return
         yield from self.enter(session_id)
-        if self.turn is not None and self.lane.answer is None:
-            failure = error_of(said.body)
-            failure.code, failure.status = "execution_error", said.status
-            yield Error(payload=failure)
+        if self.turn is not None and self.turn == began and self.lane.answer is None:
+            failure = self.lane.failure
+            if failure is None:
+                failure = error_of(said.body)
+                failure.code, failure.status = "execution_error", said.status
+                yield Error(payload=failure)
             yield from self.end_turn("error", error=failure)
             self.lane.status = None
 
@@ -240,7 +247,7 @@ class OpenCodeServer(EventTalk):
             return self.request("POST", self.path("command"), called | self.command_along())
         named = {"messageID": message_id} if message_id is not None and message_id.startswith("msg") else {}
         body = named | self.along | {"parts": [blocks.prompt_part(block) for block in said]}
-        return self.request("POST", self.path("prompt_async"), body)
+        return self.request("POST", self.path("message"), body)
 
     def command_along(self) -> dict[str, Any]:
         """What goes along with a slash command: its model is one word, and it has no system prompt."""

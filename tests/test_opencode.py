@@ -292,7 +292,7 @@ def test_every_type_that_opencode_declares_has_a_reading():
 @pytest.mark.parametrize("field", ["properties", "data"])
 def test_every_declared_event_is_understood(tag: str, field: str):
     special: dict[str, Any] = {
-        "http.response": {"status": 200},
+        "http.response": {"id": 1, "status": 200},
         "session.next.tool.called": {"tool": "bash"},
         "message.updated": {"info": {"id": "msg_a", "role": "assistant"}},
     }

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from hansard.agents.agent import Options
-from hansard.agents.opencode import OpenCode, names
+from hansard.agents.opencode import OpenCode, configuration, names
+from hansard.agents.process import Command
 from hansard.content import ImageBlock, SlashCommandBlock, TextBlock
-from hansard.errors import AgentNotStarted, Refused
+from hansard.errors import AgentNotStarted, Refused, UsageError
 from hansard.events import (
     AssistantDone,
     ConfigurationChange,
@@ -258,7 +259,7 @@ async def test_errors_of_the_model_end_the_turn_as_what_they_are(place: Surround
 @pytest.mark.slow
 async def test_a_session_goes_on_in_a_new_process(place: Surroundings):
     with model(says("The word is marmalade."), says("Marmalade, as I said.")) as server:
-        how = options(server)
+        how = options(server, system_prompt="You are a parrot.")
         session = place.session("opencode", how)
         await session.say("Tell me a word")
         await idle(session)
@@ -271,6 +272,7 @@ async def test_a_session_goes_on_in_a_new_process(place: Surroundings):
     assert ends(events) == ["completed", "completed"]
     assert texts(events) == ["The word is marmalade.", "Marmalade, as I said."]
     assert [event.payload.text for event in events if isinstance(event, UserMessage)] == ["Tell me a word", "Which was it?"]
+    assert all("You are a parrot." in json.dumps(request["system"]) for request in server.asked)
     seen = json.dumps(server.asked[1]["messages"])
     assert seen.index("Tell me a word") < seen.index("The word is marmalade.") < seen.index("Which was it?")
     first, second = (event.payload.provider_session_id for event in events if isinstance(event, SessionInit))
@@ -402,6 +404,37 @@ async def test_nothing_of_a_server_is_left(place: Surroundings):
     with pytest.raises(ProcessLookupError):
         os.kill(started.payload.pid or 0, 0)
     await session.close()
+
+
+def configured(there: str, **asked: Any) -> Any:
+    command = Command(argv=["opencode"], cwd="/", env={"OPENCODE_CONFIG_CONTENT": there})
+    made = configuration(command, Options(**asked))
+    return None if made is None else json.loads(made)
+
+
+def test_servers_and_addresses_are_added_to_the_settings_that_are_there():
+    there = '{"theme": "dark", "provider": {"p": {"options": {"apiKey": "k"}}}, "mcp": {"a": {"type": "local"}}}'
+    local, remote = {"command": "x", "args": ["-y"], "env": {"K": "v"}}, {"url": "http://h/", "headers": {"H": "v"}}
+    made = configured(there, mcp_servers={"b": local, "c": remote}, base_url="http://b/", model="p/m")
+    assert made == {
+        "theme": "dark",
+        "provider": {"p": {"options": {"apiKey": "k", "baseURL": "http://b/"}, "models": {"m": {}}}},
+        "mcp": {
+            "a": {"type": "local"},
+            "b": {"type": "local", "command": ["x", "-y"], "environment": {"K": "v"}, "enabled": True},
+            "c": {"type": "remote", "url": "http://h/", "headers": {"H": "v"}, "enabled": True},
+        },
+    }
+    assert configured("not even JSON") is None
+
+
+@pytest.mark.parametrize(
+    ("there", "asked"),
+    [("{}", {"base_url": "http://b/"}), ("{}", {"base_url": "http://b/", "model": "m"}), ("no JSON", {"system_prompt": "x"})],
+)
+def test_settings_that_cannot_be_are_refused(there: str, asked: dict[str, Any]):
+    with pytest.raises(UsageError):
+        configured(there, **asked)
 
 
 def test_of_the_providers_only_the_names_are_kept():

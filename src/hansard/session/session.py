@@ -12,7 +12,8 @@ from hansard.adapter import Context
 from hansard.adapters import adapter_for
 from hansard.agents import agent_for
 from hansard.agents.agent import Agent, Options
-from hansard.content import AnyBlock
+from hansard.agents.handover import told
+from hansard.content import AnyBlock, TextBlock
 from hansard.errors import AgentGone, AgentNotStarted, HansardError, Refused
 from hansard.events import (
     Answer,
@@ -24,6 +25,9 @@ from hansard.events import (
     PermissionResponse,
     TurnEnd,
     TurnStatus,
+    UserMessage,
+    UserMessagePayload,
+    agent_switch,
     answer,
     control_response,
     interrupt,
@@ -31,7 +35,6 @@ from hansard.events import (
     process,
     queue_update,
     session_lifecycle,
-    user_message,
 )
 from hansard.session.past import LAUNCHED, Launch, Past
 from hansard.session.running import Running, trouble
@@ -138,8 +141,8 @@ class Session:
 
     async def _start(self, launch: Launch) -> None:
         agent, options = agent_for(launch.agent), launch.options
-        own = self.past.state.provider_session_id if launch.run else None
-        options.resume = own if own is not None and agent.can.resume else options.resume
+        if self.past.own is not None and agent.can.resume:
+            options.resume = self.past.own
         self._record([session_lifecycle(subtype=LAUNCHED, detail=_detail(Launch(agent=launch.agent, options=options, run=launch.run + 1)))])
         self._launch.options.env = options.env
         try:
@@ -160,6 +163,19 @@ class Session:
             if isinstance(problem, Refused | AgentGone):
                 raise AgentNotStarted(f"{agent.title} does not begin: {problem}") from problem
             raise
+
+    async def switch(self, agent: str, options: Options | None = None) -> None:
+        """Go on with another agent, from the log: it takes over as if it had been there. An imported session can be gone on with, too."""
+        chosen, known = options or Options(), agent_for(agent)
+        launch = self.past.launch
+        if options is None and launch is not None:
+            chosen.cwd, chosen.env = launch.options.cwd, launch.options.env
+        await self.stop()
+        before = self.past.state.init.agent_id if launch is None and self.past.state.init is not None else launch and launch.agent
+        known_to_it = known.take_over(self.store.read(self.id), chosen)
+        next_one = Launch(agent=agent, options=chosen, run=0, untold=not known_to_it)
+        self._record([agent_switch(from_agent_id=before, to_agent_id=agent), session_lifecycle(subtype=LAUNCHED, detail=_detail(next_one))])
+        self._launch.options.env = chosen.env
 
     async def stop(self, status: TurnStatus = "interrupted") -> None:
         """End the agent, and with it whatever is open. Twice is once."""
@@ -235,10 +251,18 @@ class Session:
             if self.past.busy and not (steer and self.agent.can.steer):
                 queued = queue_update(action="queued", item_id=self._ids.next(), text=text, content=content)
                 return self._record([_named(queued, command_id)])[0]
-            said = user_message(text=text, content=content, author=author, from_session_id=from_session_id, from_agent_id=from_agent_id)
-            return await self._now.send(_named(said, command_id))
+            said = UserMessagePayload(text, content, author, from_agent_id, from_session_id)
+            return await self._now.send(_named(self._message(said), command_id))
 
         return await self._once(command_id, work)
+
+    def _message(self, said: UserMessagePayload) -> Event:
+        """The message; the first one to an agent that took over tells it in words what was said before, if it cannot know."""
+        if self.past.untold:
+            before = told(self.store.read(self.id), self.past.embeds)
+            if before is not None:
+                said.content = [before, *(said.content or [TextBlock(said.text)])]
+        return UserMessage(payload=said)
 
     def edit(self, item_id: str, text: str) -> Event:
         """Change a message that waits."""
@@ -263,7 +287,7 @@ class Session:
             if not self.running:
                 await self._relaunch()
             self._record([queue_update(action="sent", item_id=item_id)])
-            await self._now.send(user_message(text=waiting.text or "", content=waiting.content))
+            await self._now.send(self._message(UserMessagePayload(waiting.text or "", waiting.content)))
         except HansardError as problem:
             self._record([trouble(f"a message that waited was not sent: {problem}")])
 

@@ -126,7 +126,7 @@ class Adapter:
         return self.translate(message)
 
     def encode(self, command: Event) -> bytes:
-        """The frame that says this command, line end included."""
+        """The frame that says this command, line end included; nothing if a later frame will say it."""
         raise CannotEncode(f"{self.source} has no words for {command.type}")
 
     def time_of(self, message: Any) -> int | None:
@@ -194,8 +194,13 @@ class Adapter:
         return events
 
     def send(self, command: Event, time: int | None = None) -> tuple[bytes, list[Event]]:
-        """The frame for a command, and the events of that frame: the command itself first among its kind, with its own ids."""
+        """The frame for a command, and the events of that frame: the command itself first among its kind, with its own ids.
+
+        A wire that takes a command along with a later one has no frame for it; the command itself is on the record.
+        """
         data = self.encode(command)
+        if not data:
+            return data, self._without_frame(command, time)
         events = self.feed(Frame(data.removesuffix(b"\n"), out=True, time=time))
         for event in events:
             if type(event) is type(command):
@@ -366,6 +371,13 @@ class Adapter:
             if event.timestamp == -1:
                 event.timestamp = max(self.now, 0)
             events.append(event)
+
+    def _without_frame(self, command: Event, time: int | None) -> list[Event]:
+        own_id, events = command.id, list[Event]()
+        self.now = self.now if time is None else time
+        self._collect([command], events)
+        command.id = own_id or command.id
+        return events
 
     def _stamp(self, events: list[Event], frame: Frame | None) -> None:
         for event in events:

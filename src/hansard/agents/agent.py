@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from hansard.agents.environment import environment
 from hansard.agents.link import Link
 from hansard.agents.process import Command, Process
-from hansard.errors import AgentNotStarted, UsageError
+from hansard.errors import AgentNotStarted, Refused, UsageError
 from hansard.events import ControlRequest, ControlResponsePayload, Event
 from hansard.framing import Framer, Lines
 
@@ -122,6 +122,13 @@ class Agent:
     async def connect(self, options: Options) -> Link:
         """Start it."""
         return await Process.start(self.command(options))
+
+    async def set(self, talk: Talk, change: Event) -> None:
+        """Set something the agent must have before it begins."""
+        try:
+            await talk.tell(change)
+        except Refused as problem:
+            raise AgentNotStarted(f"{self.title} does not take this {change.payload.subtype}: {problem}") from problem
 
     def command(self, options: Options) -> Command:
         """What to run."""

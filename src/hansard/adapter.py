@@ -80,6 +80,10 @@ class Context(msgspec.Struct, kw_only=True):
     """How many frames the session had before this stream."""
 
 
+UNSPOKEN = {"author", "by", "from_agent_id", "from_session_id", "reason"}
+"""What a command says about who gave it and why. No wire has words for it."""
+
+
 class Adapter:
     """One wire format. Subclasses say what they read (`wire`) and what it means (`translate`)."""
 
@@ -189,6 +193,8 @@ class Adapter:
             if type(event) is type(command):
                 event.command_id = command.command_id
                 event.id = command.id or event.id
+                for name in UNSPOKEN & set(event.payload.__struct_fields__):
+                    setattr(event.payload, name, getattr(command.payload, name))
                 break
         return data, events
 

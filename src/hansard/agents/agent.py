@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -15,9 +16,10 @@ from msgspec import Struct, field
 from hansard.agents.environment import environment
 from hansard.agents.link import Link
 from hansard.agents.process import Command, Process
-from hansard.errors import AgentNotStarted, UsageError
+from hansard.errors import AgentNotStarted, Refused, UsageError
 from hansard.events import ControlRequest, ControlResponsePayload, Event
 from hansard.framing import Framer, Lines
+from hansard.projections import project
 
 
 class Options(Struct, kw_only=True, omit_defaults=True, rename="camel"):
@@ -96,6 +98,10 @@ class Agent:
         """The arguments after the program. Each is one argument, whatever is in it."""
         return []
 
+    def recall(self, events: Iterable[Event]) -> str | None:
+        """What it is told, with its first message, of a conversation that others had; None if it needs nothing."""
+        return "".join(project(events, "prompt")) or None
+
     async def greet(self, talk: Talk, options: Options) -> None:
         """The handshake: after it the agent takes messages."""
 
@@ -104,6 +110,18 @@ class Agent:
         return None
 
     # ---- what everybody gets
+
+    def check(self, options: Options) -> None:
+        """Refuse what it cannot do, before it is started."""
+        wanted = {
+            "a system prompt": options.system_prompt is not None and not self.can.system_prompt,
+            "that single tools are allowed or denied": bool(options.allowed_tools or options.denied_tools) and not self.can.tools,
+            "MCP servers": bool(options.mcp_servers) and not self.can.mcp,
+            "to go on with an earlier session": options.resume is not None and not self.can.resume,
+        }
+        for what, refused in wanted.items():
+            if refused:
+                raise Refused("unsupported", f"{self.title} does not take {what}")
 
     async def connect(self, options: Options) -> Link:
         """Start it."""

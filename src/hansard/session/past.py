@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from hansard.agents.agent import Options
 from hansard.events import (
+    AgentSwitch,
     Answer,
     Event,
     PermissionCancelled,
@@ -22,6 +23,7 @@ from hansard.events import (
     SessionLifecycle,
     TurnEnd,
     TurnStart,
+    UserMessage,
     process,
     turn_end,
 )
@@ -64,6 +66,10 @@ class Past(Struct):
     """What was commanded, by the name its client gave it."""
     queue: dict[str, QueueUpdatePayload] = field(default_factory=dict[str, QueueUpdatePayload])
     """The messages that wait for their turn, in order."""
+    untold: bool = False
+    """Whether another agent goes on that has not been told what was said before it came."""
+    foreign: str | None = None
+    """The name that the agent before this one gave the session."""
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> Past:
@@ -85,6 +91,10 @@ class Past(Struct):
                 self.launch = msgspec.convert(life.detail, Launch)
             case Process(payload=news):
                 self.running = news.pid if news.event == "started" else None if news.event in ("exited", "killed") else self.running
+            case AgentSwitch():
+                self.untold, self.foreign = self.state.messages > 0, self.state.provider_session_id
+            case UserMessage() if event.direction == "out":
+                self.untold = False
             case TurnStart() if event.turn_id is not None and event.parent_tool_call_id is None:
                 self.turns[event.turn_id] = event
             case TurnEnd() if event.turn_id is not None:
@@ -105,6 +115,12 @@ class Past(Struct):
     def busy(self) -> bool:
         """Whether a turn is open."""
         return bool(self.turns)
+
+    @property
+    def own_name(self) -> str | None:
+        """The name that the agent itself has given the session."""
+        name = self.state.provider_session_id
+        return None if name == self.foreign else name
 
     def closing(self, reason: str) -> Iterator[Event]:
         """The events that end what somebody left open who is gone: nobody can answer its questions, and its turns are lost."""

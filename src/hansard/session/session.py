@@ -13,7 +13,7 @@ from hansard.adapter import Context
 from hansard.adapters import adapter_for
 from hansard.agents import agent_for
 from hansard.agents.agent import Agent, Options
-from hansard.content import AnyBlock
+from hansard.content import AnyBlock, ImageBlock, TextBlock
 from hansard.errors import AgentGone, AgentNotStarted, HansardError, Refused
 from hansard.events import (
     Answer,
@@ -25,6 +25,8 @@ from hansard.events import (
     PermissionResponse,
     TurnEnd,
     TurnStatus,
+    UserMessage,
+    agent_switch,
     answer,
     control_response,
     interrupt,
@@ -34,6 +36,7 @@ from hansard.events import (
     session_lifecycle,
     user_message,
 )
+from hansard.projections.prompt import BEGINNING
 from hansard.session.past import LAUNCHED, Launch, Past
 from hansard.session.running import Running, trouble
 from hansard.session.services import Services
@@ -142,11 +145,12 @@ class Session:
 
     async def _start(self, launch: Launch) -> None:
         agent, options = agent_for(launch.agent), launch.options
-        own = self.past.state.provider_session_id if launch.run else None
+        own = self.past.own_name if launch.run else None
         options.resume = own if own is not None and agent.can.resume else options.resume
         self._record([session_lifecycle(subtype=LAUNCHED, detail=_detail(Launch(agent=launch.agent, options=options, run=launch.run + 1)))])
         self._launch.options.env = options.env
         try:
+            agent.check(options)
             link = await agent.connect(options)
         except HansardError as problem:
             self._record([trouble(str(problem))])
@@ -189,6 +193,19 @@ class Session:
         if self._running is None or self._running.over.done():
             raise AgentGone("the agent is not running")
         return self._running
+
+    def choose(self, agent: str, **options: Any) -> None:
+        """With which agent, and how, it goes on from its next start. Another agent is told what was said before it came."""
+        launch = self.past.launch
+        chosen = agent_for(agent).name
+        if launch is not None and launch.agent == chosen:
+            self.past.launch = Launch(agent=chosen, options=_changed(launch.options, options), run=launch.run)
+            return
+        here = Options(cwd=os.getcwd()) if launch is None else Options(cwd=launch.options.cwd, env=launch.options.env)
+        earlier = launch.agent if launch is not None else self.past.state.init.agent_id if self.past.state.init is not None else None
+        wanted = Launch(agent=chosen, options=_changed(here, options), run=0)
+        self._record([agent_switch(from_agent_id=earlier, to_agent_id=chosen), session_lifecycle(subtype=LAUNCHED, detail=_detail(wanted))])
+        self._launch.options.env = wanted.options.env
 
     # ---- what the agent says
 
@@ -240,9 +257,18 @@ class Session:
                 queued = queue_update(action="queued", item_id=self._ids.next(), text=text, content=content)
                 return self._record([_named(queued, command_id)])[0]
             said = user_message(text=text, content=content, author=author, from_session_id=from_session_id, from_agent_id=from_agent_id)
-            return await self._now.send(_named(said, command_id))
+            return await self._say(_named(said, command_id))
 
         return await self._once(command_id, work)
+
+    async def _say(self, said: UserMessage) -> Event:
+        message = said.payload
+        if not self.agent.can.images and any(isinstance(block, ImageBlock) for block in message.content or ()):
+            self._record([trouble(f"{self.agent.title} does not take pictures")])
+            raise Refused("unsupported", f"{self.agent.title} does not take pictures")
+        if self.past.untold and (history := self.agent.recall(map(_without_history, self.store.read(self.id)))) is not None:
+            message.content = [TextBlock(text=history), *(message.content or [TextBlock(text=message.text)])]
+        return await self._now.send(said)
 
     def edit(self, item_id: str, text: str) -> Event:
         """Change a message that waits."""
@@ -267,7 +293,7 @@ class Session:
             if not self.running:
                 await self._relaunch()
             self._record([queue_update(action="sent", item_id=item_id)])
-            await self._now.send(user_message(text=waiting.text or "", content=waiting.content))
+            await self._say(user_message(text=waiting.text or "", content=waiting.content))
         except HansardError as problem:
             self._record([trouble(f"a message that waited was not sent: {problem}")])
 
@@ -400,6 +426,22 @@ def _held(past: Past) -> ConfigurationChangePayload:
     """What holds after a refusal."""
     state = past.state
     return ConfigurationChangePayload("refused", state.model, state.permission_mode, state.mode)
+
+
+def _changed(options: Options, changes: dict[str, Any]) -> Options:
+    """Options with some of them chosen anew."""
+    changed = msgspec.structs.replace(options, **changes)
+    changed.cwd = os.path.abspath(changed.cwd)
+    return changed
+
+
+def _without_history(event: Event) -> Event:
+    """A message without the conversation that was told with it: it is in the log already."""
+    content = event.payload.content if isinstance(event, UserMessage) else None
+    if not content or not isinstance(content[0], TextBlock) or not content[0].text.startswith(BEGINNING):
+        return event
+    said = "\n".join(block.text for block in content[1:] if isinstance(block, TextBlock))
+    return msgspec.structs.replace(event, payload=msgspec.structs.replace(event.payload, text=said, content=content[1:]))
 
 
 def _named(event: Event, command_id: str | None) -> Any:

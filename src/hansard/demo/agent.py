@@ -293,7 +293,8 @@ class Session:
 
 DEEDS: dict[str, Callable[[Session, str], str | None]] = {
     name: getattr(Session, name) for name in ("help", "think", "run", "edit", "read", "plan", "ask", "count", "fail", "refuse", "crash")
-} | {"say": Session.repeat}
+}
+DEEDS["say"] = Session.repeat
 
 if __name__ == "__main__":
     Agent().main()

@@ -91,13 +91,8 @@ class Side:
 
     async def _say(self, text: str, content: list[AnyBlock] | None) -> None:
         self.code = FAILED
-        try:
-            await self.session.say(text, content)
-            await self.session.idle()
-        except AgentError as problem:
-            if not self.code == INTERRUPTED:
-                raise
-            note(str(problem))
+        await self.session.say(text, content)
+        await self.session.idle()
 
     def leave(self, code: int) -> None:
         """End it now."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from datetime import datetime
+from datetime import UTC, datetime
 
 import click
 
@@ -20,7 +20,7 @@ class Live:
     """Shows events as they come. What was spoken in pieces is not shown again when it is complete."""
 
     def __init__(self, fold: int = 10) -> None:
-        self._transcript = Transcript(fold, datetime.now().astimezone().tzinfo)
+        self._transcript = Transcript(fold, datetime.now().astimezone().tzinfo or UTC)
         self._coloured = wants_colour(sys.stdout, os.environ.get("NO_COLOR"))
         self._spoken: dict[Key, str] = {}
         self._speaking: Key | None = None

@@ -93,8 +93,8 @@ def _prompt(given: str | None) -> str | None:
 def _options(about: dict[str, Any]) -> dict[str, Any]:
     """The options that were given, as the session wants them."""
     mcp, env = about.pop("mcp"), _pairs(about.pop("env"))
-    given = {name: list(value) if isinstance(value, tuple) else value for name, value in about.items()}
-    given |= {"mcp_servers": None if mcp is None else _servers(mcp), "env": env}
+    lists = {name: list(about.pop(name)) for name in ("allowed_tools", "denied_tools", "arguments")}
+    given: dict[str, Any] = about | lists | {"mcp_servers": None if mcp is None else _servers(mcp), "env": env}
     return {name: value for name, value in given.items() if value}
 
 

@@ -19,9 +19,11 @@ from hansard.errors import CannotEncode
 from hansard.events import (
     ErrorInfo,
     Event,
+    Interrupt,
     TurnEnd,
     TurnStart,
     TurnStatus,
+    UserMessage,
     content_block,
     error,
     heartbeat,
@@ -78,10 +80,6 @@ class Context(msgspec.Struct, kw_only=True):
     """Names events by frame and index, if that is not to be done by their position: live."""
     frames: int = 0
     """How many frames the session had before this stream."""
-
-
-UNSPOKEN = {"author", "by", "from_agent_id", "from_session_id", "reason"}
-"""What a command says about who gave it and why. No wire has words for it."""
 
 
 class Adapter:
@@ -193,8 +191,11 @@ class Adapter:
             if type(event) is type(command):
                 event.command_id = command.command_id
                 event.id = command.id or event.id
-                for name in UNSPOKEN & set(event.payload.__struct_fields__):
-                    setattr(event.payload, name, getattr(command.payload, name))
+                _add_what_the_wire_leaves_out(event.payload, command.payload)
+                if isinstance(event, UserMessage):
+                    event.payload.text = command.payload.text  # what was said, whatever was sent with it
+                elif isinstance(event, Interrupt):
+                    event.payload.reason = command.payload.reason  # a wire only says that it is one
                 break
         return data, events
 
@@ -362,6 +363,13 @@ class Adapter:
                 event.received_at = self._arrived
             if frame.out:
                 event.direction = "out"
+
+
+def _add_what_the_wire_leaves_out(said: msgspec.Struct, meant: msgspec.Struct) -> None:
+    """Who decided, who wrote a message: our side knows more of a command than its frame says."""
+    for field in msgspec.structs.fields(said):
+        if field.default is not msgspec.NODEFAULT and getattr(said, field.name) == field.default:
+            setattr(said, field.name, getattr(meant, field.name))
 
 
 # --------------------------------------------------------------------------------------------------------------------

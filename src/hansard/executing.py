@@ -78,6 +78,7 @@ class How(TypedDict, total=False):
     base_url: str
     program: str
     arguments: list[str]
+    services: list[Literal["read", "write", "terminal"]]
     resume: str
 
 
@@ -137,6 +138,7 @@ class Stream:
         self._prompt = self._expected.ask(prompt)
         self._content = _content(self._prompt, about.pop("images", ()))
         self._store, self._own_store = _store(about.pop("store", None))
+        self._agent, self._chosen = agent, about
         self.session = _session(self._store, agent, about)
         """The session it happens in; its id is known from the start."""
         self._before = self.session.past.state.tally.session()
@@ -225,6 +227,7 @@ class Stream:
             self._events.put_nowait(None)
 
     async def _one_turn(self) -> None:
+        await self.session.choose(self._agent, **self._chosen)
         said = await self.session.say(self._prompt, self._content)
         self._turn = said.turn_id
         await self.session.until(lambda past: said.turn_id not in past.turns)
@@ -310,11 +313,7 @@ def _store(place: Store | str | os.PathLike[str] | None) -> tuple[Store, bool]:
 
 def _session(store: Store, agent: str, about: dict[str, Any]) -> Session:
     title, going_on = about.pop("title", None), about.pop("session", None)
-    if going_on is None:
-        return Session.create(store, agent, Options(**about), title=title)
-    session = Session.open(store, going_on)
-    session.choose(agent, **about)
-    return session
+    return Session.create(store, agent, Options(**about), title=title) if going_on is None else Session.open(store, going_on)
 
 
 def _content(prompt: str, images: Sequence[str | os.PathLike[str] | ImageBlock]) -> list[AnyBlock] | None:

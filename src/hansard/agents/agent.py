@@ -9,7 +9,7 @@ import os
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from msgspec import Struct, field
 
@@ -19,7 +19,6 @@ from hansard.agents.process import Command, Process
 from hansard.errors import AgentNotStarted, Refused, UsageError
 from hansard.events import ControlRequest, ControlResponsePayload, Event
 from hansard.framing import Framer, Lines
-from hansard.projections import project
 
 
 class Options(Struct, kw_only=True, omit_defaults=True, rename="camel"):
@@ -38,6 +37,8 @@ class Options(Struct, kw_only=True, omit_defaults=True, rename="camel"):
     """The full path of the agent's program, if it is not the one that is found by its name."""
     arguments: list[str] = field(default_factory=list[str])
     """More arguments, for what hansard has no word for. For an ACP agent of the user's own: the command itself."""
+    services: list[Literal["read", "write", "terminal"]] = field(default_factory=lambda: ["read", "write"])
+    """What the session does for an agent that asks for it: read and write files of its folder, run commands. The agent asks nobody else."""
     resume: str | None = None
     """The agent's own name of the session to go on with."""
 
@@ -98,16 +99,16 @@ class Agent:
         """The arguments after the program. Each is one argument, whatever is in it."""
         return []
 
-    def recall(self, events: Iterable[Event]) -> str | None:
-        """What it is told, with its first message, of a conversation that others had; None if it needs nothing."""
-        return "".join(project(events, "prompt")) or None
-
     async def greet(self, talk: Talk, options: Options) -> None:
         """The handshake: after it the agent takes messages."""
 
     def reply(self, request: ControlRequest, options: Options) -> ControlResponsePayload | None:
         """The answer to a request of the agent's that is no question to a person; None if there is none: then it is told so."""
         return None
+
+    def take_over(self, events: Iterable[Event], options: Options) -> bool:
+        """Put the conversation so far where the agent goes on from it (and say so in ``options``); false if it has to be told in words."""
+        return False
 
     # ---- what everybody gets
 

@@ -40,7 +40,6 @@ STOPPED = 128
 
 async def converse(session: Session, side: Side, said: str | None, images: Sequence[AnyBlock]) -> int:
     """Talk until there is nothing more to say, and give the exit code."""
-    session.watchers.append(side.saw)
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, side.interrupted)
     for number in (signal.SIGTERM, signal.SIGHUP):

@@ -15,7 +15,6 @@ from hansard.cli.options import store_option, store_path
 from hansard.errors import UsageError
 
 if TYPE_CHECKING:
-    from hansard.session import Session
     from hansard.store import Store
 
 
@@ -46,8 +45,12 @@ def command(agent: str, prompt: str | None, going_on: str | None, as_json: bool,
     Without PROMPT it is a conversation; - reads the prompt from stdin. Exit code: 0 completed, 1 it ended badly, 2 it could not be done,
     130 interrupted.
     """
+    from hansard.agents.agent import Options
     from hansard.cli.conversation import Machine, Person, converse
+    from hansard.cli.inputs import need_session
     from hansard.executing import picture
+    from hansard.hub import Hub
+    from hansard.session import Session
     from hansard.store import open_store
 
     policy, images = about.pop("policy"), [picture(path) for path in about.pop("images")]
@@ -59,26 +62,18 @@ def command(agent: str, prompt: str | None, going_on: str | None, as_json: bool,
     options = _options(about)
 
     async def go(opened: Store) -> int:
-        session = _session(opened, root, agent, going_on, options)
+        Hub(opened).recover()
+        if going_on is None:
+            session = Session.create(opened, agent, Options(**options))
+        else:
+            session = Session.open(opened, need_session(root, going_on))
         side = Machine(session, asks) if as_json else Person(session, asks)
+        session.watchers.append(side.saw)
+        await session.choose(agent, **options)
         return await converse(session, side, said, images)
 
     with open_store(root) as opened:
         return asyncio.run(go(opened))
-
-
-def _session(store: Store, root: Path, agent: str, going_on: str | None, options: dict[str, Any]) -> Session:
-    from hansard.agents.agent import Options
-    from hansard.cli.inputs import need_session
-    from hansard.hub import Hub
-    from hansard.session import Session
-
-    Hub(store).recover()
-    if going_on is None:
-        return Session.create(store, agent, Options(**options))
-    session = Session.open(store, need_session(root, going_on))
-    session.choose(agent, **options)
-    return session
 
 
 def _prompt(given: str | None) -> str | None:

@@ -10,7 +10,6 @@ from msgspec import Struct, field
 
 from hansard.agents.agent import Options
 from hansard.events import (
-    AgentSwitch,
     Answer,
     Event,
     PermissionCancelled,
@@ -20,6 +19,7 @@ from hansard.events import (
     Question,
     QueueUpdate,
     QueueUpdatePayload,
+    SessionInit,
     SessionLifecycle,
     TurnEnd,
     TurnStart,
@@ -28,6 +28,7 @@ from hansard.events import (
     turn_end,
 )
 from hansard.ledger import Ledger
+from hansard.loose import as_object
 from hansard.projections.state import State
 
 LAUNCHED = "launched"
@@ -44,7 +45,9 @@ class Launch(Struct, rename="camel", kw_only=True):
     agent: str
     options: Options
     run: int = 1
-    """The how-manieth start in this session it is."""
+    """The how-manieth start it is; 0: it was chosen, and is not started yet."""
+    untold: bool = False
+    """Whether the agent has to be told in words what was said before it came."""
 
 
 class Past(Struct):
@@ -53,6 +56,12 @@ class Past(Struct):
     state: State = field(default_factory=State)
     ledger: Ledger = field(default_factory=Ledger)
     launch: Launch | None = None
+    own: str | None = None
+    """The name by which the agent itself knows the session."""
+    untold: bool = False
+    """Whether the agent does not know yet what was said before it came."""
+    embeds: bool = False
+    """Whether the agent takes a text beside what is said to it."""
     frames: int = 0
     running: int | None = None
     """The process that started and was not seen to end."""
@@ -66,10 +75,6 @@ class Past(Struct):
     """What was commanded, by the name its client gave it."""
     queue: dict[str, QueueUpdatePayload] = field(default_factory=dict[str, QueueUpdatePayload])
     """The messages that wait for their turn, in order."""
-    untold: bool = False
-    """Whether another agent goes on that has not been told what was said before it came."""
-    foreign: str | None = None
-    """The name that the agent before this one gave the session."""
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> Past:
@@ -89,12 +94,16 @@ class Past(Struct):
         match event:
             case SessionLifecycle(payload=life) if life.subtype == LAUNCHED:
                 self.launch = msgspec.convert(life.detail, Launch)
-            case Process(payload=news):
-                self.running = news.pid if news.event == "started" else None if news.event in ("exited", "killed") else self.running
-            case AgentSwitch():
-                self.untold, self.foreign = self.state.messages > 0, self.state.provider_session_id
+                if self.launch.run == 0:
+                    self.own, self.untold = None, self.launch.untold
+            case SessionInit(payload=init) if event.parent_tool_call_id is None:
+                self.own = init.provider_session_id or self.own
+                if init.capabilities is not None:
+                    self.embeds = bool(as_object(as_object(init.capabilities).get("promptCapabilities")).get("embeddedContext"))
             case UserMessage() if event.direction == "out":
                 self.untold = False
+            case Process(payload=news):
+                self.running = news.pid if news.event == "started" else None if news.event in ("exited", "killed") else self.running
             case TurnStart() if event.turn_id is not None and event.parent_tool_call_id is None:
                 self.turns[event.turn_id] = event
             case TurnEnd() if event.turn_id is not None:
@@ -115,12 +124,6 @@ class Past(Struct):
     def busy(self) -> bool:
         """Whether a turn is open."""
         return bool(self.turns)
-
-    @property
-    def own_name(self) -> str | None:
-        """The name that the agent itself has given the session."""
-        name = self.state.provider_session_id
-        return None if name == self.foreign else name
 
     def closing(self, reason: str) -> Iterator[Event]:
         """The events that end what somebody left open who is gone: nobody can answer its questions, and its turns are lost."""

@@ -13,6 +13,7 @@ from hansard.adapter import Context
 from hansard.adapters import adapter_for
 from hansard.agents import agent_for
 from hansard.agents.agent import Agent, Options
+from hansard.agents.handover import told
 from hansard.content import AnyBlock, ImageBlock, TextBlock
 from hansard.errors import AgentGone, AgentNotStarted, HansardError, Refused
 from hansard.events import (
@@ -26,6 +27,7 @@ from hansard.events import (
     TurnEnd,
     TurnStatus,
     UserMessage,
+    UserMessagePayload,
     agent_switch,
     answer,
     control_response,
@@ -34,9 +36,7 @@ from hansard.events import (
     process,
     queue_update,
     session_lifecycle,
-    user_message,
 )
-from hansard.projections.prompt import BEGINNING
 from hansard.session.past import LAUNCHED, Launch, Past
 from hansard.session.running import Running, trouble
 from hansard.session.services import Services
@@ -114,6 +114,10 @@ class Session:
         return self.past.launch
 
     def _record(self, events: Sequence[Event]) -> list[Event]:
+        turn = next(iter(self.past.turns), None)
+        for event in events:
+            if event.frame is None and event.turn_id is None:  # what we do in a turn belongs to it
+                event.turn_id = turn
         stamped = self.store.append(self.id, events)
         for event in stamped:
             self.past.apply(event)
@@ -145,8 +149,8 @@ class Session:
 
     async def _start(self, launch: Launch) -> None:
         agent, options = agent_for(launch.agent), launch.options
-        own = self.past.own_name if launch.run else None
-        options.resume = own if own is not None and agent.can.resume else options.resume
+        if self.past.own is not None and agent.can.resume:
+            options.resume = self.past.own
         self._record([session_lifecycle(subtype=LAUNCHED, detail=_detail(Launch(agent=launch.agent, options=options, run=launch.run + 1)))])
         self._launch.options.env = options.env
         try:
@@ -168,6 +172,29 @@ class Session:
             if isinstance(problem, Refused | AgentGone):
                 raise AgentNotStarted(f"{agent.title} does not begin: {problem}") from problem
             raise
+
+    async def switch(self, agent: str, options: Options | None = None) -> None:
+        """Go on with another agent, from the log: it takes over as if it had been there. An imported session can be gone on with, too."""
+        chosen, known = options or Options(), agent_for(agent)
+        launch = self.past.launch
+        if options is None and launch is not None:
+            chosen.cwd, chosen.env = launch.options.cwd, launch.options.env
+        await self.stop()
+        before = self.past.state.init.agent_id if launch is None and self.past.state.init is not None else launch and launch.agent
+        known_to_it = known.take_over(self.store.read(self.id), chosen)
+        next_one = Launch(agent=agent, options=chosen, run=0, untold=not known_to_it)
+        self._record([agent_switch(from_agent_id=before, to_agent_id=agent), session_lifecycle(subtype=LAUNCHED, detail=_detail(next_one))])
+        self._launch.options.env = chosen.env
+
+    async def choose(self, agent: str, **options: Any) -> None:
+        """Go on with this agent, and with these options instead of those it had. If it is another one, it is a switch."""
+        launch = self.past.launch
+        if launch is not None and launch.agent == agent:
+            launch.options = msgspec.structs.replace(launch.options, **options)
+        else:
+            here = {} if launch is None else {"cwd": launch.options.cwd, "env": launch.options.env}
+            await self.switch(agent, Options(**(here | options)))
+        self._launch.options.cwd = os.path.abspath(self._launch.options.cwd)
 
     async def stop(self, status: TurnStatus = "interrupted") -> None:
         """End the agent, and with it whatever is open. Twice is once."""
@@ -193,19 +220,6 @@ class Session:
         if self._running is None or self._running.over.done():
             raise AgentGone("the agent is not running")
         return self._running
-
-    def choose(self, agent: str, **options: Any) -> None:
-        """With which agent, and how, it goes on from its next start. Another agent is told what was said before it came."""
-        launch = self.past.launch
-        chosen = agent_for(agent).name
-        if launch is not None and launch.agent == chosen:
-            self.past.launch = Launch(agent=chosen, options=_changed(launch.options, options), run=launch.run)
-            return
-        here = Options(cwd=os.getcwd()) if launch is None else Options(cwd=launch.options.cwd, env=launch.options.env)
-        earlier = launch.agent if launch is not None else self.past.state.init.agent_id if self.past.state.init is not None else None
-        wanted = Launch(agent=chosen, options=_changed(here, options), run=0)
-        self._record([agent_switch(from_agent_id=earlier, to_agent_id=chosen), session_lifecycle(subtype=LAUNCHED, detail=_detail(wanted))])
-        self._launch.options.env = wanted.options.env
 
     # ---- what the agent says
 
@@ -256,19 +270,21 @@ class Session:
             if self.past.busy and not (steer and self.agent.can.steer):
                 queued = queue_update(action="queued", item_id=self._ids.next(), text=text, content=content)
                 return self._record([_named(queued, command_id)])[0]
-            said = user_message(text=text, content=content, author=author, from_session_id=from_session_id, from_agent_id=from_agent_id)
-            return await self._say(_named(said, command_id))
+            said = UserMessagePayload(text, content, author, from_agent_id, from_session_id)
+            return await self._now.send(_named(self._message(said), command_id))
 
         return await self._once(command_id, work)
 
-    async def _say(self, said: UserMessage) -> Event:
-        message = said.payload
-        if not self.agent.can.images and any(isinstance(block, ImageBlock) for block in message.content or ()):
+    def _message(self, said: UserMessagePayload) -> Event:
+        """The message; the first one to an agent that took over tells it in words what was said before, if it cannot know."""
+        if not self.agent.can.images and any(isinstance(block, ImageBlock) for block in said.content or ()):
             self._record([trouble(f"{self.agent.title} does not take pictures")])
             raise Refused("unsupported", f"{self.agent.title} does not take pictures")
-        if self.past.untold and (history := self.agent.recall(map(_without_history, self.store.read(self.id)))) is not None:
-            message.content = [TextBlock(text=history), *(message.content or [TextBlock(text=message.text)])]
-        return await self._now.send(said)
+        if self.past.untold:
+            before = told(self.store.read(self.id), self.past.embeds)
+            if before is not None:
+                said.content = [before, *(said.content or [TextBlock(said.text)])]
+        return UserMessage(payload=said)
 
     def edit(self, item_id: str, text: str) -> Event:
         """Change a message that waits."""
@@ -293,7 +309,7 @@ class Session:
             if not self.running:
                 await self._relaunch()
             self._record([queue_update(action="sent", item_id=item_id)])
-            await self._say(user_message(text=waiting.text or "", content=waiting.content))
+            await self._now.send(self._message(UserMessagePayload(waiting.text or "", waiting.content)))
         except HansardError as problem:
             self._record([trouble(f"a message that waited was not sent: {problem}")])
 
@@ -426,22 +442,6 @@ def _held(past: Past) -> ConfigurationChangePayload:
     """What holds after a refusal."""
     state = past.state
     return ConfigurationChangePayload("refused", state.model, state.permission_mode, state.mode)
-
-
-def _changed(options: Options, changes: dict[str, Any]) -> Options:
-    """Options with some of them chosen anew."""
-    changed = msgspec.structs.replace(options, **changes)
-    changed.cwd = os.path.abspath(changed.cwd)
-    return changed
-
-
-def _without_history(event: Event) -> Event:
-    """A message without the conversation that was told with it: it is in the log already."""
-    content = event.payload.content if isinstance(event, UserMessage) else None
-    if not content or not isinstance(content[0], TextBlock) or not content[0].text.startswith(BEGINNING):
-        return event
-    said = "\n".join(block.text for block in content[1:] if isinstance(block, TextBlock))
-    return msgspec.structs.replace(event, payload=msgspec.structs.replace(event.payload, text=said, content=content[1:]))
 
 
 def _named(event: Event, command_id: str | None) -> Any:

@@ -235,6 +235,7 @@ async def test_a_stream_that_is_left_early_stops_the_agent(how: dict[str, Any]):
         with pytest.raises(UsageError, match="no result yet"):
             _ = events.result
         async for event in events:
+            assert event.session_id == events.session.id
             if isinstance(event, AssistantChunk):
                 break
     assert not events.session.running

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Literal, Self
 
@@ -13,7 +14,7 @@ from hansard.adapters import adapter_for
 from hansard.agents import agent_for
 from hansard.agents.agent import Agent, Options
 from hansard.agents.handover import told
-from hansard.content import AnyBlock, TextBlock
+from hansard.content import AnyBlock, ImageBlock, TextBlock
 from hansard.errors import AgentGone, AgentNotStarted, HansardError, Refused
 from hansard.events import (
     Answer,
@@ -76,6 +77,7 @@ class Session:
     def create(cls, store: Store, agent: str, options: Options, session_id: str | None = None, title: str | None = None) -> Self:
         """A new session for an agent."""
         header = {"format": agent_for(agent).format} | ({} if title is None else {"title": title})
+        options.cwd = os.path.abspath(options.cwd)
         head = store.create(session_id, **header)
         self = cls(store, head.session_id, Past.of(store.read(head.session_id)))
         self._record([session_lifecycle(subtype=LAUNCHED, detail=_detail(Launch(agent=agent, options=options, run=0)))])
@@ -85,6 +87,8 @@ class Session:
     @classmethod
     def open(cls, store: Store, session_id: str, env: dict[str, str] | None = None) -> Self:
         """A session of the store. What an earlier process left open is closed with the reason: only one can write a session."""
+        store.head(session_id)  # it is there
+        store.append(session_id, [])  # from here on nobody else writes it
         self = cls(store, session_id, Past.of(store.read(session_id)))
         left = list(self.past.closing("hansard was restarted"))
         if left:
@@ -110,6 +114,10 @@ class Session:
         return self.past.launch
 
     def _record(self, events: Sequence[Event]) -> list[Event]:
+        turn = next(iter(self.past.turns), None)
+        for event in events:
+            if event.frame is None and event.turn_id is None:  # what we do in a turn belongs to it
+                event.turn_id = turn
         stamped = self.store.append(self.id, events)
         for event in stamped:
             self.past.apply(event)
@@ -146,6 +154,7 @@ class Session:
         self._record([session_lifecycle(subtype=LAUNCHED, detail=_detail(Launch(agent=launch.agent, options=options, run=launch.run + 1)))])
         self._launch.options.env = options.env
         try:
+            agent.check(options)
             link = await agent.connect(options)
         except HansardError as problem:
             self._record([trouble(str(problem))])
@@ -176,6 +185,16 @@ class Session:
         next_one = Launch(agent=agent, options=chosen, run=0, untold=not known_to_it)
         self._record([agent_switch(from_agent_id=before, to_agent_id=agent), session_lifecycle(subtype=LAUNCHED, detail=_detail(next_one))])
         self._launch.options.env = chosen.env
+
+    async def choose(self, agent: str, **options: Any) -> None:
+        """Go on with this agent, and with these options instead of those it had. If it is another one, it is a switch."""
+        launch = self.past.launch
+        if launch is not None and launch.agent == agent:
+            launch.options = msgspec.structs.replace(launch.options, **options)
+        else:
+            here: dict[str, Any] = {} if launch is None else {"cwd": launch.options.cwd, "env": launch.options.env}
+            await self.switch(agent, Options(**(here | options)))
+        self._launch.options.cwd = os.path.abspath(self._launch.options.cwd)
 
     async def stop(self, status: TurnStatus = "interrupted") -> None:
         """End the agent, and with it whatever is open. Twice is once."""
@@ -258,6 +277,9 @@ class Session:
 
     def _message(self, said: UserMessagePayload) -> Event:
         """The message; the first one to an agent that took over tells it in words what was said before, if it cannot know."""
+        if not self.agent.can.images and any(isinstance(block, ImageBlock) for block in said.content or ()):
+            self._record([trouble(f"{self.agent.title} does not take pictures")])
+            raise Refused("unsupported", f"{self.agent.title} does not take pictures")
         if self.past.untold:
             before = told(self.store.read(self.id), self.past.embeds)
             if before is not None:
@@ -298,13 +320,15 @@ class Session:
         self._record([process(event="relaunched")])
         await self.start()
 
-    async def interrupt(self, *, by: str | None = None, command_id: str | None = None) -> Event | None:
+    async def interrupt(
+        self, *, reason: Literal["user_cancel", "timeout"] = "user_cancel", by: str | None = None, command_id: str | None = None
+    ) -> Event | None:
         """Stop what the agent is doing; None if it does nothing."""
         if not self.past.busy or not self.running:
             return None
 
         async def work() -> Event:
-            command = _named(interrupt(reason="user_cancel", by=by), command_id)
+            command = _named(interrupt(reason=reason, by=by), command_id)
             try:
                 return await self._now.send(command)
             except Refused:

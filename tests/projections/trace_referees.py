@@ -129,7 +129,7 @@ def replayed(data: bytes) -> dict[int, Any]:
         if span.status.code:
             made.set_status(Status(StatusCode(span.status.code), span.status.message))
         made.end(span.end_time_unix_nano)
-    return {span.get_span_context().span_id: span for span in exporter.get_finished_spans()}
+    return {span.context.span_id: span for span in exporter.get_finished_spans() if span.context is not None}
 
 
 class FileIds(IdGenerator):

@@ -81,7 +81,9 @@ class Running:
         self._link.interrupt()
 
     async def stop(self, status: TurnStatus = "interrupted") -> None:
-        """End it; an open turn ends so."""
+        """End it; an open turn ends so. A one-shot agent that has ended its turn ends by itself, if it is let."""
+        if self.agent.can.one_shot and self.adapter.turn is None:
+            await asyncio.wait([self.over], timeout=SILENT)
         self._ended_by_us = self._ended_by_us or status
         await self._link.stop()
         await asyncio.wait([self.over])

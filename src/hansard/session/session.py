@@ -35,7 +35,7 @@ from hansard.events import (
     user_message,
 )
 from hansard.session.past import LAUNCHED, Launch, Past
-from hansard.session.running import SILENT, Running, trouble
+from hansard.session.running import Running, trouble
 from hansard.session.services import Services
 from hansard.store import Store
 from hansard.store.ids import TimeOrderedIds
@@ -151,7 +151,6 @@ class Session:
             await self.start()
             return
         if self._running is not None:
-            await asyncio.wait([self._running.over], timeout=SILENT)
             await self._running.stop()
         await self._start(self._launch)
 

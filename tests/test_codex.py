@@ -589,6 +589,23 @@ def test_interrupts_and_settings_name_the_thread() -> None:
     assert back(adapter, change).payload.model == "gpt-next"
 
 
+def test_a_permission_mode_sets_when_codex_asks_and_its_sandbox() -> None:
+    def params(**change: Any) -> dict[str, Any]:
+        said = json.loads(connected().encode(configuration_change(subtype="set_permission_mode", **change)))["params"]
+        return {key: value for key, value in said.items() if key != "threadId"}
+
+    assert params(permission_mode="untrusted") == {"approvalPolicy": "untrusted"}
+    assert params(permission_mode="read-only") == {"approvalPolicy": "on-request", "sandboxPolicy": {"type": "readOnly"}}
+    assert params(permission_mode="nonsense") == {"approvalPolicy": "nonsense"}
+    assert params(mode_id="plan", model="m") == {"model": "m", "collaborationMode": {"mode": "plan", "settings": {"model": "m"}}}
+
+
+def test_a_request_that_nobody_knows_is_answered() -> None:
+    adapter = connected()
+    feed(adapter, {"id": 9, "method": "something/new", "params": {}})
+    assert json.loads(adapter.encode(control_response(request_id="9", ok=False)))["error"]["code"] == -32601
+
+
 def test_what_the_wire_cannot_say_is_refused() -> None:
     with pytest.raises(CannotEncode):
         connected().encode(session_lifecycle(subtype="closed"))

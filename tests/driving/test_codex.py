@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import base64
+import asyncio
 import json
 import sys
 import tomllib
@@ -20,7 +20,7 @@ from hansard.events import Event, Process
 from hansard.originals import unwrap
 from hansard.session import Session
 from tests.driving.model import Call, Model, Step, Text, Thinking, calls, model, says
-from tests.driving.surroundings import Surroundings, idle, program, until
+from tests.driving.surroundings import PATIENCE, Surroundings, idle, program, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -71,6 +71,13 @@ def ends(session: Session) -> list[str]:
 
 def texts(session: Session) -> list[str]:
     return [said.text for said in of(session, "assistant_done")]
+
+
+async def eventually(holds: Callable[[], bool]) -> None:
+    """Wait for something that no event tells of."""
+    async with asyncio.timeout(PATIENCE):
+        while not holds():
+            await asyncio.sleep(0.01)
 
 
 def check(session: Session) -> None:
@@ -159,7 +166,7 @@ async def test_an_interrupt_in_mid_stream(stage: Callable[..., Stage], agent: st
         if agent == "codex":
             await until(session, lambda _: bool(of(session, "assistant_chunk")))
         else:  # it says nothing before a message is whole
-            await until(session, lambda _: script.taken == 1 and "turn_started" in [news.status for news in of(session, "status_change")])
+            await eventually(lambda: script.taken == 1)
         await session.interrupt(by="me")
         await idle(session)
         assert ends(session) == ["interrupted"]
@@ -208,7 +215,7 @@ async def test_a_message_steers_the_turn(stage: Callable[..., Stage]) -> None:
         on = stage(script)
         session = on.codex("codex")
         await session.say("Paint it red")
-        await until(session, lambda _: (on.work / "here").exists())
+        await eventually((on.work / "here").exists)
         await session.say("No, green", steer=True)
         (on.work / "here").unlink()
         await idle(session)
@@ -225,7 +232,7 @@ async def test_an_image_reaches_the_model(stage: Callable[..., Stage]) -> None:
         await session.say("Look", [TextBlock(text="Look"), ImageBlock(media_type="image/png", data=DOT)])
         await idle(session)
         await session.close()
-    assert base64.b64decode(DOT) and DOT[:40] in on.asked(0)
+    assert DOT[:40] in on.asked(0)
     assert ends(session) == ["completed"]
     check(session)
 
@@ -326,19 +333,32 @@ import json, sys
 def say(request, **result): print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
 for request in map(json.loads, sys.stdin):
     if request["method"] == "initialize":
-        say(request, protocolVersion=request["params"]["protocolVersion"], capabilities={"tools": {}}, serverInfo={"name": "s", "version": "1"})
+        version, about = request["params"]["protocolVersion"], {"name": "s", "version": "1"}
+        say(request, protocolVersion=version, capabilities={"tools": {}}, serverInfo=about)
     elif request["method"] == "tools/list":
         say(request, tools=[{"name": "shout", "description": "Shouts", "inputSchema": {"type": "object"}}])
+    elif request["method"] == "tools/call" and sys.argv[1] == "ask":
+        form = {"type": "object", "properties": {"size": {"type": "string"}}}
+        asked = {"jsonrpc": "2.0", "id": 77, "method": "elicitation/create", "params": {"message": "Which?", "requestedSchema": form}}
+        print(json.dumps(asked), flush=True)
+        say(request, content=[{"type": "text", "text": sys.stdin.readline()}])
     elif request["method"] == "tools/call":
         say(request, content=[{"type": "text", "text": sys.argv[1]}])
 """
 
 
+SHOUT = Step([Call("shout", {}, namespace="mcp__loud_one")])
+
+
+def loud_one(word: str) -> dict[str, Any]:
+    return {"loud_one": {"command": sys.executable, "args": ["-c", _SERVER, word]}}
+
+
 @BOTH
 async def test_a_tool_of_an_mcp_server(stage: Callable[..., Stage], agent: str) -> None:
     word = 'a "b" = [c], \\d\nLOUD'
-    with model(calls("mcp__loud_one__shout", {}), says("It shouted.")) as script:
-        session = stage(script).codex(agent, mcp_servers={"loud_one": {"command": sys.executable, "args": ["-c", _SERVER, word]}})
+    with model(SHOUT, says("It shouted.")) as script:
+        session = stage(script).codex(agent, mcp_servers=loud_one(word))
         await session.say("Shout")
         await idle(session)
         await session.close()
@@ -348,12 +368,33 @@ async def test_a_tool_of_an_mcp_server(stage: Callable[..., Stage], agent: str) 
     check(session)
 
 
+@pytest.mark.parametrize("action", ["accept", "decline"])
+async def test_a_question_of_an_mcp_server(stage: Callable[..., Stage], action: str) -> None:
+    with model(SHOUT, says("Fine.")) as script:
+        session = stage(script).codex("codex", permission_mode="on-request", mcp_servers=loud_one("ask"))
+        await session.say("Shout")
+        await until(session, lambda past: bool(past.asked))
+        for asked in of(session, "permission_request"):  # whether the tool may be called at all
+            await session.decide(asked.request_id, "allow")
+        await until(session, lambda _: bool(of(session, "question")))
+        [question] = of(session, "question")
+        assert (question.message, question.server) == ("Which?", "loud_one")
+        await session.answer(question.request_id, {"size": "large"} if action == "accept" else None, action)
+        await idle(session)
+        await session.close()
+    [result] = of(session, "tool_result")
+    assert (action in json.dumps(result.result), "large" in json.dumps(result.result)) == (True, action == "accept")
+    assert ends(session) == ["completed"]
+    check(session)
+
+
 # ---- how it is started
 
 
 async def test_what_it_cannot_do_is_refused_when_it_starts(tmp_path: Path) -> None:
     on = Surroundings(tmp_path)
     for wrong in (Options(permission_mode="yolo"), Options(denied_tools=["shell"])):
+        wrong.program = sys.executable
         session = on.session("codex", wrong)
         with pytest.raises(UsageError):
             await session.start()

@@ -200,6 +200,8 @@ class Adapter:
                 event.command_id = command.command_id
                 event.id = command.id or event.id
                 _add_what_the_wire_leaves_out(event.payload, command.payload)
+                if isinstance(event, UserMessage):
+                    event.payload.text = command.payload.text  # what was said, whatever was sent with it
                 break
         return data, events
 

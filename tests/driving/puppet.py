@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from hansard.agents import agents
-from hansard.agents.agent import Agent, Options
+from hansard.agents.agent import Agent, Capabilities, Options
 
 _RELAY = """
 import os, socket, sys, threading
@@ -31,6 +31,7 @@ class Child(Agent):
     """A Python program: its source is the first of ``arguments``."""
 
     name, title, format = "child", "A child", "claude-control"
+    can = Capabilities(steer=True)
 
     def find(self, options: Options, path: str | None = None) -> str:
         return sys.executable

@@ -6,18 +6,21 @@ import asyncio
 import json
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hansard.agents import agent_for
-from hansard.agents.agent import Options
+from hansard.agents.agent import Agent, Options
+from hansard.agents.link import Heard, Link, Piece
 from hansard.content import ImageBlock, TextBlock
 from hansard.errors import AgentNotStarted, Refused, UsageError
-from hansard.events import Event, Process
-from hansard.originals import unwrap
+from hansard.events import Event, Process, control_request
+from hansard.projections import project
+from hansard.projections.native import with_blobs
 from hansard.session import Session
 from tests.driving.model import Call, Model, Step, Text, Thinking, calls, model, says
 from tests.driving.surroundings import PATIENCE, Surroundings, idle, program, until
@@ -38,19 +41,52 @@ class Stage(Surroundings):
         self.model = script
         self.env["OPENAI_API_KEY"] = "scripted"
 
-    def codex(self, agent: str, **options: Any) -> Session:
-        """A session with Codex, which may do everything unless it is told otherwise."""
-        given = {"model": "gpt-5.5", "permission_mode": "full-access"} | options
+    def options(self, **more: Any) -> Options:
+        """Codex may do everything unless it is told otherwise."""
+        given: dict[str, Any] = {"model": "gpt-5.5", "permission_mode": "full-access", **more}
         found = program("@openai/codex-linux-*/vendor/*/bin/codex")
-        return self.session(agent, Options(program=found, base_url=f"{self.model.url}/v1", arguments=NO_RETRIES, **given))
+        return Options(program=found, base_url=f"{self.model.url}/v1", arguments=NO_RETRIES, cwd=str(self.work), env=self.env, **given)
+
+    def codex(self, agent: str, **options: Any) -> Session:
+        """A session with Codex."""
+        return self.session(agent, self.options(**options))
 
     def asked(self, number: int) -> str:
         """What the model was sent, as text."""
         return json.dumps(self.model.asked[number]["input"])
 
 
+class Tapped:
+    """A link to an agent, and every byte that went over it."""
+
+    heard, sent = b"", b""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self.started = link.started
+        self.interrupt, self.stop = link.interrupt, link.stop
+
+    async def __aiter__(self) -> AsyncIterator[Piece]:
+        async for piece in self._link:
+            if isinstance(piece, Heard) and not piece.aside:
+                Tapped.heard += piece.data
+            yield piece
+
+    async def send(self, data: bytes) -> None:
+        Tapped.sent += data
+        await self._link.send(data)
+
+
 @pytest.fixture
-def stage(tmp_path: Path) -> Callable[..., Stage]:
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Stage]:
+    connect = Agent.connect
+
+    async def tapped(self: Agent, options: Options) -> Link:
+        return Tapped(await connect(self, options))
+
+    monkeypatch.setattr(Agent, "connect", tapped)
+    Tapped.heard = Tapped.sent = b""
+
     def make(script: Model) -> Stage:
         return Stage(tmp_path, script)
 
@@ -58,7 +94,7 @@ def stage(tmp_path: Path) -> Callable[..., Stage]:
 
 
 def log(session: Session) -> list[Event]:
-    return list(session.store.read(session.id))
+    return list(with_blobs(session.store.read(session.id), partial(session.store.get_blob, session.id)))
 
 
 def of(session: Session, kind: str) -> list[Any]:
@@ -91,9 +127,8 @@ def check(session: Session) -> None:
     assert [event.type for event in events if event.type == "raw"] == []
     lives = [event.payload.event for event in events if isinstance(event, Process) and event.payload.event != "stderr"]
     assert lives == ["started", "exited"] * (len(lives) // 2)
-    for event in events:
-        if event.original is not None and event.direction == "out" and event.eol is None:
-            json.loads(unwrap(event.original))  # every frame that was sent to the app-server
+    assert b"".join(project(events, "native", direction="in")) == Tapped.heard
+    assert b"".join(project(events, "native", direction="out")) == Tapped.sent
 
 
 # ---- turns
@@ -140,6 +175,36 @@ async def test_a_new_process_goes_on_with_the_thread(stage: Callable[..., Stage]
     assert ends(again) == ["completed"] * 3
     assert len({init.provider_session_id for init in of(again, "session_init")}) == 1
     check(again)
+
+
+@BOTH
+async def test_it_goes_on_with_what_another_agent_began(stage: Callable[..., Stage], agent: str) -> None:
+    with model(says("Yes, again.")) as script:
+        on = stage(script)
+        session = on.session("demo", Options())
+        await session.say("Sing of the sea")
+        await idle(session)
+        await session.switch(agent, on.options())
+        await session.say("Again?")
+        await idle(session)
+        await session.close()
+    said = [part["text"] for item in script.asked[0]["input"] if item.get("role") == "user" for part in item["content"]]
+    assert [text for text in said if text in ("Sing of the sea", "Again?")] == ["Sing of the sea", "Again?"]
+    assert ends(session) == ["completed"] * 2
+    check(session)
+
+
+@BOTH
+async def test_it_takes_over_when_nothing_was_said(stage: Callable[..., Stage], agent: str) -> None:
+    with model(says("Hello.")) as script:
+        on = stage(script)
+        session = on.session("demo", Options())
+        await session.switch(agent, on.options())
+        await session.say("Hello?")
+        await idle(session)
+        await session.close()
+    assert texts(session) == ["Hello."]
+    check(session)
 
 
 @BOTH
@@ -302,7 +367,8 @@ async def test_a_model_and_a_permission_mode_are_changed_and_a_wrong_one_is_refu
         await idle(session)
         await session.set("set_model", model="gpt-5.4")
         await session.set("set_permission_mode", permission_mode="read-only")
-        await until(session, lambda _: "thread/settings/updated" in [change.subtype for change in of(session, "configuration_change")])
+        confirmed = "thread/settings/updated"
+        await until(session, lambda _: [change.subtype for change in of(session, "configuration_change")].count(confirmed) == 2)
         with pytest.raises(Refused):
             await session.set("set_permission_mode", permission_mode="anything goes")
         assert (session.past.state.model, session.past.state.permission_mode) == ("gpt-5.4", "on-request")
@@ -400,6 +466,14 @@ async def test_what_it_cannot_do_is_refused_when_it_starts(tmp_path: Path) -> No
             await session.start()
         assert [problem.error_source for problem in of(session, "error")] == ["hansard"]
         await session.close()
+
+
+def test_it_is_told_the_time_and_nothing_else() -> None:
+    def reply(method: str) -> Any:
+        return agent_for("codex").reply(control_request(method=method, request_id="1"), Options())
+
+    assert isinstance(reply("currentTime/read").result["currentTimeAt"], int)
+    assert reply("attestation/generate") is None
 
 
 async def test_a_thread_that_is_not_there_is_told(stage: Callable[..., Stage]) -> None:

@@ -24,7 +24,8 @@ class AcpAgent(Agent):
         return list(self.flags)
 
     async def greet(self, talk: Talk, options: Options) -> None:
-        can: dict[str, Any] = {"fs": {"readTextFile": True, "writeTextFile": True}, "terminal": True}
+        files = {"readTextFile": "read" in options.services, "writeTextFile": "write" in options.services}
+        can: dict[str, Any] = {"fs": files, "terminal": "terminal" in options.services}
         about = {"name": "hansard", "title": "hansard", "version": __version__}
         hello = await talk.ask("initialize", {"protocolVersion": PROTOCOL, "clientCapabilities": can, "clientInfo": about})
         here = {"cwd": options.cwd, "mcpServers": mcp_servers(options)}

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -37,6 +38,8 @@ class Options(Struct, kw_only=True, omit_defaults=True, rename="camel"):
     """The full path of the agent's program, if it is not the one that is found by its name."""
     arguments: list[str] = field(default_factory=list[str])
     """More arguments, for what hansard has no word for. For an ACP agent of the user's own: the command itself."""
+    services: list[Literal["read", "write", "terminal"]] = field(default_factory=lambda: ["read", "write"])
+    """What the session does for an agent that asks for it: read and write files of its folder, run commands. The agent asks nobody else."""
     resume: str | None = None
     """The agent's own name of the session to go on with."""
 
@@ -115,6 +118,10 @@ class Agent:
         except UsageError as problem:
             raise Refused("refused", str(problem)) from problem
         return after
+
+    def take_over(self, events: Iterable[Event], options: Options) -> bool:
+        """Put the conversation so far where the agent goes on from it (and say so in ``options``); false if it has to be told in words."""
+        return False
 
     # ---- what everybody gets
 

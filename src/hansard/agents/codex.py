@@ -5,25 +5,46 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from hansard._version import __version__
 from hansard.adapters.codex.modes import MODES, Mode
 from hansard.agents.agent import Agent, Capabilities, Options, Talk, value
+from hansard.agents.handover import put
 from hansard.errors import UsageError
-from hansard.events import ControlRequest, ControlResponsePayload, control_request
+from hansard.events import ControlRequest, ControlResponsePayload, Event, control_request
 from hansard.loose import as_list, as_object
+from hansard.projections.codex_rollout import CodexRollout
 
 PROVIDER = "hansard"
 """How Codex is to call the model provider at the session's own address."""
 KEY = "OPENAI_API_KEY"
 
 
-class Codex(Agent):
+class _Codex(Agent):
+    """The program, however it is spoken to."""
+
+    programs = ("codex",)
+    install = "npm install -g @openai/codex"
+
+    def take_over(self, events: Iterable[Event], options: Options) -> bool:
+        form = CodexRollout(cwd=os.path.abspath(options.cwd), name=str(uuid4()))
+        home = _home(os.environ | options.env)
+        thread = put(form, events, home)
+        if (home / form.path).stat().st_size:
+            options.resume = thread
+        else:
+            (home / form.path).unlink()  # nothing was said yet
+        return True
+
+
+class Codex(_Codex):
     """``codex app-server``: a connection for one thread."""
 
-    name, title, format, programs = "codex", "Codex", "codex-app-server", ("codex",)
-    install = "npm install -g @openai/codex"
+    name, title, format = "codex", "Codex", "codex-app-server"
     can = Capabilities(steer=True, questions=True, files=True, system_prompt=True)
 
     def argv(self, options: Options) -> list[str]:
@@ -54,11 +75,10 @@ class Codex(Agent):
         return None
 
 
-class CodexExec(Agent):
+class CodexExec(_Codex):
     """``codex exec --json``: nobody can be asked, so it does what its sandbox lets it do."""
 
-    name, title, format, programs = "codex-exec", "Codex, one turn per process", "codex-exec-json", Codex.programs
-    install = Codex.install
+    name, title, format = "codex-exec", "Codex, one turn per process", "codex-exec-json"
     can = Capabilities(one_shot=True, permissions=False, images=False, system_prompt=True)
 
     def argv(self, options: Options) -> list[str]:
@@ -86,6 +106,12 @@ def _command(resume: str | None) -> list[str]:
     if resume.startswith("-"):
         raise UsageError(f"{resume!r} is no thread of Codex")
     return ["exec", "resume", resume, "-"]
+
+
+def _home(env: Mapping[str, str]) -> Path:
+    """Where Codex keeps its sessions."""
+    own = env.get("CODEX_HOME")
+    return Path(own) if own else Path(env.get("HOME") or Path.home()) / ".codex"
 
 
 def _mode(options: Options) -> Mode | None:

@@ -113,22 +113,23 @@ def reap(agent: int) -> int | None:
 
 
 def stop_rest(agent: int) -> int:
-    """Stop what the agent left behind, and count it. The asking comes first; whoever is still there after a moment is not asked again."""
+    """Stop what the agent left behind, and count it. Each is asked once; whoever is still there after a moment is not asked."""
+    asked = set(descendants())
     send(agent, signal.SIGTERM)
-    seen: set[int] = set()
+    for pid in asked:
+        one(pid, signal.SIGTERM)
     patience = time.monotonic() + 0.5
-    while True:
-        rest = descendants()
+    while rest := descendants():
         for pid in rest:
-            one(pid, signal.SIGTERM if pid not in seen and time.monotonic() < patience else 0)
-            if time.monotonic() >= patience:
+            if time.monotonic() > patience:
                 one(pid, signal.SIGKILL)
-        seen.update(rest)
+            elif pid not in asked:
+                asked.add(pid)
+                one(pid, signal.SIGTERM)
         reap(agent)
-        if not rest or time.monotonic() > patience + 5:
-            send(agent, signal.SIGKILL)
-            return len(seen)
         time.sleep(0.02)
+    send(agent, signal.SIGKILL)
+    return len(asked)
 
 
 def descendants() -> list[int]:

@@ -68,10 +68,10 @@ class Process:
         finally:
             os.close(heard)
             os.close(status)
-        pipes = Pipes(control)
+        pipes = Pipes(control, told, keeper)
         self = cls(keeper, pipes, one_shot)
         try:
-            await pipes.connect(keeper, told)
+            await pipes.connect()
             news = await pipes.next_news()
             if "pid" not in news:
                 raise AgentNotStarted(f"cannot start {command.argv[0]}: {news.get('error', 'its keeper died')}")
@@ -97,7 +97,11 @@ class Process:
             raise AgentGone(f"the agent does not read: more than {UNSENT // 1024 // 1024} MB wait for it")
         stdin.write(data)
         if self._one_shot:
-            stdin.write_eof()
+            self.close_input()
+
+    def close_input(self) -> None:
+        """Tell it that nothing more comes."""
+        self._pipes.stdin.write_eof()
 
     def interrupt(self) -> None:
         """As Ctrl-C in its terminal would."""
@@ -136,17 +140,18 @@ class Pipes:
     stdout: asyncio.StreamReader
     stderr: asyncio.StreamReader
 
-    def __init__(self, control: int) -> None:
+    def __init__(self, control: int, told: int, keeper: subprocess.Popen[bytes]) -> None:
         self._control = control
+        self._files = [
+            os.fdopen(told, "rb", buffering=0),
+            *(cast("IO[bytes]", file) for file in (keeper.stdout, keeper.stderr, keeper.stdin)),
+        ]
         self._transports: list[asyncio.BaseTransport] = []
 
-    async def connect(self, keeper: subprocess.Popen[bytes], told: int) -> None:
+    async def connect(self) -> None:
         """Read and write them from the event loop."""
-        loop = asyncio.get_running_loop()
-        self._news = await self._reader(os.fdopen(told, "rb", buffering=0))
-        self.stdout = await self._reader(cast("IO[bytes]", keeper.stdout))
-        self.stderr = await self._reader(cast("IO[bytes]", keeper.stderr))
-        self.stdin, _ = await loop.connect_write_pipe(asyncio.Protocol, cast("IO[bytes]", keeper.stdin))
+        self._news, self.stdout, self.stderr = [await self._reader(file) for file in self._files[:3]]
+        self.stdin, _ = await asyncio.get_running_loop().connect_write_pipe(asyncio.Protocol, self._files[3])
         self._transports.append(self.stdin)
 
     async def _reader(self, file: IO[bytes]) -> asyncio.StreamReader:
@@ -171,8 +176,10 @@ class Pipes:
         for transport in self._transports:
             if not transport.is_closing():
                 transport.close()
-        if self.stdin.get_write_buffer_size():
-            self.stdin.abort()  # nobody is left to read it
+            if isinstance(transport, asyncio.WriteTransport) and transport.get_write_buffer_size():
+                transport.abort()  # nobody is left to read it
+        for file in self._files[len(self._transports) :]:
+            file.close()
         if self._control >= 0:
             os.close(self._control)
             self._control = -1

@@ -45,6 +45,7 @@ class Forms(click.Command):
 @click.option("--stream", metavar="NAME", help="Of a session of several streams (a sub-agent's file is one), this one: native, recording.")
 @click.option("--direction", type=click.Choice(["in", "out", "both"]), help="What the agent said, what it was sent, or both: native.")
 @click.option("--cwd", metavar="DIR", help="The folder in which to go on: claude-session, codex-rollout.")
+@click.option("--name", metavar="ID", help="The id to go on under; one made of the log's if not said: claude-session, codex-rollout.")
 @click.option("--trace", type=click.Choice(["turn", "session"]), help="A trace for each turn, or one for all: otel, otlp.")
 @click.option("--content", type=click.Choice(["on", "off"]), help="Whether spans have what was said; off if not said: otel, otlp.")
 @click.option(

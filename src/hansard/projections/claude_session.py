@@ -22,11 +22,11 @@ class ClaudeSession(Turns):
     """A line for each turn, each naming the one before."""
 
     shape = "lines"
-    options = frozenset({"cwd"})
+    options = frozenset({"cwd", "name"})
 
-    def __init__(self, cwd: str | None = None) -> None:
+    def __init__(self, cwd: str | None = None, name: str | None = None) -> None:
         super().__init__()
-        self._place = Place(cwd)
+        self._place = Place(cwd, name)
         self._lines = 0
 
     def feed(self, event: Event) -> Iterable[Line]:
@@ -62,8 +62,16 @@ class ClaudeSession(Turns):
         }
 
     @property
+    def session_id(self) -> str:
+        """The name by which Claude Code knows it."""
+        return self._place.session_id
+
+    @property
+    def path(self) -> str:
+        """Where in its own folder Claude Code looks for it."""
+        return f"projects/{re.sub(r'[^a-zA-Z0-9]', '-', self._place.cwd)}/{self.session_id}.jsonl"
+
+    @property
     def advice(self) -> str:
-        """Where Claude Code looks for it."""
-        folder = re.sub(r"[^a-zA-Z0-9]", "-", self._place.cwd)
-        name = self._place.session_id
-        return f"put it at ~/.claude/projects/{folder}/{name}.jsonl; then, in {self._place.cwd}: claude --resume {name}"
+        """What to do with it."""
+        return f"put it at ~/.claude/{self.path}; then, in {self._place.cwd}: claude --resume {self.session_id}"

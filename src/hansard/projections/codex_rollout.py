@@ -24,13 +24,13 @@ class CodexRollout(OpenAIResponses):
     """Who it is, then an item a line; what was said stands there a second time, as Codex shows it to people."""
 
     shape = "lines"
-    options = frozenset({"cwd"})
+    options = frozenset({"cwd", "name"})
     uses = HistoryProjection.uses | {"session_init"}
     leaves = except_for(uses, HistoryProjection.leaves)
 
-    def __init__(self, cwd: str | None = None) -> None:
+    def __init__(self, cwd: str | None = None, name: str | None = None) -> None:
         super().__init__()
-        self._place = Place(cwd)
+        self._place = Place(cwd, name)
         self._name = ""
 
     def feed(self, event: Event) -> Iterable[Line]:
@@ -60,11 +60,20 @@ class CodexRollout(OpenAIResponses):
         }
 
     @property
+    def session_id(self) -> str:
+        """The name by which Codex knows it."""
+        return self._place.session_id
+
+    @property
+    def path(self) -> str:
+        """Where in its own folder Codex looks for it."""
+        name = self._name or f"rollout-1970-01-01T00-00-00-{self.session_id}.jsonl"
+        return f"sessions/{name[8:18].replace('-', '/')}/{name}"
+
+    @property
     def advice(self) -> str:
-        """Where Codex looks for it."""
-        name = self._name or f"rollout-1970-01-01T00-00-00-{self._place.session_id}.jsonl"
-        folder = name[8:18].replace("-", "/")
-        return f"put it at ~/.codex/sessions/{folder}/{name}; then: codex resume {self._place.session_id}"
+        """What to do with it."""
+        return f"put it at ~/.codex/{self.path}; then: codex resume {self.session_id}"
 
 
 def _kept(item: Line) -> Line:

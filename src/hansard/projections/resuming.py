@@ -13,8 +13,9 @@ LAST = datetime(9999, 12, 31, tzinfo=UTC)
 class Place:
     """Where a session is: its id for another agent, and its folder. Derived from the log, so that the same log gives the same file."""
 
-    def __init__(self, cwd: str | None) -> None:
+    def __init__(self, cwd: str | None, name: str | None) -> None:
         self._given = cwd
+        self._name = name
         self._found: str | None = None
         self._root: UUID | None = None
         self.model: str | None = None
@@ -30,7 +31,7 @@ class Place:
     @property
     def session_id(self) -> str:
         """The id under which the other agent knows the session."""
-        return str(self._root or uuid5(NAMESPACE_URL, "hansard:"))
+        return self._name or str(self._root or uuid5(NAMESPACE_URL, "hansard:"))
 
     @property
     def cwd(self) -> str:

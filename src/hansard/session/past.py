@@ -19,13 +19,16 @@ from hansard.events import (
     Question,
     QueueUpdate,
     QueueUpdatePayload,
+    SessionInit,
     SessionLifecycle,
     TurnEnd,
     TurnStart,
+    UserMessage,
     process,
     turn_end,
 )
 from hansard.ledger import Ledger
+from hansard.loose import as_object
 from hansard.projections.state import State
 
 LAUNCHED = "launched"
@@ -42,7 +45,9 @@ class Launch(Struct, rename="camel", kw_only=True):
     agent: str
     options: Options
     run: int = 1
-    """The how-manieth start in this session it is."""
+    """The how-manieth start it is; 0: it was chosen, and is not started yet."""
+    untold: bool = False
+    """Whether the agent has to be told in words what was said before it came."""
 
 
 class Past(Struct):
@@ -51,6 +56,12 @@ class Past(Struct):
     state: State = field(default_factory=State)
     ledger: Ledger = field(default_factory=Ledger)
     launch: Launch | None = None
+    own: str | None = None
+    """The name by which the agent itself knows the session."""
+    untold: bool = False
+    """Whether the agent does not know yet what was said before it came."""
+    embeds: bool = False
+    """Whether the agent takes a text beside what is said to it."""
     frames: int = 0
     running: int | None = None
     """The process that started and was not seen to end."""
@@ -83,6 +94,14 @@ class Past(Struct):
         match event:
             case SessionLifecycle(payload=life) if life.subtype == LAUNCHED:
                 self.launch = msgspec.convert(life.detail, Launch)
+                if self.launch.run == 0:
+                    self.own, self.untold = None, self.launch.untold
+            case SessionInit(payload=init) if event.parent_tool_call_id is None:
+                self.own = init.provider_session_id or self.own
+                if init.capabilities is not None:
+                    self.embeds = bool(as_object(as_object(init.capabilities).get("promptCapabilities")).get("embeddedContext"))
+            case UserMessage() if event.direction == "out":
+                self.untold = False
             case Process(payload=news):
                 self.running = news.pid if news.event == "started" else None if news.event in ("exited", "killed") else self.running
             case TurnStart() if event.turn_id is not None and event.parent_tool_call_id is None:

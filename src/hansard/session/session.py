@@ -8,12 +8,14 @@ from contextlib import suppress
 from typing import Any, Literal, Self
 
 import msgspec
+from msgspec.structs import replace
 
 from hansard.adapter import Adapter, Context
 from hansard.adapters import adapter_for
 from hansard.agents import agent_for
 from hansard.agents.agent import Agent, Options
-from hansard.content import AnyBlock, ImageBlock
+from hansard.agents.handover import told
+from hansard.content import AnyBlock, ImageBlock, TextBlock
 from hansard.errors import AgentGone, AgentNotStarted, HansardError, Refused
 from hansard.events import (
     Answer,
@@ -25,6 +27,9 @@ from hansard.events import (
     PermissionResponse,
     TurnEnd,
     TurnStatus,
+    UserMessage,
+    UserMessagePayload,
+    agent_switch,
     answer,
     control_response,
     interrupt,
@@ -32,7 +37,6 @@ from hansard.events import (
     process,
     queue_update,
     session_lifecycle,
-    user_message,
 )
 from hansard.session.past import LAUNCHED, Launch, Past
 from hansard.session.running import Running, trouble
@@ -156,8 +160,8 @@ class Session:
 
     async def _start(self, launch: Launch) -> None:
         agent, options = agent_for(launch.agent), launch.options
-        own = self.past.state.provider_session_id if launch.run else None
-        options.resume = own if own is not None and agent.can.resume else options.resume
+        if self.past.own is not None and agent.can.resume:
+            options.resume = self.past.own
         self._launched(Launch(agent=launch.agent, options=options, run=launch.run + 1))
         try:
             link = await agent.connect(options)
@@ -184,6 +188,19 @@ class Session:
             return before.adapter
         context = Context(ids=lambda frame, index: self._ids.next(), frames=self.past.frames, resumed=options.resume is not None)
         return adapter_for(agent.format)(context)
+
+    async def switch(self, agent: str, options: Options | None = None) -> None:
+        """Go on with another agent, from the log: it takes over as if it had been there. An imported session can be gone on with, too."""
+        chosen, known = options or Options(), agent_for(agent)
+        launch = self.past.launch
+        if options is None and launch is not None:
+            chosen.cwd, chosen.env = launch.options.cwd, launch.options.env
+        await self.stop()
+        before = self.past.state.init.agent_id if launch is None and self.past.state.init is not None else launch and launch.agent
+        known_to_it = known.take_over(self.store.read(self.id), chosen)
+        next_one = Launch(agent=agent, options=chosen, run=0, untold=not known_to_it)
+        self._record([agent_switch(from_agent_id=before, to_agent_id=agent)])
+        self._launched(next_one)
 
     async def stop(self, status: TurnStatus = "interrupted") -> None:
         """End the agent, and with it whatever is open. Twice is once."""
@@ -261,9 +278,9 @@ class Session:
                 if self.past.busy and not (steer and self.agent.can.steer):
                     queued = queue_update(action="queued", item_id=self._ids.next(), text=text, content=content)
                     return self._record([_named(queued, command_id)])[0]
-                said = user_message(text=text, content=content, author=author, from_session_id=from_session_id, from_agent_id=from_agent_id)
+                said = UserMessagePayload(text, content, author, from_agent_id, from_session_id)
                 await self._ready()
-                return await self._send(_named(said, command_id))
+                return await self._send(_named(self._message(said), command_id))
 
         return await self._once(command_id, work)
 
@@ -272,6 +289,14 @@ class Session:
             problem = f"{self.agent.title} takes no images"
             self._record([trouble(problem)])
             raise Refused("unsupported", problem)
+
+    def _message(self, said: UserMessagePayload) -> Event:
+        """The message; the first one to an agent that took over tells it in words what was said before, if it cannot know."""
+        if self.past.untold:
+            before = told(self.store.read(self.id), self.past.embeds)
+            if before is not None:
+                said.content = [before, *(said.content or [TextBlock(said.text)])]
+        return UserMessage(payload=said)
 
     async def _send(self, said: Event) -> Event:
         try:
@@ -306,7 +331,7 @@ class Session:
                     await self._relaunch()
                 await self._ready()
                 self._record([queue_update(action="sent", item_id=item_id)])
-                await self._send(user_message(text=waiting.text or "", content=waiting.content))
+                await self._send(self._message(UserMessagePayload(waiting.text or "", waiting.content)))
             except HansardError as problem:
                 self._record([trouble(f"a message that waited was not sent: {problem}")])
 
@@ -424,7 +449,7 @@ class Session:
             self._record([trouble(str(problem))])
             raise
         stamped = self._record([change])[0]
-        self._launched(Launch(agent=launch.agent, options=options, run=launch.run))
+        self._launched(replace(launch, options=options))
         return stamped
 
     # ---- within

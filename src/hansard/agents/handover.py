@@ -1,0 +1,55 @@
+"""How an agent takes over a conversation that another one began: as a session file of its own, or in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from copy import copy
+from pathlib import Path
+
+from hansard.content import AnyBlock, ResourceBlock, TextBlock
+from hansard.events import Event, UserMessage
+from hansard.projections.claude_session import ClaudeSession
+from hansard.projections.codex_rollout import CodexRollout
+from hansard.projections.projection import Projected
+from hansard.projections.prompt import BEGINNING, Prompt
+from hansard.projections.writing import written
+
+SO_FAR = "hansard:conversation"
+"""The address under which a conversation is shown to an agent that cannot read a file of it."""
+
+
+def put(form: ClaudeSession | CodexRollout, events: Iterable[Event], home: Path) -> str:
+    """Write the session file where the agent looks for it; the id to resume."""
+    data = b"".join(written(Projected(form, spoken(events)), form.shape))
+    place = home / form.path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(data)
+    return form.session_id
+
+
+def told(events: Iterable[Event], embeds: bool) -> AnyBlock | None:
+    """The conversation in words, to be said with the next message; None if nothing was said yet."""
+    text = "".join(Projected(Prompt(), spoken(events)))
+    if not text:
+        return None
+    return ResourceBlock(uri=SO_FAR, name="The conversation so far", media_type="text/plain", text=text) if embeds else TextBlock(text)
+
+
+def spoken(events: Iterable[Event]) -> Iterator[Event]:
+    """The events without what an earlier handover told: it is in the log itself."""
+    for event in events:
+        if isinstance(event, UserMessage) and event.payload.content and any(map(_is_handover, event.payload.content)):
+            event = copy(event)
+            event.payload = copy(event.payload)
+            event.payload.content = [block for block in event.payload.content or [] if not _is_handover(block)]
+        yield event
+
+
+def _is_handover(block: AnyBlock) -> bool:
+    match block:
+        case ResourceBlock(uri=address):
+            return address == SO_FAR
+        case TextBlock(text=text):
+            return text.startswith(BEGINNING)
+        case _:
+            return False

@@ -1,0 +1,430 @@
+"""How children behave, and what is done about it: every case of bad-input/subprocess, each with a small real program."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from hansard.agents.agent import Agent
+from hansard.agents.link import Ended, Heard
+from hansard.agents.process import UNSENT, Command, Process
+from hansard.errors import AgentGone, AgentNotStarted
+from hansard.events import Event
+from hansard.originals import unwrap
+from hansard.session import Session, running
+from hansard.store import JsonlStore
+from tests.driving.puppet import child
+from tests.driving.surroundings import PATIENCE, until
+
+pytestmark = pytest.mark.anyio
+
+CASES = {case["id"]: case for case in map(json.loads, (Path(__file__).parents[1] / "bad-input/subprocess.jsonl").read_text().splitlines())}
+SLEEP = "import time; time.sleep(600)"
+
+
+class Play:
+    """A store with a session whose agent is a program."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.store = JsonlStore(folder / "store")
+
+    def session(self, source: str) -> Session:
+        agent, options = child(textwrap.dedent(source))
+        options.cwd = str(self.folder)
+        return Session.create(self.store, agent, options)
+
+    async def run(self, source: str) -> list[Event]:
+        """The log of a session whose agent runs to its end by itself."""
+        session = self.session(source)
+        await session.start()
+        await ends(session)
+        return list(self.store.read(session.id))
+
+    def log(self, session: Session) -> list[Event]:
+        return list(self.store.read(session.id))
+
+
+async def ends(session: Session) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while session.running:
+            await asyncio.sleep(0.01)
+
+
+def the_exit(events: list[Event]) -> Event:
+    [exited] = [event for event in events if event.type == "process" and event.payload.event == "exited"]
+    return exited
+
+
+def said(events: list[Event]) -> list[bytes]:
+    """The frames the agent wrote, as they were."""
+    return [unwrap(event.original) for event in events if event.original is not None and event.stream is None and event.direction is None]
+
+
+def complaints(events: list[Event]) -> str:
+    return "".join(event.payload.text for event in events if event.type == "process" and event.payload.event == "stderr")
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
+    except OSError:
+        return False
+
+
+async def gone(pid: int) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while alive(pid):
+            await asyncio.sleep(0.02)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# One function per case
+
+
+async def clean_exit(play: Play) -> None:
+    events = await play.run("print('a line')")
+    assert the_exit(events).payload.exit_code == 0
+    assert said(events) == [b"a line"]
+    assert not [event for event in events if event.type == "error"]
+
+
+async def exit_nonzero(play: Play) -> None:
+    events = await play.run("import sys; print('a line'); sys.stderr.write('x' * 10_000 + 'the end'); sys.exit(3)")
+    assert the_exit(events).payload.exit_code == 3
+    [trouble] = [event for event in events if event.type == "error"]
+    assert trouble.payload.details["stderr"].endswith("the end")
+    assert complaints(events) == "x" * 10_000 + "the end"
+
+
+async def not_found(play: Play) -> None:
+    await not_started(play, str(play.folder / "nothing"))
+
+
+async def not_executable(play: Play) -> None:
+    program = play.folder / "program"
+    program.write_text("#!/bin/sh\n")
+    await not_started(play, str(program))
+
+
+async def not_started(play: Play, program: str) -> None:
+    session = play.session("")
+    session._launch.options.program = program
+    find, session.agent.__class__.find = session.agent.__class__.find, Agent.find
+    try:
+        with pytest.raises(AgentNotStarted, match="program"):
+            await session.start()
+    finally:
+        session.agent.__class__.find = find
+    assert play.log(session)[-1].type == "error"
+    with pytest.raises(AgentNotStarted):
+        await Process.start(Command(argv=[program], cwd=str(play.folder), env={}))
+
+
+async def killed(play: Play) -> None:
+    session = play.session("import os, sys; sys.stdin.readline(); os.kill(os.getpid(), 9)")
+    await session.say("hello")
+    await ends(session)
+    events = play.log(session)
+    assert the_exit(events).payload.signal == 9
+    assert [event.payload.status for event in events if event.type == "turn_end"] == ["error"]
+
+
+async def stdout_flood_stdin_block(play: Play) -> None:
+    session = play.session("import sys; print('x' * 128_000, flush=True); print(len(sys.stdin.readline()))")
+    await session.say("y" * 128_000)
+    await ends(session)
+    first, second = said(play.log(session))
+    assert len(first) == 128_000
+    assert int(second) > 128_000
+
+
+async def stderr_flood(play: Play) -> None:
+    events = await play.run("import sys; sys.stderr.write('x' * 50_000_000)")
+    assert len(complaints(events)) == 50_000_000
+
+
+async def never_reads_stdin(play: Play) -> None:
+    stuck, other = play.session(SLEEP), play.session("import sys; print(len(sys.stdin.readline()))")
+    await stuck.say("y" * (UNSENT - 100_000))
+    with pytest.raises(AgentGone, match="does not read"):
+        await stuck._now.send(_message("y" * 200_000))
+    await other.say("hello")
+    await ends(other)
+    assert len(said(play.log(other))) == 1
+    await stuck.stop()
+
+
+def _message(text: str) -> Event:
+    from hansard.events import user_message
+
+    return user_message(text=text)
+
+
+async def closes_stdout(play: Play) -> None:
+    before, running.SILENT = running.SILENT, 0.1
+    try:
+        events = await play.run(f"import os; print('last', flush=True); os.close(1); {SLEEP}")
+    finally:
+        running.SILENT = before
+    assert said(events) == [b"last"]
+    assert the_exit(events).payload.signal == signal.SIGTERM
+
+
+async def grandchild_holds_pipe(play: Play) -> None:
+    events = await play.run(f"import os\npid = os.fork()\nif pid == 0:\n    {SLEEP}\nprint(pid, flush=True)")
+    assert the_exit(events).payload.exit_code == 0
+    assert "1 processes" in the_exit(events).payload.text
+    await gone(int(said(events)[0]))
+
+
+async def ignores_sigterm(play: Play) -> None:
+    session = play.session(f"import signal; [signal.signal(n, signal.SIG_IGN) for n in (2, 15)]; print('deaf', flush=True); {SLEEP}")
+    await session.start()
+    await until(session, lambda past: past.frames > 0)
+    await session.stop()
+    assert the_exit(play.log(session)).payload.signal == signal.SIGKILL
+
+
+async def double_fork(play: Play) -> None:
+    source = f"""
+        import os, sys
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                print(os.getpid(), flush=True)
+                {SLEEP}
+            os._exit(0)
+        sys.stdin.readline()
+        """
+    session = play.session(source)
+    await session.start()
+    await until(session, lambda past: past.frames > 0)
+    await session.stop()
+    events = play.log(session)
+    assert "1 processes" in the_exit(events).payload.text
+    await gone(int(said(events)[0]))
+
+
+async def zombie_check(play: Play) -> None:
+    runs = int(os.environ.get("HANSARD_STARTS", "60"))
+    await play.run("print(1)")
+    gc.collect()
+    descriptors, memory = len(os.listdir("/proc/self/fd")), resident()
+    for _ in range(runs):
+        session = play.session("print(1)")
+        await session.start()
+        await ends(session)
+        play.store.release(session.id)
+    gc.collect()
+    assert not [pid for pid in children() if state_of(pid) == "Z"]
+    assert len(os.listdir("/proc/self/fd")) <= descriptors + 1  # the log that was open at first is not any more
+    assert resident() < memory + 30_000, "kB"
+
+
+def resident() -> int:
+    return next(int(line.split()[1]) for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmRSS"))
+
+
+def children() -> list[str]:
+    return Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+
+
+def state_of(pid: str) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
+    except OSError:
+        return ""
+
+
+async def cancel_during_start(play: Play) -> None:
+    before = children()
+    for after in (0, 0.005, 0.02, 0.05, 0.1):
+        session = play.session(SLEEP)
+        starting = asyncio.create_task(session.start())
+        await asyncio.sleep(after)
+        starting.cancel()
+        await asyncio.wait([starting])
+        await session.stop()
+    assert children() == before
+
+
+async def server_killed(play: Play) -> None:
+    """Ten agents, and whoever runs them is killed: none is left, and the next start closes the sessions with the reason."""
+    program = play.folder / "server.py"
+    program.write_text(
+        _SERVER.format(tests=str(Path(__file__).parents[2]), store=str(play.store.root), folder=str(play.folder), sleep=SLEEP)
+    )
+    server = subprocess.Popen([sys.executable, program], stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    pids = [int(pid) for pid in server.stdout.readline().split()]
+    assert len(pids) == 10
+    assert all(map(alive, pids))
+    server.kill()
+    server.wait()
+    server.stdout.close()
+    for pid in pids:
+        await gone(pid)
+    for info in play.store.sessions():
+        session = Session.open(play.store, info.id)
+        events = play.log(session)
+        assert [event.payload.status for event in events if event.type == "turn_end"] == ["lost"]
+        assert [event.payload.text for event in events if event.type == "process" and event.payload.event == "killed"] == [
+            "hansard was restarted"
+        ]
+
+
+_SERVER = """
+import asyncio, sys
+sys.path.insert(0, {tests!r})
+from hansard.session import Session
+from hansard.store import JsonlStore
+from tests.driving.puppet import child
+
+async def main():
+    store, pids = JsonlStore({store!r}), []
+    for number in range(10):
+        agent, options = child({sleep!r})
+        options.cwd = {folder!r}
+        session = Session.create(store, agent, options)
+        await session.say("hello")
+        pids.append(session.past.running)
+    print(*pids, flush=True)
+    await asyncio.sleep(600)
+
+asyncio.run(main())
+"""
+
+
+async def silent(play: Play) -> None:
+    """No clock ends a process that says nothing, so a second is as good as ten minutes."""
+    events = await play.run("import time; time.sleep(1); print('after all')")
+    assert said(events) == [b"after all"]
+
+
+async def slow_drip(play: Play) -> None:
+    events = await play.run("import sys, time\nfor c in 'a slow line\\n':\n    print(c, end='', flush=True); time.sleep(0.01)")
+    assert said(events) == [b"a slow line"]
+
+
+async def huge_line_then_normal(play: Play) -> None:
+    session = play.session("print('x' * 20_000_000); print('short')")
+    await session.start()
+    await ends(session)
+    events = [event for event in play.log(session) if event.frame is not None]
+    assert [play.store.original(session.id, event) for event in events if event.original is not None] == [b"x" * 20_000_000, b"short"]
+
+
+async def reads_env(play: Play) -> None:
+    os.environ["HANSARD_TOKEN"] = "secret of the server"
+    try:
+        other = play.session(SLEEP)
+        other._launch.options.env = {"API_KEY": "secret of another session"}
+        await other.start()
+        events = await play.run("import os; print(dict(os.environ))")
+        await other.stop()
+    finally:
+        del os.environ["HANSARD_TOKEN"]
+    assert b"PATH" in said(events)[0]
+    assert b"secret" not in said(events)[0]
+    assert not [line for line in (play.store.root / other.id / "events.jsonl").read_bytes().splitlines() if b"secret" in line]
+
+
+async def inherits_fds(play: Play) -> None:
+    events = await play.run(
+        "import os; print(sorted(int(fd) for fd in os.listdir('/proc/self/fd') if os.path.exists('/proc/self/fd/' + fd)))"
+    )
+    assert said(events) == [b"[0, 1, 2]"]
+
+
+async def writes_outside_utf8(play: Play) -> None:
+    events = await play.run("import sys; sys.stdout.buffer.write(bytes(range(0x80, 0x100)) + b'\\n')")
+    assert said(events) == [bytes(range(0x80, 0x100))]
+    assert [event.payload.reason for event in events if event.type == "raw"] == ["invalid_utf8"]
+
+
+async def tty_check(play: Play) -> None:
+    assert said(await play.run("import os; print([os.isatty(n) for n in (0, 1, 2)])")) == [b"[False, False, False]"]
+
+
+async def signals_parent_group(play: Play) -> None:
+    events = await play.run(f"import os; os.kill(0, 15); {SLEEP}")
+    assert the_exit(events).payload.signal == signal.SIGTERM
+
+
+async def fork_bomb_small(play: Play) -> None:
+    source = f"""
+        import os, sys
+        for _ in range(200):
+            if os.fork() == 0:
+                {SLEEP}
+        print('done', flush=True)
+        sys.stdin.readline()
+        """
+    session = play.session(source)
+    await session.start()
+    await until(session, lambda past: past.frames > 0)
+    other = await play.run("print('unaffected')")
+    assert said(other) == [b"unaffected"]
+    await session.say("enough")
+    await ends(session)
+    assert "200 processes" in the_exit(play.log(session)).payload.text
+
+
+async def stop_twice(play: Play) -> None:
+    session = play.session(SLEEP)
+    await session.start()
+    await asyncio.gather(session.stop(), session.stop())
+    await session.stop()
+    the_exit(play.log(session))
+
+
+async def stdin_eof_on_first_result(play: Play) -> None:
+    source = """
+        import json, sys
+        sys.stdin.readline()
+        print(json.dumps({"type": "result", "subtype": "success", "is_error": False, "result": "first"}), flush=True)
+        asks = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {}}
+        print(json.dumps({"type": "control_request", "request_id": "p1", "request": asks}), flush=True)
+        reply = json.loads(sys.stdin.readline())["response"]["response"]
+        print(json.dumps({"type": "system", "subtype": "status", "status": reply["behavior"]}))
+        """
+    session = play.session(source)
+    await session.say("hello")
+    await until(session, lambda past: "p1" in past.asked)
+    await session.decide("p1", "allow")
+    await ends(session)
+    assert [event.payload.status for event in play.log(session) if event.type == "status_change"][-1:] == ["allow"]
+
+
+PLAYS: dict[str, Callable[[Play], Awaitable[None]]] = {name: globals()[name.replace("-", "_")] for name in CASES}
+
+
+@pytest.mark.parametrize("name", CASES)
+async def test_child(name: str, tmp_path: Path) -> None:
+    play = Play(tmp_path)
+    with play.store:
+        await PLAYS[name](play)
+
+
+async def test_what_a_process_says_is_all_read_however_slowly(tmp_path: Path) -> None:
+    source = "import sys; sys.stdout.write('x' * 3_000_000)"
+    process = await Process.start(Command(argv=[sys.executable, "-c", source], cwd=str(tmp_path), env=dict(os.environ)))
+    size, ended = 0, None
+    async for piece in process:
+        await asyncio.sleep(0.01)
+        if isinstance(piece, Heard):
+            size += len(piece.data)
+        ended = piece
+    assert size == 3_000_000
+    assert ended == Ended(0, None)

@@ -19,8 +19,8 @@ from hansard.agents.link import Heard, Link, Piece
 from hansard.content import ImageBlock, TextBlock
 from hansard.errors import AgentNotStarted, Refused, UsageError
 from hansard.events import Event, Process, control_request
+from hansard.originals import embed
 from hansard.projections import project
-from hansard.projections.native import with_blobs
 from hansard.session import Session
 from tests.driving.model import Call, Model, Step, Text, Thinking, calls, model, says
 from tests.driving.surroundings import PATIENCE, Surroundings, idle, program, until
@@ -94,7 +94,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Stag
 
 
 def log(session: Session) -> list[Event]:
-    return list(with_blobs(session.store.read(session.id), partial(session.store.get_blob, session.id)))
+    return list(session.store.read(session.id))
 
 
 def of(session: Session, kind: str) -> list[Any]:
@@ -127,6 +127,8 @@ def check(session: Session) -> None:
     assert [event.type for event in events if event.type == "raw"] == []
     lives = [event.payload.event for event in events if isinstance(event, Process) and event.payload.event != "stderr"]
     assert lives == ["started", "exited"] * (len(lives) // 2)
+    for event in events:
+        event.original = event.original and embed(event.original, partial(session.store.get_blob, session.id))
     assert b"".join(project(events, "native", direction="in")) == Tapped.heard
     assert b"".join(project(events, "native", direction="out")) == Tapped.sent
 

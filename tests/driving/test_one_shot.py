@@ -89,6 +89,13 @@ async def test_every_message_is_a_process_and_the_second_goes_on_with_the_first(
     assert len({event.frame for event in log if event.original is not None}) == len([e for e in log if e.original is not None])
 
 
+async def test_an_empty_prompt_is_one(session: Session) -> None:
+    await session.say("")
+    await idle(session)
+    assert said(session) == [("", [])]
+    assert ends(session) == ["completed"]
+
+
 async def test_a_message_in_a_turn_waits_for_the_next_process(session: Session) -> None:
     await asyncio.gather(session.say("one"), session.say("two"), session.say("three"))
     await idle(session)

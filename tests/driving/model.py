@@ -38,6 +38,8 @@ class Call(Struct):
     name: str
     args: dict[str, Any]
     id: str = ""
+    namespace: str | None = None
+    """Where the tool is from, for the one API that says so apart from its name."""
 
 
 class Step(Struct):
@@ -260,7 +262,7 @@ def responses(step: Step) -> Iterator[tuple[str, Any]]:
                     "name": item.name,
                     "arguments": json.dumps(item.args),
                     "status": "completed",
-                }
+                } | ({} if item.namespace is None else {"namespace": item.namespace})
                 yield event("response.output_item.added", output_index=index, item=made | {"arguments": "", "status": "in_progress"})
                 for part in halves(made["arguments"]):
                     yield event("response.function_call_arguments.delta", item_id=made["id"], output_index=index, delta=part)

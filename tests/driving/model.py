@@ -132,6 +132,8 @@ class _Answering(BaseHTTPRequestHandler):
             return
         if dialect is messages and not request.get("stream"):
             self._whole(200, whole_message(step))
+        elif path.endswith(":generateContent"):
+            self._whole(200, next(gemini(step))[1])
         else:
             self._stream(list(dialect(step)), step.hang)
 
@@ -324,9 +326,29 @@ def chat(step: Step) -> Iterator[tuple[str, Any]]:
     yield "", "[DONE]"
 
 
+def gemini(step: Step) -> Iterator[tuple[str, Any]]:
+    """Google's Gemini API. A call is never in pieces."""
+
+    def piece(part: dict[str, Any], **more: Any) -> tuple[str, Any]:
+        candidate = {"content": {"role": "model", "parts": [part]}, "index": 0, **more}
+        usage = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}
+        return "", {"candidates": [candidate], "modelVersion": "scripted", "responseId": f"r{id(step):x}", "usageMetadata": usage}
+
+    for item in step.items:
+        match item:
+            case Text(text=text):
+                yield from (piece({"text": part}) for part in halves(text))
+            case Thinking(text=text):
+                yield piece({"text": f"**Thinking**\n\n{text}", "thought": True})
+            case Call():
+                yield piece({"functionCall": {"name": item.name, "args": item.args}})
+    yield piece({"text": ""}, finishReason="STOP")
+
+
 DIALECTS: dict[str, Callable[[Step], Iterator[tuple[str, Any]]]] = {
     r"/messages$": messages,
     r"/responses$": responses,
     r"/chat/completions$": chat,
+    r":(stream)?[gG]enerateContent$": gemini,
 }
 """By how the path of a request ends."""

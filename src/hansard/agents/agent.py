@@ -28,6 +28,9 @@ class Options(Struct, kw_only=True, omit_defaults=True, rename="camel"):
     model: str | None = None
     permission_mode: str | None = None
     system_prompt: str | None = None
+    """Instead of the agent's own."""
+    append_system_prompt: str | None = None
+    """After the agent's own."""
     allowed_tools: list[str] = field(default_factory=list[str])
     denied_tools: list[str] = field(default_factory=list[str])
     mcp_servers: dict[str, dict[str, Any]] = field(default_factory=dict[str, "dict[str, Any]"])
@@ -99,6 +102,10 @@ class Agent:
         """The arguments after the program. Each is one argument, whatever is in it."""
         return []
 
+    def variables(self, options: Options) -> dict[str, str]:
+        """What it is told by its environment. The session's own variables count more."""
+        return {}
+
     async def greet(self, talk: Talk, options: Options) -> None:
         """The handshake: after it the agent takes messages."""
 
@@ -121,7 +128,7 @@ class Agent:
         cwd = Path(options.cwd).absolute()
         if not cwd.is_dir():
             raise AgentNotStarted(f"there is no folder {cwd}")
-        env = environment(os.environ, options.env)
+        env = environment(os.environ, self.variables(options) | options.env)
         return Command(argv=[self.find(options, env.get("PATH")), *self.argv(options), *options.arguments], cwd=str(cwd), env=env)
 
     def find(self, options: Options, path: str | None = None) -> str:

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hansard.agents.environment import environment
 from hansard.agents.link import Link
 from hansard.agents.process import Command, Process
-from hansard.errors import AgentNotStarted, UsageError
-from hansard.events import ControlRequest, ControlResponsePayload, Event
+from hansard.errors import AgentNotStarted, Refused, UsageError
+from hansard.events import ConfigurationChangePayload, ControlRequest, ControlResponsePayload, Event
 from hansard.framing import Framer, Lines
 
 
@@ -65,7 +66,7 @@ class Capabilities(Struct, frozen=True, kw_only=True, rename="camel"):
     """Whether single tools can be allowed and denied."""
     mcp: bool = True
     one_shot: bool = False
-    """Whether each turn is a process of its own."""
+    """Whether each turn is a process of its own: it is started with the prompt on its input, and a setting holds from the next start."""
 
 
 class Talk(Protocol):
@@ -113,6 +114,18 @@ class Agent:
         """The answer to a request of the agent's that is no question to a person; None if there is none: then it is told so."""
         return None
 
+    def changed(self, options: Options, change: ConfigurationChangePayload) -> Options:
+        """The options of a one-shot agent after a change of its settings, or `Refused`."""
+        if (change.mode_id, change.options) != (None, None):
+            raise Refused("unsupported", f"{self.title} has no such setting")
+        wanted = {"model": change.model, "permission_mode": change.permission_mode}
+        after = replace(options, **{name: value for name, value in wanted.items() if value is not None})
+        try:
+            self.argv(after)
+        except UsageError as problem:
+            raise Refused("refused", str(problem)) from problem
+        return after
+
     def take_over(self, events: Iterable[Event], options: Options) -> bool:
         """Put the conversation so far where the agent goes on from it (and say so in ``options``); false if it has to be told in words."""
         return False
@@ -121,7 +134,7 @@ class Agent:
 
     async def connect(self, options: Options) -> Link:
         """Start it."""
-        return await Process.start(self.command(options))
+        return await Process.start(self.command(options), one_shot=self.can.one_shot)
 
     def command(self, options: Options) -> Command:
         """What to run."""

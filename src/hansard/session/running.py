@@ -47,7 +47,7 @@ class Running:
         heard: Callable[[Event], object],
     ) -> None:
         self.agent = agent
-        self._adapter = adapter
+        self.adapter = adapter
         self._link = link
         self._record = record
         self._heard = heard
@@ -75,7 +75,9 @@ class Running:
         return (await self._send(command, answered=False))[0]
 
     def interrupt(self) -> None:
-        """Interrupt its process, for an agent whose wire has no word for it."""
+        """Interrupt its process, for an agent whose wire has no word for it. One that was there for this turn alone ends."""
+        if self.agent.can.one_shot:
+            self._ended_by_us = self._ended_by_us or "interrupted"
         self._link.interrupt()
 
     async def stop(self, status: TurnStatus = "interrupted") -> None:
@@ -89,7 +91,7 @@ class Running:
             if self.over.done():
                 raise AgentGone(f"{self.agent.title} is not running any more")
             try:
-                data, events = self._adapter.send(command, now_ms())
+                data, events = self.adapter.send(command, now_ms())
             except CannotEncode as problem:
                 self._record([trouble(str(problem))])
                 raise Refused("unsupported", str(problem)) from problem
@@ -126,12 +128,12 @@ class Running:
                     events: list[Event] = []
                     for frame in framer.feed(data):
                         frame.time = now
-                        events += self._adapter.feed(frame)
+                        events += self.adapter.feed(frame)
                     self._take(events)
                 case Closed():
                     asyncio.get_running_loop().call_later(SILENT, self._fell_silent)
                 case Ended():
-                    self._take([event for frame in framer.end() for event in self._adapter.feed(frame)])
+                    self._take([event for frame in framer.end() for event in self.adapter.feed(frame)])
                     self._end(piece)
 
     def _take(self, events: list[Event]) -> None:
@@ -148,16 +150,20 @@ class Running:
             self._silenced = asyncio.create_task(self._link.stop())
 
     def _end(self, end: Ended) -> None:
-        """Say how it ended, and close what it left open. An end that we did not ask for is an error if it was in a turn, or a bad one."""
+        """Say how it ended, and close what it left open. An end that we did not ask for is an error if it was in a turn, or a bad one.
+
+        A one-shot agent also ends badly to say that its turn did, which the turn itself has told.
+        """
         words = _words(end)
         complaint = self._complaints.decode("utf-8", "backslashreplace").strip()
         events: list[Event] = [process(event="exited", exit_code=end.exit_code, signal=end.signal, text=words)]
         problem = None
-        if self._ended_by_us is None and (self._adapter.turn is not None or end.exit_code != 0):
+        bad = end.exit_code != 0 and not self.agent.can.one_shot
+        if self._ended_by_us is None and (self.adapter.turn is not None or bad):
             details = {"stderr": complaint} if complaint else None
             problem = ErrorInfo(code="execution_error", message=words, details=details, error_source="process")
             events.append(Error(payload=problem))
-        self._record(events + self._adapter.finish(words, self._ended_by_us or "error", problem))
+        self._record(events + self.adapter.finish(words, self._ended_by_us or "error", problem))
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_exception(AgentGone(f"{words}: {complaint}" if complaint else words))

@@ -186,7 +186,12 @@ class Session:
         before = self._running
         if agent.can.one_shot and before is not None and before.agent is agent:
             return before.adapter
-        context = Context(ids=lambda frame, index: self._ids.next(), frames=self.past.frames, resumed=options.resume is not None)
+        context = Context(
+            ids=lambda frame, index: self._ids.next(),
+            frames=self.past.frames,
+            resumed=options.resume is not None,
+            compose=lambda said: agent.compose(said, self._launch.options, self.store.read(self.id)),
+        )
         return adapter_for(agent.format)(context)
 
     async def switch(self, agent: str, options: Options | None = None) -> None:

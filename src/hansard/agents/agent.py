@@ -140,6 +140,13 @@ class Agent:
         """Start it."""
         return await Process.start(self.command(options), one_shot=self.can.one_shot)
 
+    async def set(self, talk: Talk, change: Event) -> None:
+        """Set something the agent must have before it begins."""
+        try:
+            await talk.tell(change)
+        except Refused as problem:
+            raise AgentNotStarted(f"{self.title} does not take this {change.payload.subtype}: {problem}") from problem
+
     def command(self, options: Options) -> Command:
         """What to run."""
         cwd = Path(options.cwd).absolute()

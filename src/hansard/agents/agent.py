@@ -136,6 +136,18 @@ class Agent:
 
     # ---- what everybody gets
 
+    def check(self, options: Options) -> None:
+        """Refuse what it cannot do, before it is started."""
+        wanted = {
+            "a system prompt": (options.system_prompt or options.append_system_prompt) is not None and not self.can.system_prompt,
+            "that single tools are allowed or denied": bool(options.allowed_tools or options.denied_tools) and not self.can.tools,
+            "MCP servers": bool(options.mcp_servers) and not self.can.mcp,
+            "to go on with an earlier session": options.resume is not None and not self.can.resume,
+        }
+        for what, refused in wanted.items():
+            if refused:
+                raise Refused("unsupported", f"{self.title} does not take {what}")
+
     async def connect(self, options: Options) -> Link:
         """Start it."""
         return await Process.start(self.command(options), one_shot=self.can.one_shot)

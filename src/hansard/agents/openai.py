@@ -128,7 +128,6 @@ class OpenAIAgent(Agent):
     """The projection that makes the conversation."""
 
     async def connect(self, options: Options) -> Request:
-        self.check(options)
         env = environment(os.environ, options.env)
         address = Address.of(options.base_url or env.get("OPENAI_BASE_URL") or SERVICE)
         headers = {"Content-Type": "application/json", "Accept": "text/event-stream"}
@@ -137,16 +136,11 @@ class OpenAIAgent(Agent):
         return Request(address, self.path, headers)
 
     def check(self, options: Options) -> None:
-        """Whether an API can do what is asked."""
+        super().check(options)
         if not options.model:
             raise UsageError(f"{self.title} needs the name of a model")
         asked = {"permission mode": options.permission_mode, "program": options.program, "more arguments": options.arguments}
-        asked |= {
-            "prompt of its own to add to": options.append_system_prompt,
-            "allowed tools": options.allowed_tools,
-            "denied tools": options.denied_tools,
-            "MCP servers": options.mcp_servers,
-        }
+        asked["prompt of its own to add to"] = options.append_system_prompt
         if refused := [word for word, value in asked.items() if value]:
             raise UsageError(f"{self.title} is a model without tools and programs: it has no {' and no '.join(refused)}")
 

@@ -24,6 +24,7 @@ HELP = """I am the demo agent: no model, no account, no network. Say one of thes
 - **read** NAME and I read a file of this folder through you
 - **plan** and I make a plan and work through it
 - **ask** and I ask you something
+- **say** and I say the rest of the line after you
 - **count** and I count slowly, so that you can interrupt me
 - **fail** and I fail; **refuse** and I refuse; **crash** and I am gone
 """
@@ -162,6 +163,9 @@ class Session:
     def help(self, text: str) -> None:
         self.say(HELP)
 
+    def repeat(self, text: str) -> None:
+        self.say(re.split(r"\bsay\b", text.split("\n")[0], maxsplit=1, flags=re.IGNORECASE)[-1].strip())
+
     def think(self, text: str) -> None:
         self.say("The question is short. The answer can be too.", "agent_thought_chunk")
         self.say("I thought about it: **yes**.")
@@ -290,6 +294,7 @@ class Session:
 DEEDS: dict[str, Callable[[Session, str], str | None]] = {
     name: getattr(Session, name) for name in ("help", "think", "run", "edit", "read", "plan", "ask", "count", "fail", "refuse", "crash")
 }
+DEEDS["say"] = Session.repeat
 
 if __name__ == "__main__":
     Agent().main()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any, Literal, Self
@@ -78,6 +79,7 @@ class Session:
     def create(cls, store: Store, agent: str, options: Options, session_id: str | None = None, title: str | None = None) -> Self:
         """A new session for an agent."""
         header = {"format": agent_for(agent).format} | ({} if title is None else {"title": title})
+        options.cwd = os.path.abspath(options.cwd)
         head = store.create(session_id, **header)
         self = cls(store, head.session_id, Past.of(store.read(head.session_id)))
         self._launched(Launch(agent=agent, options=options, run=0))
@@ -86,6 +88,8 @@ class Session:
     @classmethod
     def open(cls, store: Store, session_id: str, env: dict[str, str] | None = None) -> Self:
         """A session of the store. What an earlier process left open is closed with the reason: only one can write a session."""
+        store.head(session_id)  # it is there
+        store.append(session_id, [])  # from here on nobody else writes it
         self = cls(store, session_id, Past.of(store.read(session_id)))
         left = list(self.past.closing("hansard was restarted"))
         if left:
@@ -115,6 +119,10 @@ class Session:
         self._launch.options.env = launch.options.env  # the log has only the names
 
     def _record(self, events: Sequence[Event]) -> list[Event]:
+        turn = next(iter(self.past.turns), None)
+        for event in events:
+            if event.frame is None and event.turn_id is None:  # what we do in a turn belongs to it
+                event.turn_id = turn
         stamped = self.store.append(self.id, events)
         for event in stamped:
             self.past.apply(event)
@@ -164,6 +172,7 @@ class Session:
             options.resume = self.past.own
         self._launched(Launch(agent=launch.agent, options=options, run=launch.run + 1))
         try:
+            agent.check(options)
             link = await agent.connect(options)
         except HansardError as problem:
             self._record([trouble(str(problem))])
@@ -206,6 +215,16 @@ class Session:
         next_one = Launch(agent=agent, options=chosen, run=0, untold=not known_to_it)
         self._record([agent_switch(from_agent_id=before, to_agent_id=agent)])
         self._launched(next_one)
+
+    async def choose(self, agent: str, **options: Any) -> None:
+        """Go on with this agent, and with these options instead of those it had. If it is another one, it is a switch."""
+        launch = self.past.launch
+        if launch is not None and launch.agent == agent:
+            launch.options = msgspec.structs.replace(launch.options, **options)
+        else:
+            here: dict[str, Any] = {} if launch is None else {"cwd": launch.options.cwd, "env": launch.options.env}
+            await self.switch(agent, Options(**(here | options)))
+        self._launch.options.cwd = os.path.abspath(self._launch.options.cwd)
 
     async def stop(self, status: TurnStatus = "interrupted") -> None:
         """End the agent, and with it whatever is open. Twice is once."""
@@ -305,6 +324,7 @@ class Session:
 
     def _message(self, said: UserMessagePayload) -> Event:
         """The message; the first one to an agent that took over tells it in words what was said before, if it cannot know."""
+        self._must_take(said.content or [])
         if self.past.untold:
             before = told(self.store.read(self.id), self.past.embeds)
             if before is not None:
@@ -347,13 +367,15 @@ class Session:
         self._record([process(event="relaunched")])
         await self.start()
 
-    async def interrupt(self, *, by: str | None = None, command_id: str | None = None) -> Event | None:
+    async def interrupt(
+        self, *, reason: Literal["user_cancel", "timeout"] = "user_cancel", by: str | None = None, command_id: str | None = None
+    ) -> Event | None:
         """Stop what the agent is doing; None if it does nothing."""
         if not self.past.busy or not self.running:
             return None
 
         async def work() -> Event:
-            command = _named(interrupt(reason="user_cancel", by=by), command_id)
+            command = _named(interrupt(reason=reason, by=by), command_id)
             if not self.agent.can.one_shot:
                 with suppress(Refused):
                     return await self._now.send(command)

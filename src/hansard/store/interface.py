@@ -170,6 +170,10 @@ class Store(Protocol):
         """Every session, the one that changed last first."""
         ...
 
+    def abandoned(self) -> list[str]:
+        """The sessions whose last writer is gone and did not let go of them: it was killed."""
+        ...
+
     def delete(self, session_id: str) -> None:
         """Remove a session with everything that belongs to it."""
         ...

@@ -40,7 +40,7 @@ from hansard.events import (
     session_lifecycle,
 )
 from hansard.session.past import LAUNCHED, Launch, Past
-from hansard.session.running import SILENT, Running, trouble
+from hansard.session.running import Running, trouble
 from hansard.session.services import Services
 from hansard.store import Store
 from hansard.store.ids import TimeOrderedIds

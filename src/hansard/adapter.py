@@ -82,6 +82,8 @@ class Context(msgspec.Struct, kw_only=True):
     """Names events by frame and index, if that is not to be done by their position: live."""
     frames: int = 0
     """How many frames the session had before this stream."""
+    compose: Callable[[UserMessage], bytes] | None = None
+    """Makes the frame that says a message, on a wire where each carries the conversation: live."""
 
 
 class Adapter:
@@ -237,6 +239,13 @@ class Adapter:
         else:
             self.text_sent = None
             yield status_change(status="turn_started")
+
+    def repeats_prompt(self, text: str) -> bool:
+        """Whether the agent repeats the prompt that began this turn, perhaps without the blanks around it. It does so once."""
+        if self.text_sent is None or self.text_sent.strip() != text.strip():
+            return False
+        self.text_sent = None
+        return True
 
     def need_turn(self, trigger: Literal["user", "callback", "system"] = "system") -> Iterator[Event]:
         """Begin a turn unless one is open."""

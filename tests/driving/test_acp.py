@@ -106,7 +106,7 @@ GEMINI = Actor(
     {"GEMINI_API_KEY": "dummy-key"},
     {".gemini/settings.json": QUIET_GEMINI},
     {"model": "gemini-2.5-pro"},
-    thought="**Thinking**\nLet me see.",
+    thought="****\nLet me see.",  # it puts a subject first, even an empty one
     other_model="gemini-2.5-flash",
 )
 QWEN = Actor(

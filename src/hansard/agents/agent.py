@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from hansard.agents.environment import environment
 from hansard.agents.link import Link
 from hansard.agents.process import Command, Process
-from hansard.errors import AgentNotStarted, Refused, UsageError
-from hansard.events import ConfigurationChangePayload, ControlRequest, ControlResponsePayload, Event
+from hansard.errors import AgentNotStarted, CannotEncode, Refused, UsageError
+from hansard.events import ConfigurationChangePayload, ControlRequest, ControlResponsePayload, Event, UserMessage
 from hansard.framing import Framer, Lines
 
 
@@ -129,6 +129,10 @@ class Agent:
     def take_over(self, events: Iterable[Event], options: Options) -> bool:
         """Put the conversation so far where the agent goes on from it (and say so in ``options``); false if it has to be told in words."""
         return False
+
+    def compose(self, said: UserMessage, options: Options, events: Iterable[Event]) -> bytes:
+        """The frame that says a message, for an agent that is told the whole conversation each time: ``events`` are those of the log."""
+        raise CannotEncode(f"{self.title} keeps its conversation itself")
 
     # ---- what everybody gets
 

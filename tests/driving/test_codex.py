@@ -161,7 +161,7 @@ async def test_a_turn_with_thinking_and_a_tool(stage: Callable[..., Stage], agen
 async def test_a_new_process_goes_on_with_the_thread(stage: Callable[..., Stage], agent: str) -> None:
     with model(says("Blue."), says("You said blue."), says("Still blue.")) as script:
         on = stage(script)
-        session = on.codex(agent, system_prompt='Speak "plainly"\n= always')
+        session = on.codex(agent, system_prompt='You are "Blue"\n= here', append_system_prompt='Speak "plainly"\n= always')
         await session.say("My colour is blue")
         await idle(session)
         await session.close()
@@ -173,6 +173,7 @@ async def test_a_new_process_goes_on_with_the_thread(stage: Callable[..., Stage]
         await again.close()
     assert "My colour is blue" in on.asked(1)
     assert all(words in on.asked(2) for words in ("My colour is blue", "Which colour?", "You said blue."))
+    assert all(request["input"][0]["content"][0]["text"] == 'You are "Blue"\n= here' for request in script.asked)
     assert 'Speak \\"plainly\\"\\n= always' in on.asked(0)
     assert ends(again) == ["completed"] * 3
     assert len({init.provider_session_id for init in of(again, "session_init")}) == 1
@@ -307,7 +308,7 @@ async def test_an_image_reaches_the_model(stage: Callable[..., Stage]) -> None:
 async def test_exec_takes_no_image(stage: Callable[..., Stage]) -> None:
     with model() as script:
         session = stage(script).codex("codex-exec")
-        with pytest.raises(Refused, match="no images"):
+        with pytest.raises(Refused, match="does not take pictures"):
             await session.say("Look", [ImageBlock(media_type="image/png", data=DOT)])
         await session.close()
     assert [problem.error_source for problem in of(session, "error")] == ["hansard"]
@@ -464,7 +465,7 @@ async def test_what_it_cannot_do_is_refused_when_it_starts(tmp_path: Path) -> No
     for wrong in (Options(permission_mode="yolo"), Options(denied_tools=["shell"])):
         wrong.program = sys.executable
         session = on.session("codex", wrong)
-        with pytest.raises(UsageError):
+        with pytest.raises(UsageError if wrong.permission_mode else Refused):
             await session.start()
         assert [problem.error_source for problem in of(session, "error")] == ["hansard"]
         await session.close()
@@ -490,7 +491,7 @@ async def test_a_thread_that_is_not_there_is_told(stage: Callable[..., Stage]) -
 @pytest.mark.parametrize("word", ["-x", "a=b", 'q"\\', "\n\t\x7f\u2028", "']", "${HOME} `id`"])
 def test_a_setting_is_one_argument_and_the_same_value_in_toml(word: str) -> None:
     servers = {word: {"command": word, "args": [word], "env": {"A": word}, "startup_timeout_sec": 3, "enabled": True, "cwd": None}}
-    argv = agent_for("codex-exec").argv(Options(mcp_servers=servers, system_prompt=word, model=word, base_url=word))
+    argv = agent_for("codex-exec").argv(Options(mcp_servers=servers, append_system_prompt=word, model=word, base_url=word))
     assert argv[:2] == ["exec", "-"]
     settings = tomllib.loads("\n".join(argument.removeprefix("--config=") for argument in argv if argument.startswith("--config=")))
     said = {key: setting for key, setting in servers[word].items() if setting is not None}

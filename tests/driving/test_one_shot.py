@@ -140,6 +140,6 @@ async def test_a_setting_holds_from_the_next_start_and_a_wrong_one_is_refused(se
 
 
 async def test_what_is_no_text_is_refused_before_anything_starts(session: Session) -> None:
-    with pytest.raises(Refused, match="no images"):
+    with pytest.raises(Refused, match="does not take pictures"):
         await session.say("look", [TextBlock(text="look"), ImageBlock(data="", media_type="image/png")])
     assert not [event for event in events(session) if isinstance(event, Process | UserMessage)]

@@ -32,12 +32,7 @@ class _Codex(Agent):
 
     def take_over(self, events: Iterable[Event], options: Options) -> bool:
         form = CodexRollout(cwd=os.path.abspath(options.cwd), name=str(uuid4()))
-        home = _home(os.environ | options.env)
-        thread = put(form, events, home)
-        if (home / form.path).stat().st_size:
-            options.resume = thread
-        else:
-            (home / form.path).unlink()  # nothing was said yet
+        options.resume = put(form, events, _home(os.environ | options.env))
         return True
 
 
@@ -61,7 +56,8 @@ class Codex(_Codex):
             "model": options.model,
             "approvalPolicy": None if mode is None else mode.approval,
             "sandbox": None if mode is None else mode.sandbox,
-            "developerInstructions": options.system_prompt,
+            "baseInstructions": options.system_prompt,
+            "developerInstructions": options.append_system_prompt,
         }
         thread = {name: said for name, said in wanted.items() if said is not None}
         if options.resume is None:
@@ -93,7 +89,9 @@ class CodexExec(_Codex):
         if options.model is not None:
             settings["model"] = options.model
         if options.system_prompt is not None:
-            settings["developer_instructions"] = options.system_prompt
+            settings["instructions"] = options.system_prompt
+        if options.append_system_prompt is not None:
+            settings["developer_instructions"] = options.append_system_prompt
         return [*_command(options.resume), "--json", "--skip-git-repo-check", *config(options, **settings)]
 
 
@@ -128,8 +126,6 @@ def _mode(options: Options) -> Mode | None:
 
 def config(options: Options, **settings: Any) -> list[str]:
     """Arguments that set what the options ask for, each a key and a TOML value in one."""
-    if options.allowed_tools or options.denied_tools:
-        raise UsageError("Codex cannot be told which tools it may use; a permission mode and a sandbox say what they may do")
     if options.base_url is not None:
         has_key = KEY in options.env or KEY in os.environ
         provider = {"name": PROVIDER, "base_url": options.base_url, "wire_api": "responses", **({"env_key": KEY} if has_key else {})}

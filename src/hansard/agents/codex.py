@@ -31,7 +31,8 @@ class _Codex(Agent):
     install = "npm install -g @openai/codex"
 
     def take_over(self, events: Iterable[Event], options: Options) -> bool:
-        form = CodexRollout(cwd=os.path.abspath(options.cwd), name=str(uuid4()))
+        provider = "openai" if options.base_url is None else PROVIDER  # one that knows this home already wants to know whose thread it is
+        form = CodexRollout(os.path.abspath(options.cwd), str(uuid4()), provider)
         options.resume = put(form, events, _home(os.environ | options.env))
         return True
 

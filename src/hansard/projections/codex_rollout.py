@@ -28,8 +28,9 @@ class CodexRollout(OpenAIResponses):
     uses = HistoryProjection.uses | {"session_init"}
     leaves = except_for(uses, HistoryProjection.leaves)
 
-    def __init__(self, cwd: str | None = None, name: str | None = None) -> None:
+    def __init__(self, cwd: str | None = None, name: str | None = None, provider: str | None = None) -> None:
         super().__init__()
+        self._provider = provider
         self._place = Place(cwd, name)
         self._name = ""
 
@@ -57,7 +58,7 @@ class CodexRollout(OpenAIResponses):
             "originator": "hansard",
             "cli_version": VERSION,
             "source": "exec",
-        }
+        } | ({} if self._provider is None else {"model_provider": self._provider})
 
     @property
     def session_id(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Literal, Self
 
@@ -76,6 +77,7 @@ class Session:
     def create(cls, store: Store, agent: str, options: Options, session_id: str | None = None, title: str | None = None) -> Self:
         """A new session for an agent."""
         header = {"format": agent_for(agent).format} | ({} if title is None else {"title": title})
+        options.cwd = os.path.abspath(options.cwd)
         head = store.create(session_id, **header)
         self = cls(store, head.session_id, Past.of(store.read(head.session_id)))
         self._record([session_lifecycle(subtype=LAUNCHED, detail=_detail(Launch(agent=agent, options=options, run=0)))])
@@ -85,6 +87,8 @@ class Session:
     @classmethod
     def open(cls, store: Store, session_id: str, env: dict[str, str] | None = None) -> Self:
         """A session of the store. What an earlier process left open is closed with the reason: only one can write a session."""
+        store.head(session_id)  # it is there
+        store.append(session_id, [])  # from here on nobody else writes it
         self = cls(store, session_id, Past.of(store.read(session_id)))
         left = list(self.past.closing("hansard was restarted"))
         if left:
@@ -298,13 +302,15 @@ class Session:
         self._record([process(event="relaunched")])
         await self.start()
 
-    async def interrupt(self, *, by: str | None = None, command_id: str | None = None) -> Event | None:
+    async def interrupt(
+        self, *, reason: Literal["user_cancel", "timeout"] = "user_cancel", by: str | None = None, command_id: str | None = None
+    ) -> Event | None:
         """Stop what the agent is doing; None if it does nothing."""
         if not self.past.busy or not self.running:
             return None
 
         async def work() -> Event:
-            command = _named(interrupt(reason="user_cancel", by=by), command_id)
+            command = _named(interrupt(reason=reason, by=by), command_id)
             try:
                 return await self._now.send(command)
             except Refused:

@@ -83,6 +83,8 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
     """How the last turn ended; ``running`` while it has not."""
     live: bool = False
     """Whether somebody is writing it right now."""
+    abandoned: bool = False
+    """Whether the last writer is gone and did not let go of it: it was killed."""
     problem: str | None = None
 
 

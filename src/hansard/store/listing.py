@@ -44,6 +44,7 @@ def describe(folder: Path) -> SessionInfo:
 
 def _describe(log: Log) -> SessionInfo:
     newest = log.segments[-1].fd
+    writer = lock.writer(log.folder)
     last = ending(newest, _GLANCE)
     for size in (_LOOK, _SEARCH):  # sub-agents' own streams may stand after the last turn
         if _status(last) is None:
@@ -55,7 +56,8 @@ def _describe(log: Log) -> SessionInfo:
         updated=_last_said(last) or os.fstat(newest).st_mtime_ns // 1_000_000,
         bytes=sum(os.fstat(segment.fd).st_size for segment in log.segments),
         status=_status(last),
-        live=lock.is_held(log.folder),
+        live=writer == "live",
+        abandoned=writer == "gone",
     )
 
 

@@ -7,11 +7,12 @@ import os
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Literal
 
 from hansard.errors import LogLocked
 from hansard.store import files
 
-_PATIENCE = 0.05  # `is_held` takes the lock for a moment; a writer that comes just then tries again
+_PATIENCE = 0.05  # `writer` takes the lock for a moment; a writer that comes just then tries again
 
 
 class WriterLock:
@@ -33,19 +34,24 @@ class WriterLock:
             os.pwrite(self._fd, text, 0)
 
 
-def is_held(folder: Path) -> bool:
-    """Whether somebody is writing this log now."""
+def writer(folder: Path) -> Literal["live", "gone"] | None:
+    """Whether somebody is writing this log now, or is gone without having let go of it: killed, or the machine went down."""
     try:
         fd = files.open_file(folder, files.LOCK, files.READ)
     except FileNotFoundError:
-        return False
+        return None
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return None if _holder(fd) is None else "gone"
     except BlockingIOError:
-        return True
+        return "live"
     finally:
         os.close(fd)
-    return False
+
+
+def is_held(folder: Path) -> bool:
+    """Whether somebody is writing this log now."""
+    return writer(folder) == "live"
 
 
 def _lock(folder: Path) -> int:

@@ -1,0 +1,122 @@
+"""All sessions of one store: open once, and closed after whoever was killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hansard.agents.agent import Options
+from hansard.errors import LogLocked, UsageError
+from hansard.events import Event, PermissionCancelled, Process, ToolResult, TurnEnd, turn_start
+from hansard.hub import Hub
+from hansard.store import JsonlStore
+from tests.driving.surroundings import PATIENCE, idle
+
+KILLED = """
+import asyncio, sys
+from hansard.agents.agent import Options
+from hansard.hub import Hub
+from hansard.store import JsonlStore
+
+async def main():
+    hub = Hub(JsonlStore(sys.argv[1]))
+    session = hub.create("demo", Options(cwd=sys.argv[2], env={"DEMO_AGENT_PACE": "0"}), "killed")
+    await session.say("run")
+    await session.until(lambda past: past.asked)
+    print("asked", flush=True)
+    await asyncio.sleep(600)
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> JsonlStore:
+    return JsonlStore(tmp_path / "store")
+
+
+@pytest.fixture
+def quick(tmp_path: Path) -> Options:
+    return Options(cwd=str(tmp_path), env={"DEMO_AGENT_PACE": "0"})
+
+
+def kill_one_that_is_asked(store: JsonlStore, folder: Path) -> None:
+    """A hansard whose agent waits for an answer, killed."""
+    victim = subprocess.Popen([sys.executable, "-c", KILLED, str(store.root), str(folder)], stdout=subprocess.PIPE)
+    assert victim.stdout is not None
+    assert victim.stdout.readline() == b"asked\n"
+    victim.send_signal(signal.SIGKILL)
+    victim.wait()
+    victim.stdout.close()
+
+
+async def test_a_session_is_open_once_and_all_are_closed_with_the_hub(store: JsonlStore, quick: Options):
+    async with Hub(store) as hub:
+        one, two = hub.create("demo", quick, "one"), hub.create("demo", quick, "two")
+        assert hub.open("one") is one and hub.get("two") is two and hub.sessions == [one, two]
+        await one.say("hello")
+        await idle(one)
+        await hub.close("one")
+        with pytest.raises(UsageError, match="not open here"):
+            hub.get("one")
+        assert not one.running
+        assert hub.open("one") is not one
+    assert {info.id: (info.live, info.abandoned) for info in hub.list()} == {"one": (False, False), "two": (False, False)}
+
+
+@pytest.mark.slow
+def test_what_a_killed_hansard_left_open_is_closed_with_the_reason(store: JsonlStore, tmp_path: Path):
+    kill_one_that_is_asked(store, tmp_path)
+    assert [info.abandoned for info in store.sessions()] == [True]
+    assert Hub(store).recover() == ["killed"]
+    events = list(store.read("killed"))
+    reason = "hansard was restarted"
+    assert [event.payload.reason for event in events if isinstance(event, PermissionCancelled)] == [reason]
+    assert [event.payload.error for event in events if isinstance(event, ToolResult)] == [reason]
+    ends = [(event.payload.status, event.payload.stop_reason) for event in events if isinstance(event, TurnEnd)]
+    assert ends == [("lost", reason)]
+    assert [(event.payload.event, event.payload.text) for event in events if isinstance(event, Process)][1:] == [("killed", reason)]
+    assert not is_alive(next(event.payload.pid for event in events if isinstance(event, Process)))
+    assert (Hub(store).recover(), [info.abandoned for info in store.sessions()]) == ([], [False])
+
+
+async def test_a_session_that_somebody_writes_is_left_alone(store: JsonlStore, quick: Options):
+    mine = Hub(store)
+    session = mine.create("demo", quick)
+    await session.say("run")
+    await session.until(lambda past: bool(past.asked))
+    other = Hub(JsonlStore(store.root))
+    assert other.recover() == []
+    with pytest.raises(LogLocked):
+        other.open(session.id)
+    assert session.past.asked
+    await mine.close()
+
+
+def test_a_record_that_no_agent_was_driven_for_stays_as_it_is(store: JsonlStore):
+    begun: Event = turn_start(trigger="user")
+    begun.turn_id = "1"
+    store.create("imported")
+    store.append("imported", [begun])
+    store.release("imported")
+    before = [event.id for event in store.read("imported")]
+    assert Hub(store).recover() == []
+    assert [event.id for event in store.read("imported")] == before
+
+
+def is_alive(pid: int | None) -> bool:
+    """Whether a process is there; one that was stopped just now has a moment to go."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        try:
+            os.kill(pid or 0, 0)
+        except ProcessLookupError:
+            return False
+        time.sleep(0.02)
+    return True

@@ -17,6 +17,7 @@ from hansard import loose, originals
 from hansard.content import RawBlock
 from hansard.errors import CannotEncode
 from hansard.events import (
+    AgentCallback,
     ErrorInfo,
     Event,
     TurnEnd,
@@ -182,16 +183,21 @@ class Adapter:
         self._stamp(events, None)
         return events
 
-    def send(self, command: Event, time: int | None = None) -> tuple[bytes, list[Event]]:
-        """The frame for a command, and the events of that frame: the command itself first among its kind, with its own ids."""
-        data = self.encode(command)
+    def send(self, command: Event, time: int | None = None, spoken: Event | None = None) -> tuple[bytes, list[Event]]:
+        """The frame for a command, and the events of that frame: the command itself first among its kind, with its own ids.
+
+        No wire has a word for a callback. ``spoken`` is the message that tells the agent of it, and the callback stands in its place.
+        """
+        data = self.encode(spoken or command)
         events = self.feed(Frame(data.removesuffix(b"\n"), out=True, time=time))
+        if isinstance(command, AgentCallback):
+            events = [_called_back(event, command) for event in events]
         for event in events:
             if type(event) is type(command):
                 event.command_id = command.command_id
                 event.id = command.id or event.id
                 _add_what_the_wire_leaves_out(event.payload, command.payload)
-                if isinstance(event, UserMessage):
+                if isinstance(event, UserMessage) and isinstance(command, UserMessage):
                     event.payload.text = command.payload.text  # what was said, whatever was sent with it
                 break
         return data, events
@@ -360,6 +366,18 @@ class Adapter:
                 event.received_at = self._arrived
             if frame.out:
                 event.direction = "out"
+
+
+def _called_back(event: Event, callback: AgentCallback) -> Event:
+    """An event of the frame by which an agent is told of a callback."""
+    if isinstance(event, TurnStart):
+        event.payload.trigger = "callback"
+    if not isinstance(event, UserMessage):
+        return event
+    told = AgentCallback(payload=callback.payload)
+    for name in set(Event.__struct_fields__) - {"payload"}:
+        setattr(told, name, getattr(event, name))
+    return told
 
 
 def _add_what_the_wire_leaves_out(said: msgspec.Struct, meant: msgspec.Struct) -> None:

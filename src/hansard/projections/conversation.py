@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import Struct, field
 
 from hansard.content import AnyBlock, AudioBlock, TextBlock, ThinkingBlock, ToolUseBlock
 from hansard.events import (
     AgentCallback,
+    AgentCallbackPayload,
     AssistantDone,
     AudioDone,
     ContentBlock,
@@ -149,7 +150,7 @@ class Conversation:
                 yield Said([event], text=spoken.transcription, blocks=[audio])
             case AgentCallback(payload=callback):
                 yield from self.close(event.parent_tool_call_id)
-                text = _callback(callback.from_agent_id or callback.message_id, callback.result)
+                text = _callback(callback)
                 yield Said([event], text=text, blocks=[TextBlock(text)], author="agent")
             case UsageEvent() if event.payload.scope == "message":
                 yield from self._spent(event)
@@ -203,7 +204,7 @@ class Conversation:
         answer.model = event.payload.model or answer.model
 
 
-def _callback(who: str, result: Any) -> str:
-    from hansard.projections.words import as_text
+def _callback(answered: AgentCallbackPayload) -> str:
+    from hansard.projections.words import callback_words
 
-    return f"[{who} answered]\n{as_text(result)}"
+    return callback_words(answered)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from hansard.adapter import Adapter, Context, Wire, read_as
     from hansard.adapters import adapter_for, formats
+    from hansard.agents.agent import Options
     from hansard.audit import Audit, Auditor
     from hansard.codec import decode, encode, encode_lines, from_builtins, to_builtins
     from hansard.content import *  # noqa: F403 (the vocabulary is public as a whole)
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from hansard.events import *  # noqa: F403
+    from hansard.executing import execute, execute_async, stream
     from hansard.frames import frame
     from hansard.framing import Frame, Framer
     from hansard.normalizing import normalize
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from hansard.projections.message_content import parse_message_content
     from hansard.recognising import recognise
     from hansard.redaction import Redacted, redact
+    from hansard.session import Session
     from hansard.store import Cursor, Finding, Head, Record, SessionInfo, Store
     from hansard.store import open_store as open
     from hansard.transcript import Transcript
@@ -62,10 +65,12 @@ __all__ = [
     "Head",
     "InvalidSessionId",
     "LogLocked",
+    "Options",
     "Projected",
     "Record",
     "Redacted",
     "Report",
+    "Session",
     "SessionInfo",
     "Store",
     "StoreError",
@@ -80,6 +85,8 @@ __all__ = [
     "decode",
     "encode",
     "encode_lines",
+    "execute",
+    "execute_async",
     "formats",
     "frame",
     "from_builtins",
@@ -90,6 +97,7 @@ __all__ = [
     "read_as",
     "recognise",
     "redact",
+    "stream",
     "to_builtins",
     "unwrap",
 ]
@@ -97,10 +105,12 @@ __all__ = [
 _PLACES = {
     "adapter": "Adapter Context Wire read_as",
     "adapters": "adapter_for formats",
+    "agents.agent": "Options",
     "audit": "Audit Auditor",
     "codec": "decode encode encode_lines from_builtins to_builtins",
     "errors": "AppendFailed BlobDamaged CannotEncode HansardError InvalidSessionId LogLocked StoreError UnknownCursor UnknownFormat "
     "UnknownSession UsageError",
+    "executing": "execute execute_async stream",
     "frames": "frame",
     "framing": "Frame Framer",
     "normalizing": "normalize",
@@ -109,6 +119,7 @@ _PLACES = {
     "projections.message_content": "parse_message_content",
     "recognising": "recognise",
     "redaction": "Redacted redact",
+    "session": "Session",
     "store": "Cursor Finding Head Record SessionInfo Store open",
     "transcript": "Transcript",
 }

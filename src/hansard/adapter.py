@@ -20,6 +20,7 @@ from hansard.events import (
     AgentCallback,
     ErrorInfo,
     Event,
+    Interrupt,
     TurnEnd,
     TurnStart,
     TurnStatus,
@@ -199,6 +200,8 @@ class Adapter:
                 _add_what_the_wire_leaves_out(event.payload, command.payload)
                 if isinstance(event, UserMessage) and isinstance(command, UserMessage):
                     event.payload.text = command.payload.text  # what was said, whatever was sent with it
+                elif isinstance(event, Interrupt):
+                    event.payload.reason = command.payload.reason  # a wire only says that it is one
                 break
         return data, events
 

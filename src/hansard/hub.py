@@ -72,11 +72,8 @@ class Hub:
             await self.talks.close()
 
     def recover(self) -> list[str]:
-        """Close what killed writers left open, in every session they drove, and say in which.
-
-        Only logs are read that nobody has let go of, or whose last turn is open. Whoever writes one now is left alone.
-        """
-        return [info.id for info in self.list() if _may_be_left(info) and info.id not in self._open and self._close_left(info.id)]
+        """Close what killed writers left open in the sessions they drove, and say in which. Nothing is read of all others."""
+        return [session for session in self.store.abandoned() if session not in self._open and self._close_left(session)]
 
     def _close_left(self, session_id: str) -> bool:
         before = self.store.head(session_id).seq
@@ -88,10 +85,6 @@ class Hub:
             return False
         self.store.release(session_id)
         return self.store.head(session_id).seq > before
-
-
-def _may_be_left(info: SessionInfo) -> bool:
-    return not info.live and info.problem is None and (info.abandoned or info.status == "running")
 
 
 def _is_launch(event: object) -> bool:

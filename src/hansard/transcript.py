@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, tzinfo
+from difflib import unified_diff
 from typing import Any, Literal, NamedTuple, cast
 
 from hansard.content import (
@@ -74,10 +75,15 @@ RULE = 72
 ARGUMENTS = 400
 """How much of a call's arguments is shown when results are folded."""
 
+ASKED = 1_000
+"""So much of the beginning, and of the end, is shown of what a person is asked to allow."""
+COMPARED = 5_000
+"""Texts of more lines are not compared."""
+
 LONG_AGO = 100_000_000_000
 
 _MARKS = {"completed": "✓", "done": "✓", "in_progress": "▸", "pending": "·"}
-_QUIET = {"checkpoint", "attached"}
+_QUIET = {"checkpoint", "attached", "launched"}
 
 
 class Line(NamedTuple):
@@ -223,7 +229,7 @@ class Transcript:
     def permission_request(self, event: PermissionRequest) -> Iterator[Line]:
         """May I?"""
         asked = event.payload
-        yield Line(f"? may it use {asked.tool_name or 'this'}  {_arguments(asked.input)}", "tool")
+        yield Line(f"? may it use {asked.tool_name or 'this'}  {_ends(_arguments(asked.input))}", "tool")
 
     def permission_response(self, event: PermissionResponse) -> Iterator[Line]:
         """The answer."""
@@ -435,7 +441,7 @@ def told(block: AnyBlock) -> str:
         case CodeBlock():
             return block.code
         case DiffBlock():
-            return f"diff of {block.path}" + (f"\n{block.diff}" if block.diff else "")
+            return f"diff of {block.path}" + (f"\n{difference}" if (difference := _difference(block)) else "")
         case TerminalBlock():
             return block.output or f"terminal {block.terminal_id}"
         case ResourceBlock():
@@ -465,6 +471,23 @@ def _folded(text: str, limit: int) -> str:
     if not limit or len(lines) <= limit + 1:
         return "\n".join(lines)
     return "\n".join(lines[:limit]) + f"\n… {len(lines) - limit:,} more lines"
+
+
+def _difference(block: DiffBlock) -> str | None:
+    """The lines that changed."""
+    if block.diff is not None or block.new_text is None:
+        return block.diff
+    old, new = (block.old_text or "").split("\n"), block.new_text.split("\n")
+    if len(old) + len(new) > COMPARED:
+        return f"({len(old):,} lines became {len(new):,})"
+    return "\n".join(list(unified_diff(old, new, lineterm="", n=2))[2:])
+
+
+def _ends(text: str) -> str:
+    """A long text by its beginning and its end: what is hidden in the middle is said to be there."""
+    if len(text) <= 2 * ASKED:
+        return text
+    return f"{text[:ASKED]}\n  … {len(text) - 2 * ASKED:,} of {len(text):,} characters are not shown …\n{text[-ASKED:]}"
 
 
 def _arguments(value: Any) -> str:

@@ -15,14 +15,14 @@ from hansard.agents.agent import Options
 from hansard.errors import LogLocked, UsageError
 from hansard.events import Event, PermissionCancelled, Process, ToolResult, TurnEnd, turn_start
 from hansard.hub import Hub
-from hansard.store import JsonlStore
+from hansard.store import JsonlStore, files
 from tests.driving.surroundings import PATIENCE, idle
 
 KILLED = """
 import asyncio, sys
 from hansard.agents.agent import Options
 from hansard.hub import Hub
-from hansard.store import JsonlStore
+from hansard.store import JsonlStore, files
 
 async def main():
     hub = Hub(JsonlStore(sys.argv[1]))
@@ -67,13 +67,14 @@ async def test_a_session_is_open_once_and_all_are_closed_with_the_hub(store: Jso
             hub.get("one")
         assert not one.running
         assert hub.open("one") is not one
-    assert {info.id: (info.live, info.abandoned) for info in hub.list()} == {"one": (False, False), "two": (False, False)}
+    assert {info.id: info.live for info in hub.list()} == {"one": False, "two": False}
+    assert store.abandoned() == []
 
 
 @pytest.mark.slow
 def test_what_a_killed_hansard_left_open_is_closed_with_the_reason(store: JsonlStore, tmp_path: Path):
     kill_one_that_is_asked(store, tmp_path)
-    assert [info.abandoned for info in store.sessions()] == [True]
+    assert store.abandoned() == ["killed"]
     assert Hub(store).recover() == ["killed"]
     events = list(store.read("killed"))
     reason = "hansard was restarted"
@@ -83,7 +84,7 @@ def test_what_a_killed_hansard_left_open_is_closed_with_the_reason(store: JsonlS
     assert ends == [("lost", reason)]
     assert [(event.payload.event, event.payload.text) for event in events if isinstance(event, Process)][1:] == [("killed", reason)]
     assert not is_alive(next(event.payload.pid for event in events if isinstance(event, Process)))
-    assert (Hub(store).recover(), [info.abandoned for info in store.sessions()]) == ([], [False])
+    assert (Hub(store).recover(), store.abandoned()) == ([], [])
 
 
 async def test_a_session_that_somebody_writes_is_left_alone(store: JsonlStore, quick: Options):
@@ -105,9 +106,11 @@ def test_a_record_that_no_agent_was_driven_for_stays_as_it_is(store: JsonlStore)
     store.create("imported")
     store.append("imported", [begun])
     store.release("imported")
+    (store.root / "imported" / files.LOCK).write_text("1\n")  # as if it had been killed
     before = [event.id for event in store.read("imported")]
     assert Hub(store).recover() == []
     assert [event.id for event in store.read("imported")] == before
+    assert store.abandoned() == []
 
 
 def is_alive(pid: int | None) -> bool:

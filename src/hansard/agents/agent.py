@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from hansard.agents.environment import environment
 from hansard.agents.link import Link
 from hansard.agents.process import Command, Process
-from hansard.errors import AgentNotStarted, UsageError
+from hansard.errors import AgentNotStarted, Refused, UsageError
 from hansard.events import ControlRequest, ControlResponsePayload, Event
 from hansard.framing import Framer, Lines
 
@@ -113,6 +113,18 @@ class Agent:
         return False
 
     # ---- what everybody gets
+
+    def check(self, options: Options) -> None:
+        """Refuse what it cannot do, before it is started."""
+        wanted = {
+            "a system prompt": options.system_prompt is not None and not self.can.system_prompt,
+            "that single tools are allowed or denied": bool(options.allowed_tools or options.denied_tools) and not self.can.tools,
+            "MCP servers": bool(options.mcp_servers) and not self.can.mcp,
+            "to go on with an earlier session": options.resume is not None and not self.can.resume,
+        }
+        for what, refused in wanted.items():
+            if refused:
+                raise Refused("unsupported", f"{self.title} does not take {what}")
 
     async def connect(self, options: Options) -> Link:
         """Start it."""

@@ -9,6 +9,7 @@ from hansard._version import __version__
 
 VERBS: dict[str, str] = {
     "demo": "Replay recorded sessions through the whole road, in the terminal; needs no agent and no account.",
+    "run": "Talk to an agent, on the record.",
     "normalize": "Turn an agent's wire into events, one per line; nothing is stored.",
     "import": "Put agents' own session files and recorded wire on the record.",
     "sessions": "List what is on the record.",
@@ -32,6 +33,7 @@ Usage: hansard COMMAND [OPTIONS] [ARGS]...
   The verbatim record of what agents say and do.
 
   hansard demo                  see what it does
+  hansard run demo              talk to an agent, on the record
   hansard import                take in the sessions that agents have left on this machine
   hansard sessions              list them; then: hansard show SESSION
 

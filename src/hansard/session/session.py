@@ -14,7 +14,7 @@ from hansard.adapters import adapter_for
 from hansard.agents import agent_for
 from hansard.agents.agent import Agent, Options
 from hansard.agents.handover import told
-from hansard.content import AnyBlock, TextBlock
+from hansard.content import AnyBlock, ImageBlock, TextBlock
 from hansard.errors import AgentGone, AgentNotStarted, HansardError, Refused
 from hansard.events import (
     AgentCallback,
@@ -130,6 +130,10 @@ class Session:
         return self._record([event])[0]
 
     def _record(self, events: Sequence[Event]) -> list[Event]:
+        turn = next(iter(self.past.turns), None)
+        for event in events:
+            if event.frame is None and event.turn_id is None:  # what we do in a turn belongs to it
+                event.turn_id = turn
         stamped = self.store.append(self.id, events)
         for event in stamped:
             self.past.apply(event)
@@ -167,7 +171,8 @@ class Session:
         self._record([session_lifecycle(subtype=LAUNCHED, detail=_detail(Launch(agent=launch.agent, options=options, run=launch.run + 1)))])
         self._launch.options.env = options.env
         try:
-            options = await self._with_talk(agent, options)
+            options = await self._with_talk(options)
+            agent.check(options)
             link = await agent.connect(options)
         except HansardError as problem:
             self._record([trouble(str(problem))])
@@ -186,12 +191,10 @@ class Session:
                 raise AgentNotStarted(f"{agent.title} does not begin: {problem}") from problem
             raise
 
-    async def _with_talk(self, agent: Agent, options: Options) -> Options:
+    async def _with_talk(self, options: Options) -> Options:
         """The options with the tools by which the agent reaches others, if it may."""
         if not options.talk:
             return options
-        if not agent.can.mcp:
-            raise Refused("unsupported", f"{agent.title} takes no MCP servers, and through one it would reach other agents")
         if self.offer is None:
             raise Refused("unsupported", "agents reach each other through a hub, and this session is in none")
         return msgspec.structs.replace(options, mcp_servers=options.mcp_servers | await self.offer(self))
@@ -208,6 +211,16 @@ class Session:
         next_one = Launch(agent=agent, options=chosen, run=0, untold=not known_to_it)
         self._record([agent_switch(from_agent_id=before, to_agent_id=agent), session_lifecycle(subtype=LAUNCHED, detail=_detail(next_one))])
         self._launch.options.env = chosen.env
+
+    async def choose(self, agent: str, **options: Any) -> None:
+        """Go on with this agent, and with these options instead of those it had. If it is another one, it is a switch."""
+        launch = self.past.launch
+        if launch is not None and launch.agent == agent:
+            launch.options = msgspec.structs.replace(launch.options, **options)
+        else:
+            here = {} if launch is None else {"cwd": launch.options.cwd, "env": launch.options.env}
+            await self.switch(agent, Options(**(here | options)))
+        self._launch.options.cwd = os.path.abspath(self._launch.options.cwd)
 
     async def stop(self, status: TurnStatus = "interrupted") -> None:
         """End the agent, and with it whatever is open. Twice is once."""
@@ -300,6 +313,9 @@ class Session:
 
     def _message(self, said: UserMessagePayload) -> Event:
         """The message; the first one to an agent that took over tells it in words what was said before, if it cannot know."""
+        if not self.agent.can.images and any(isinstance(block, ImageBlock) for block in said.content or ()):
+            self._record([trouble(f"{self.agent.title} does not take pictures")])
+            raise Refused("unsupported", f"{self.agent.title} does not take pictures")
         if self.past.untold:
             before = told(self.store.read(self.id), self.past.embeds)
             if before is not None:

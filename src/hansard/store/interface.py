@@ -83,8 +83,6 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
     """How the last turn ended; ``running`` while it has not."""
     live: bool = False
     """Whether somebody is writing it right now."""
-    abandoned: bool = False
-    """Whether the last writer is gone and did not let go of it: it was killed."""
     problem: str | None = None
 
 
@@ -170,6 +168,10 @@ class Store(Protocol):
 
     def sessions(self) -> list[SessionInfo]:
         """Every session, the one that changed last first."""
+        ...
+
+    def abandoned(self) -> list[str]:
+        """The sessions whose last writer is gone and did not let go of them: it was killed."""
         ...
 
     def delete(self, session_id: str) -> None:

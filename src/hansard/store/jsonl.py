@@ -23,7 +23,7 @@ from hansard.store.behind import SyncBehind
 from hansard.store.follow import follow
 from hansard.store.ids import TimeOrderedIds, check_session_id, now_ms
 from hansard.store.interface import Cursor, Finding, Head, Record, SessionInfo
-from hansard.store.listing import list_sessions
+from hansard.store.listing import list_abandoned, list_sessions
 from hansard.store.lock import WriterLock
 from hansard.store.order import shown
 from hansard.store.reader import Log
@@ -172,6 +172,10 @@ class JsonlStore:
     def sessions(self) -> list[SessionInfo]:
         """Every session, the one that changed last first."""
         return list_sessions(self.root)
+
+    def abandoned(self) -> list[str]:
+        """The sessions whose last writer is gone and did not let go of them: it was killed."""
+        return list_abandoned(self.root)
 
     def verify(self, session_id: str) -> list[Finding]:
         """Everything that is wrong with a log."""

@@ -26,11 +26,12 @@ _TURNS = {"turn_start", "turn_end"}
 
 def list_sessions(root: Path) -> list[SessionInfo]:
     """Every session of a store, the one that changed last first."""
-    try:
-        names = [entry.name for entry in os.scandir(root) if _is_session(entry)]
-    except FileNotFoundError:
-        return []
-    return sorted((describe(root / name) for name in names), key=lambda info: (-(info.updated or 0), info.id))
+    return sorted((describe(root / name) for name in _names(root)), key=lambda info: (-(info.updated or 0), info.id))
+
+
+def list_abandoned(root: Path) -> list[str]:
+    """The sessions whose last writer is gone and did not let go of them. No log is read for this."""
+    return sorted(name for name in _names(root) if lock.writer(root / name) == "gone")
 
 
 def describe(folder: Path) -> SessionInfo:
@@ -44,7 +45,6 @@ def describe(folder: Path) -> SessionInfo:
 
 def _describe(log: Log) -> SessionInfo:
     newest = log.segments[-1].fd
-    writer = lock.writer(log.folder)
     last = ending(newest, _GLANCE)
     for size in (_LOOK, _SEARCH):  # sub-agents' own streams may stand after the last turn
         if _status(last) is None:
@@ -56,8 +56,7 @@ def _describe(log: Log) -> SessionInfo:
         updated=_last_said(last) or os.fstat(newest).st_mtime_ns // 1_000_000,
         bytes=sum(os.fstat(segment.fd).st_size for segment in log.segments),
         status=_status(last),
-        live=writer == "live",
-        abandoned=writer == "gone",
+        live=lock.is_held(log.folder),
     )
 
 
@@ -114,6 +113,13 @@ def _status(last: list[Record]) -> str | None:
 
 def _events(found: Iterable[Record], types: set[str]) -> Iterator[Event]:
     return (lines.event(record) for record in found if record.type in types)
+
+
+def _names(root: Path) -> list[str]:
+    try:
+        return [entry.name for entry in os.scandir(root) if _is_session(entry)]
+    except FileNotFoundError:
+        return []
 
 
 def _is_session(entry: os.DirEntry[str]) -> bool:

@@ -22,15 +22,12 @@ from hansard.agents.agent import Options
 from hansard.content import AnyBlock, ImageBlock, TextBlock
 from hansard.errors import AgentError, UsageError
 from hansard.events import (
-    AssistantDone,
     ErrorInfo,
     Event,
     PermissionRequest,
     Process,
     Question,
     Result,
-    ToolCall,
-    ToolResult,
     TurnEnd,
     TurnStatus,
 )

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import IO, Any, cast
 
 HELP = """I am the demo agent: no model, no account, no network. Say one of these words:
 
@@ -317,26 +317,25 @@ class Session:
 def use_tool(server: dict[str, Any], tool: str, given: dict[str, Any]) -> dict[str, Any]:
     """What a tool of an MCP server gives back. The server is started for it, and ends with it."""
     about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "demo", "version": "1"}}
-    says: list[dict[str, Any]] = [
-        {"id": 0, "method": "initialize", "params": about},
-        {"method": "notifications/initialized"},
-        {"id": 1, "method": "tools/call", "params": {"name": tool, "arguments": given}},
-    ]
     env = os.environ | {pair["name"]: pair["value"] for pair in server["env"]}
     with subprocess.Popen([server["command"], *server["args"]], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdin is not None and process.stdout is not None
-        for message in says:
-            process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
-            process.stdin.flush()
-            while "id" in message:
-                answer = json.loads(process.stdout.readline() or b'{"error": {"message": "the server is gone"}}')
-                if "error" in answer:
-                    raise Failed(answer["error"]["message"])
-                if answer.get("id") == message["id"]:
-                    result = answer["result"]
-                    break
-        process.stdin.close()
-        return result
+        stdin, stdout = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
+
+        def say(**fields: Any) -> None:
+            stdin.write(json.dumps({"jsonrpc": "2.0", **fields}).encode() + b"\n")
+            stdin.flush()
+
+        def ask(number: int, method: str, params: dict[str, Any]) -> dict[str, Any]:
+            say(id=number, method=method, params=params)
+            answers = (json.loads(line) for line in stdout)
+            answer = next((answer for answer in answers if answer.get("id") == number), {"error": {"message": "the server is gone"}})
+            if "error" in answer:
+                raise Failed(answer["error"]["message"])
+            return answer["result"]
+
+        ask(0, "initialize", about)
+        say(method="notifications/initialized")
+        return ask(1, "tools/call", {"name": tool, "arguments": given})
 
 
 DEEDS: dict[str, Callable[[Session, str], str | None]] = {

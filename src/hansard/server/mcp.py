@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
@@ -28,35 +29,39 @@ def server(ticket: Path) -> MCPServer[None]:
             raise ToolError(str(problem)) from problem
 
     @tools.tool(structured_output=False)
-    async def list_agents() -> Any:
+    async def list_agents() -> str:
         """List the agents that a message can be sent to."""
-        return await use("list_agents")
+        return _json(await use("list_agents"))
 
     @tools.tool(structured_output=False)
-    async def list_sessions() -> Any:
+    async def list_sessions() -> str:
         """List the sessions that a message can be sent to, and what each is about."""
-        return await use("list_sessions")
+        return _json(await use("list_sessions"))
 
     @tools.tool(structured_output=False)
     async def message_agent(
         to: Annotated[str, Field(description="The name of an agent, for a new session with it, or the id of a session.")],
         message: Annotated[str, Field(description="What to say to it. It knows nothing of your conversation.")],
         wait: Annotated[bool, Field(description="Whether to wait for the answer. If not, it comes later, as a message to you.")] = True,
-    ) -> Any:
+    ) -> str:
         """Send a message to another agent. If an answer takes too long to wait for, it comes later, as a message to you."""
         answered = await use("message_agent", to=to, message=message, wait=wait)
         if answered["status"] == "failed":
             raise ToolError(_words(answered))
-        return answered
+        return _json(answered)
 
     @tools.tool(structured_output=False)
     async def check_message(
         message_id: Annotated[str, Field(description="The messageId that message_agent gave.")],
-    ) -> Any:
+    ) -> str:
         """Say how far a message has got that you sent earlier."""
-        return await use("check_message", messageId=message_id)
+        return _json(await use("check_message", messageId=message_id))
 
     return tools
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def _words(failed: dict[str, Any]) -> str:

@@ -78,7 +78,8 @@ coverage: $(READY)  ## every test, with the lines and branches that none of them
 	$(BIN)/coverage report
 
 bench: $(READY)  ## the tables of benchmarks/
-	@set -e; for script in $(sort $(wildcard benchmarks/*.py)); do echo "== $$script"; PYTHONPATH=. $(BIN)/python $$script; done
+	@set -e; for script in $(filter-out %/bench_export.py,$(sort $(wildcard benchmarks/*.py))); do echo "== $$script"; PYTHONPATH=. $(BIN)/python $$script; done
+	@echo "== benchmarks/bench_export.py"; PYTHONPATH=. $(BIN)/python benchmarks/bench_export.py --events $${EVENTS:-100000}
 
 golden: $(READY)  ## rewrite the golden files; review the diff like code
 	PYTHONPATH=. $(BIN)/python tests/golden.py

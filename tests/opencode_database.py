@@ -68,18 +68,21 @@ class Writer:
         self.part(f"prt_{number}b", said, session, type="text", text=answer)
 
 
-def from_rows(path: Path, rows: bytes) -> Path:
-    """The database that a recording's rows were taken from."""
+def from_rows(path: Path, rows: bytes, schema: str | None = None) -> Path:
+    """The database that a recording's rows were taken from: with the recorded schema, else with the columns that the rows show."""
     told = [json.loads(line) for line in rows.split(b"\n") if line]
-    columns: dict[str, dict[str, None]] = {}
-    for one in told:
-        columns.setdefault(one["table"], {}).update(dict.fromkeys(one["row"]))
     path.parent.mkdir(parents=True, exist_ok=True)
     connection = sqlite3.connect(path, isolation_level=None)
-    for table, names in columns.items():
-        connection.execute(f"CREATE TABLE {table} ({', '.join(names)})")
+    connection.executescript(_shown(told) if schema is None else schema)
     for one in told:
         row = one["row"]
         connection.execute(f"INSERT INTO {one['table']} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", list(row.values()))
     connection.close()
     return path
+
+
+def _shown(told: list[dict[str, Any]]) -> str:
+    columns: dict[str, dict[str, None]] = {}
+    for one in told:
+        columns.setdefault(one["table"], {}).update(dict.fromkeys(one["row"]))
+    return "".join(f"CREATE TABLE {table} ({', '.join(names)});" for table, names in columns.items())

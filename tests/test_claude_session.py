@@ -112,8 +112,17 @@ def test_a_file_of_a_sub_agent_hangs_on_the_call_the_caller_names():
 @pytest.mark.parametrize("forked_from", [{"sessionId": "s0", "messageUuid": "u0"}])
 def test_a_fork_names_its_parent_once(forked_from: Any):
     events = read(user("u1", "hi", forkedFrom=forked_from), assistant("a1", text("yes"), forkedFrom=forked_from))
-    (fork,) = of(events, "session_lifecycle")
+    fork, _ = of(events, "session_lifecycle")
     assert (fork.payload.subtype, fork.payload.parent_session_id) == ("forked", "s0")
+
+
+def test_where_the_history_of_a_fork_ends_is_told():
+    origin = {"sessionId": "s0", "messageUuid": "u0"}
+    copied = [user("u1", "hi", forkedFrom=origin), assistant("a1", text("yes"), forkedFrom=origin)]
+    events = read(*copied, user("u2", "and now"), assistant("a2", text("now")))
+    told = [event.payload.subtype if event.type == "session_lifecycle" else event.type for event in events]
+    said = [word for word in told if word in ("replay_started", "replay_ended", "turn_start", "turn_end")]
+    assert said == ["replay_started", "turn_start", "turn_end", "replay_ended", "turn_start", "turn_end"]
 
 
 def test_lines_of_another_session_in_the_file_are_a_resumed_one():

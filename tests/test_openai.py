@@ -590,10 +590,15 @@ def test_a_command_has_no_frame_of_its_own(format: str) -> None:
 
 @pytest.mark.parametrize(
     ("format", "first"),
-    [(CHAT, chunk()), (CHAT, body({})), (CHAT, request()), (RESPONSES, event("created", response=response())), (RESPONSES, response())],
+    [(CHAT, chunk()), (CHAT, body({})), (RESPONSES, event("created", response=response())), (RESPONSES, response())],
 )
 def test_a_stream_is_recognised_by_its_first_message(format: str, first: dict[str, Any]) -> None:
     assert [name for name in (CHAT, RESPONSES) if adapter_for(name).recognises(first)] == [format]
+
+
+def test_a_request_alone_may_be_of_this_format_or_a_list_of_messages():
+    assert [name for name in (CHAT, RESPONSES) if adapter_for(name).may_be(request())] == [CHAT]
+    assert not adapter_for(CHAT).recognises(request())
 
 
 @pytest.mark.parametrize(

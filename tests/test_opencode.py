@@ -28,6 +28,7 @@ from hansard.events import (
     PermissionResponsePayload,
     UserMessage,
     UserMessagePayload,
+    configuration_change,
 )
 from hansard.framing import Frame
 from hansard.normalizing import normalize
@@ -291,7 +292,7 @@ def test_every_type_that_opencode_declares_has_a_reading():
 @pytest.mark.parametrize("field", ["properties", "data"])
 def test_every_declared_event_is_understood(tag: str, field: str):
     special: dict[str, Any] = {
-        "http.response": {"status": 200},
+        "http.response": {"id": 1, "status": 200},
         "session.next.tool.called": {"tool": "bash"},
         "message.updated": {"info": {"id": "msg_a", "role": "assistant"}},
     }
@@ -587,7 +588,7 @@ COMMANDS: list[tuple[Any, Event, dict[str, Any]]] = [
     (
         OpenCodeEvents,
         UserMessage(payload=UserMessagePayload(text="hi")),
-        {"method": "POST", "path": f"/session/{ROOT}/prompt_async", "body": {"parts": [{"type": "text", "text": "hi"}]}},
+        {"method": "POST", "path": f"/session/{ROOT}/message", "body": {"parts": [{"type": "text", "text": "hi"}]}},
     ),
     (
         OpenCodeEvents,
@@ -606,7 +607,7 @@ COMMANDS: list[tuple[Any, Event, dict[str, Any]]] = [
     ),
     (
         OpenCodeEvents,
-        ControlRequest(payload=ControlRequestPayload(method="POST /session", params={})),
+        ControlRequest(payload=ControlRequestPayload(method="POST /session", request_id="2", params={})),
         {"method": "POST", "path": "/session", "body": {}},
     ),
     (
@@ -637,7 +638,7 @@ COMMANDS: list[tuple[Any, Event, dict[str, Any]]] = [
 )
 def test_a_command_is_the_request_that_the_server_takes_and_comes_back_as_itself(kind: Any, command: Event, frame: dict[str, Any]):
     data, events = server(kind).send(command)
-    assert json.loads(data) == frame
+    assert json.loads(data) == {"id": 2, **frame}  # named by its frame: the second
     (back,) = [event for event in events if event.type == command.type]
     assert back.direction == "out"
     for name in ("text", "request_id", "decision", "reason", "model", "mode_id", "method", "params"):
@@ -646,9 +647,44 @@ def test_a_command_is_the_request_that_the_server_takes_and_comes_back_as_itself
 
 def test_what_the_wire_cannot_say_is_refused():
     with pytest.raises(CannotEncode):
-        server().encode(ConfigurationChange(payload=ConfigurationChangePayload(subtype="set_model", model="p/m")))
+        server().encode(ConfigurationChange(payload=ConfigurationChangePayload(subtype="set_volume", options=11)))
     with pytest.raises(CannotEncode):
         OpenCodeEvents().encode(UserMessage(payload=UserMessagePayload(text="hi")))
+
+
+def test_a_setting_is_on_the_record_without_a_frame_and_goes_along_with_what_is_said_next():
+    adapter = server()
+    change = configuration_change(subtype="set_model", model="p/m")
+    data, events = adapter.send(change, 5)
+    assert (data, events, change.frame, change.timestamp) == (b"", [change], None, 5)
+    adapter.send(configuration_change(subtype="set_mode", mode_id="plan"))
+    adapter.send(configuration_change(subtype="set_system_prompt", options={"appendSystemPrompt": "Be brief."}))
+    prompt = json.loads(adapter.encode(UserMessage(payload=UserMessagePayload(text="hi"))))["body"]
+    assert prompt == {
+        "model": {"providerID": "p", "modelID": "m"},
+        "agent": "plan",
+        "system": "Be brief.",
+        "parts": [{"type": "text", "text": "hi"}],
+    }
+    command = json.loads(adapter.encode(UserMessage(payload=UserMessagePayload(text="/x", content=[SlashCommandBlock(name="x")]))))["body"]
+    assert command == {"command": "x", "arguments": "", "model": "p/m", "agent": "plan"}
+
+
+def test_what_the_server_says_it_has_is_what_can_be_chosen():
+    adapter = server()
+    for path, body in {
+        "/config/providers": {"providers": [{"id": "p", "models": {"m": {"name": "M"}}}]},
+        "/agent": [{"name": "build", "mode": "primary"}, {"name": "title", "hidden": True}, {"name": "explore", "mode": "subagent"}],
+    }.items():
+        adapter.feed(Frame(json.dumps(said("http.response", method="GET", path=path, status=200, body=body)).encode()))
+    adapter.encode(configuration_change(subtype="set_model", model="p/m"))
+    adapter.encode(configuration_change(subtype="set_mode", mode_id="build"))
+    for refused in ("p/n", "m", None):
+        with pytest.raises(CannotEncode):
+            adapter.encode(configuration_change(subtype="set_model", model=refused))
+    for refused in ("title", "explore", None):
+        with pytest.raises(CannotEncode):
+            adapter.encode(configuration_change(subtype="set_mode", mode_id=refused))
 
 
 def test_our_own_prompt_is_not_said_again_and_its_turn_is_one():
@@ -685,6 +721,19 @@ def test_a_prompt_that_the_server_turns_away_ends_its_turn():
     assert of(events, "error")[0].payload.status == 404
 
 
+def test_an_answer_that_comes_late_does_not_end_the_next_turn():
+    adapter = server()
+    data, events = adapter.send(UserMessage(payload=UserMessagePayload(text="hi")))
+    failed = said("session.error", sessionID=ROOT, error={"name": "UnknownError", "data": {"message": "no such model"}})
+    for message in (status("busy"), failed, status("idle")):
+        events += adapter.feed(Frame(json.dumps(message).encode()))
+    events += adapter.send(UserMessage(payload=UserMessagePayload(text="again")))[1]
+    reply = said("http.response", id=json.loads(data)["id"], method="POST", path=f"/session/{ROOT}/message", status=500, body={})
+    events += adapter.feed(Frame(json.dumps(reply).encode()))
+    assert ends(events) == [("error", "unknown")]
+    assert adapter.turn is not None
+
+
 def test_a_two_way_recording_of_the_stream_is_recognised():
     request = {"method": "POST", "path": f"/session/{ROOT}/prompt_async", "body": {"parts": [{"type": "text", "text": "hi"}]}}
     lines = [{"t": 0, "dir": "recv", "line": json.dumps(session())}, {"t": 5, "dir": "send", "line": json.dumps(request)}]
@@ -706,6 +755,8 @@ def test_what_was_sent_to_the_real_server_is_what_we_would_send(path: Path):
         events = adapter.feed(Frame(json.dumps(sent).encode(), out=True))
         command = next(event for event in events if event.type not in ("turn_start", "turn_end", "session_lifecycle"))
         again = json.loads(adapter.encode(command))
+        assert again.pop("id") == adapter.frames + 1
+        sent["path"] = sent["path"].replace("prompt_async", "message")  # we stay on the line: its answer says if nothing comes of it
         for part in (sent["body"] or {}).get("parts", []):
             if part.get("mime", "").startswith("image/"):
                 part.pop("filename")  # our image block has no name

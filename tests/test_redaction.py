@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from hansard.events import (
     tool_input_chunk,
     tool_output_chunk,
     tool_result,
+    turn_end,
     turn_start,
     user_message,
 )
@@ -129,6 +131,36 @@ def test_the_frames_of_pieces_are_masked_too() -> None:
     assert "".join(frames) == "[redacted:anthropic]"
 
 
+def nested(piece: str, so_far: str) -> Any:
+    return {"data": json.dumps({"text": piece})}
+
+
+def encoded(piece: str, so_far: str) -> Any:
+    return {"data": base64.b64encode(piece.encode()).decode()}
+
+
+def growing(piece: str, so_far: str) -> Any:
+    return {"text": so_far}
+
+
+@pytest.mark.parametrize("spell", [nested, encoded, growing], ids=lambda spell: spell.__name__)
+@pytest.mark.parametrize("line", ["%s", "data: %s\n"], ids=["a line", "an event"])
+def test_a_frame_that_spells_a_piece_in_its_own_way_is_masked_whole_and_counted(spell: Any, line: str) -> None:
+    key = "sk-ant-" + "api03-" + "EXAMPLE0" * 4
+    events: list[Event] = []
+    for frame, at in enumerate(range(0, len(key), 9)):
+        event = assistant_chunk(text=key[at : at + 9])
+        event.frame, event.original = frame, wrap((line % json.dumps(spell(key[at : at + 9], key[: at + 9]))).encode())
+        events.append(event)
+    masked = redact([*events, assistant_done(text=key)])
+    frames = [unwrap(event.original).decode() for event in masked if event.original is not None]
+    shown = [json.loads(frame.removeprefix("data: ")) for frame in frames]
+    assert len(frames) == len(events) and all(frame.startswith(line.partition("%")[0]) for frame in frames)
+    assert shown[1] == {"masked": "[redacted:frame]"}
+    assert all("[redacted:" in str(frame) for frame in shown)
+    assert masked.masked["frame"]["assistant_chunk, its frame"] == shown.count({"masked": "[redacted:frame]"})
+
+
 @pytest.mark.parametrize("frame", [b'{"key":"%s"}', b'data: {"key":"%s"}\n', b"\xff key=%s", b'{"a":1}  "%s"'])
 def test_a_frame_of_any_kind_is_masked_and_stays_what_it_was(frame: bytes) -> None:
     key = b"sk-ant-" + b"api03-" + b"EXAMPLE0" * 4
@@ -137,6 +169,28 @@ def test_a_frame_of_any_kind_is_masked_and_stays_what_it_was(frame: bytes) -> No
     [out] = redact([event])
     assert out.original is not None and unwrap(out.original) == frame % b"[redacted:anthropic]"
     assert unwrap(event.original) == frame % key  # what was given is as it was
+
+
+MARKED = ["sk-ant-" + "api03-" + "EXAMPLE0" * 4, "sk-proj-" + "EXAMPLE1" * 4, "github_pat_" + "EXAMPLE2" * 4]
+PEM = "-----BEGIN RSA PRIVATE KEY-----\nTUlJRXhhbXBsZQ==" + "EXAMPLE3" * 4
+
+
+@pytest.mark.parametrize("secret", [*MARKED, PEM], ids=["anthropic", "openai", "github", "pem"])
+@pytest.mark.parametrize("before", ["", "a", "ab", "key: ", "kind: Secret\n\0data"], ids=repr)
+def test_a_secret_anywhere_in_base64_is_masked_whole_or_in_pieces(secret: str, before: str) -> None:
+    encoded = base64.b64encode((before + secret).encode()).decode()
+    text = f"It is {encoded} there"
+    pieces = [assistant_chunk(text=text[at : at + 7]) for at in range(0, len(text), 7)]
+    *chunks, done = redact([*pieces, assistant_done(text=text)])
+    assert isinstance(done, AssistantDone)
+    shown = done.payload.text.removeprefix("It is ").removesuffix("[redacted:base64] there")
+    assert encoded.startswith(shown) and len(shown) <= len(encoded) - len(base64.b64encode(b"EXAMPLE0" * 4).rstrip(b"="))
+    assert "".join(event.payload.text for event in chunks) == done.payload.text != text
+
+
+def test_base64_without_a_secret_stays() -> None:
+    text = base64.b64encode(random.Random(7).randbytes(300_000)).decode()
+    assert [event.payload.text for event in redact([assistant_done(text=f"sk-ant- {text}")])] == [f"sk-ant- {text}"]
 
 
 def test_only_what_may_become_a_secret_is_held_back() -> None:
@@ -208,6 +262,94 @@ def test_in_pieces_or_whole_the_same_is_masked(parts: list[str], sizes: list[int
     *chunks, done = redact([*events, assistant_done(text=text)])
     assert isinstance(done, AssistantDone)
     assert "".join(event.payload.text for event in chunks) == done.payload.text
+
+
+spoken_words = st.sampled_from(
+    [
+        *("The ", "fox ", "jumps", " over", "\n", " https://", "x", "=", ": ", "task-1", "12345", "é", '"', "\\"),
+        *("sk-ant-", "api03-", "EXAMPLE0EXAMPLE1EXAMPLE2", "PASSWORD", "Bearer ", "me:pa55word@", "gh", "p_", "token", "TOKEN"),
+    ]
+)
+
+
+@st.composite
+def talks(draw: st.DrawFn) -> list[Event]:
+    """Several streams at once, ended or not, whole events in between, several events of a frame."""
+    events: list[Event] = []
+    for _ in range(draw(st.integers(1, 60))):
+        text, call = draw(spoken_words), draw(st.sampled_from("ab"))
+        event = draw(
+            st.sampled_from(
+                [
+                    *[assistant_chunk(text=text)] * 6,
+                    *[tool_output_chunk(tool_call_id=call, chunk=text, offset=0)] * 3,
+                    tool_input_chunk(tool_call_id=call, chunk=text, offset=len(events)),
+                    assistant_done(text=text),
+                    tool_result(tool_call_id=call, result={"out": [text]}),
+                    user_message(text=f"{text} {draw(spoken_words)}"),
+                    turn_end(status="completed"),
+                ]
+            )
+        )
+        event.frame = draw(st.integers(0, 1)) + (events[-1].frame or 0 if events else 0)
+        if not events or event.frame != events[-1].frame:
+            event.original = wrap(json.dumps({"text": text}).encode())
+        events.append(event)
+    return events
+
+
+@given(talks())
+def test_many_at_once_or_one_by_one_the_same_is_masked(events: list[Event]) -> None:
+    at_once, one_by_one = redact(events), redact(iter(events))
+    assert encode_lines(at_once) == encode_lines(one_by_one)
+    assert at_once.masked == one_by_one.masked
+
+
+@given(talks(), st.lists(st.integers(1, 40), min_size=1))
+def test_blocks_of_any_size_give_the_same(events: list[Event], sizes: list[int]) -> None:
+    blocks, at = list[list[Event]](), 0
+    while at < len(events):
+        blocks.append(events[at : at + sizes[len(blocks) % len(sizes)]])
+        at += len(blocks[-1])
+    in_blocks, one_by_one = redact(()), redact(iter(events))
+    assert encode_lines(event for block in in_blocks.blocks(blocks) for event in block) == encode_lines(one_by_one)
+    assert in_blocks.masked == one_by_one.masked
+
+
+@every_secret
+def test_a_secret_is_seen_at_a_glance(secret: str) -> None:
+    ordinary: list[Event] = [assistant_chunk(text=f" word {number}") for number in range(300)]
+    for place in (0, 150, 299):
+        out = redact([*ordinary[:place], *(assistant_chunk(text=char) for char in f"\n{secret}\n"), *ordinary[place:]], [OWN])
+        assert core(secret) not in "".join(event.payload.text for event in out)
+
+
+def test_what_goes_on_behind_the_end_of_a_turn_is_held_back_too() -> None:
+    key = "ghp_" + "EXAMPLE0" * 5
+    ordinary: list[Event] = [assistant_chunk(text=f" word {number}") for number in range(20)]
+    blocks = [
+        [*ordinary, assistant_chunk(text=" gh"), turn_end(status="completed"), assistant_chunk(text="p")],
+        [assistant_chunk(text=key[3:])],
+    ]
+    in_blocks = redact(())
+    first, *rest = in_blocks.blocks(blocks)
+    assert first[-2:] == blocks[0][-3:-1]
+    assert "EXAMPLE0" not in str(rest)
+
+
+def test_a_secret_of_ours_is_found_whatever_is_in_it() -> None:
+    ours = "ΑΣ\\d0g"
+    [event] = redact([assistant_chunk(text=f"it is {ours}x")], [ours])
+    assert event.payload.text == "it is [redacted:own]x"
+
+
+def test_a_frame_that_is_no_text_is_looked_at_wherever_the_secret_stands() -> None:
+    key = b"sk-ant-" + b"api03-" + b"EXAMPLE0" * 4
+    for before in (b"\xff ", b"\xff  ", b"\xff   "):  # base64 says the same in three ways
+        event = status_change(status="running")
+        event.original = wrap(before + key)
+        [out] = redact([event])
+        assert out.original is not None and unwrap(out.original) == before + b"[redacted:anthropic]"
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,7 @@ from hansard.testing import facts
 from tests.recorded import losses, losses_in, medium_of, recordings, streams, told
 from tools.features import NOTICE, drops, features, table
 from tools.projections import projections
+from tools.tools_page import tools
 
 DOCS = Path(__file__).parent.parent / "docs"
 KINDS = {
@@ -224,7 +225,7 @@ def checklist() -> str:
                 name,
                 row["what"],
                 row["must"],
-                f"`{row['where']}`" if "where" in row else "not yet",
+                f"`{row['where']}`" if "where" in row else f"not yet; so far: {row['so_far']}" if "so_far" in row else "not yet",
                 f"`{row['test']}`" if "test" in row else "",
             ]
             for name, row in rows.items()
@@ -241,6 +242,7 @@ PAGES = {
     "drops.md": drops,
     "checklist.md": checklist,
     "projections.md": projections,
+    "tools.md": tools,
 }
 
 

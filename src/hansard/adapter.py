@@ -96,6 +96,8 @@ class Adapter:
     """The union of the message structs."""
     sent_wire: ClassVar[Any] = None
     """The union of what our side sends, where that differs."""
+    reads_arrays: ClassVar[bool] = False
+    """Whether an array means more than its messages one by one."""
     tag: ClassVar[str] = "type"
     """The field that names a message; it is the `kind` of one nobody knows."""
 
@@ -126,7 +128,7 @@ class Adapter:
         return self.translate(message)
 
     def encode(self, command: Event) -> bytes:
-        """The frame that says this command, line end included."""
+        """The frame that says this command, line end included; nothing if a later frame will say it."""
         raise CannotEncode(f"{self.source} has no words for {command.type}")
 
     def time_of(self, message: Any) -> int | None:
@@ -137,6 +139,10 @@ class Adapter:
         """The events of a frame that is no JSON and yet a word of this wire (``[DONE]``); None if it is none."""
         return None
 
+    def translate_array(self, items: list[Any]) -> Iterator[Event]:
+        """The events of an array, if `reads_arrays`."""
+        raise NotImplementedError
+
     def at_end(self) -> Iterator[Event]:
         """What is still to be said when the stream is over, before everything open is closed."""
         return iter(())
@@ -144,6 +150,11 @@ class Adapter:
     @classmethod
     def recognises(cls, message: dict[str, Any]) -> bool:
         """Whether a stream whose first message is this one is of this format."""
+        return False
+
+    @classmethod
+    def may_be(cls, message: dict[str, Any]) -> bool:
+        """Whether a stream with this message is of this format if nobody recognises any of its messages for sure."""
         return False
 
     # ---- what everybody gets
@@ -187,9 +198,12 @@ class Adapter:
     def send(self, command: Event, time: int | None = None, spoken: Event | None = None) -> tuple[bytes, list[Event]]:
         """The frame for a command, and the events of that frame: the command itself first among its kind, with its own ids.
 
-        No wire has a word for a callback. ``spoken`` is the message that tells the agent of it, and the callback stands in its place.
+        A wire that takes a command along with a later one has no frame for it; the command itself is on the record. No wire has a word
+        for a callback: ``spoken`` is the message that tells the agent of it, and the callback stands in its place.
         """
         data = self.encode(spoken or command)
+        if not data:
+            return data, self._without_frame(command, time)
         events = self.feed(Frame(data.removesuffix(b"\n"), out=True, time=time))
         if isinstance(command, AgentCallback):
             events = [_called_back(event, command) for event in events]
@@ -257,12 +271,16 @@ class Adapter:
             self.now = own_time
             if not self._clock_set and frame.time is not None and frame.time < RELATIVE:
                 self._clock_set, self._epoch, self._arrived = True, own_time - frame.time, own_time
+        yield from self._safely(self.translate_sent if frame.out else self.translate, message, type(message).__name__)
+
+    def _safely(self, translate: Callable[[Any], Iterator[Event]], message: Any, kind: str) -> Iterator[Event]:
+        """The events of a translation, whatever happens in it."""
         try:
-            yield from self.translate_sent(message) if frame.out else self.translate(message)
+            yield from translate(message)
         except Exception as problem:  # a shape nobody foresaw: what was said so far stands, the rest is in the original
-            yield raw(kind=type(message).__name__, reason="wrong_shape", detail=repr(problem))
+            yield raw(kind=kind, reason="wrong_shape", detail=repr(problem))
         if self._aside:
-            yield raw(kind=type(message).__name__, reason="wrong_shape", detail="; ".join(self._aside))
+            yield raw(kind=kind, reason="wrong_shape", detail="; ".join(self._aside))
             self._aside = []
 
     def _puzzle(self, frame: Frame) -> Iterator[Event]:
@@ -301,7 +319,11 @@ class Adapter:
     def _loose(self, document: Any, frame: Frame) -> Iterator[Event]:
         """The events of JSON in a shape of its own: a list of messages, a message with odd fields, or something nobody knows."""
         if isinstance(document, list):  # a JSON-RPC batch, or everything in one array
-            for item in cast("list[Any]", document):
+            items = cast("list[Any]", document)
+            if self.reads_arrays:
+                yield from self._safely(self.translate_array, items, "array")
+                return
+            for item in items:
                 yield from self._loose(item, frame)
             return
         if not isinstance(document, dict):
@@ -356,6 +378,13 @@ class Adapter:
             if event.timestamp == -1:
                 event.timestamp = max(self.now, 0)
             events.append(event)
+
+    def _without_frame(self, command: Event, time: int | None) -> list[Event]:
+        own_id, events = command.id, list[Event]()
+        self.now = self.now if time is None else time
+        self._collect([command], events)
+        command.id = own_id or command.id
+        return events
 
     def _stamp(self, events: list[Event], frame: Frame | None) -> None:
         for event in events:

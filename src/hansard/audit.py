@@ -17,9 +17,9 @@ from msgspec import Struct, field, inspect
 
 from hansard import loose, originals
 from hansard.adapter import MAX_FRAME, Adapter, Wire, was_finish
-from hansard.content import RawBlock
+from hansard.content import AnyBlock, RawBlock
 from hansard.errors import UsageError
-from hansard.events import ContentBlock, Event, RawEvent
+from hansard.events import ContentBlock, Event, RawEvent, ToolResult, UserMessage
 from hansard.framing import Frame, Framer
 
 REVIEWED = "only-in-original.txt"
@@ -121,8 +121,9 @@ class Auditor:
                     _add(self.audit.unknown_types, kind)
                 else:
                     _add(self.audit.raw.setdefault(event.payload.reason, {}), kind)
-            elif isinstance(event, ContentBlock) and isinstance(event.payload.block, RawBlock):
-                _add(self.audit.unknown_blocks, event.payload.block.raw_type or "?")
+            for block in _blocks(event):
+                if isinstance(block, RawBlock):
+                    _add(self.audit.unknown_blocks, block.raw_type or "?")
 
     def _count(self, word: str, events: list[Event]) -> None:
         seen = self.audit.types.setdefault(word, WireType())
@@ -388,6 +389,13 @@ def _gives_back(events: list[Event], frame: Frame) -> bool:
     except UsageError:
         return False
     return data + (first.eol if first.eol is not None else "\n").encode() == frame.verbatim
+
+
+def _blocks(event: Event) -> list[AnyBlock]:
+    """The blocks that an event is or has."""
+    if isinstance(event, ContentBlock):
+        return [event.payload.block]
+    return (event.payload.content or []) if isinstance(event, UserMessage | ToolResult) else []
 
 
 def _add(counts: dict[str, int], word: str) -> None:

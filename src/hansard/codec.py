@@ -54,9 +54,10 @@ def to_builtins(event: Event) -> dict[str, Any]:
         head = {"id": event.id, "seq": event.seq, "timestamp": event.timestamp, "sessionId": event.session_id}
         return event.fields | {key: value for key, value in head.items() if value not in ("", 0, -1)}
     fields = cast("dict[str, Any]", msgspec.to_builtins(event, enc_hook=_plain))
-    extra = cast("dict[str, Any]", fields.pop("$extra", None) or {})
-    for pointer, value in extra.items():
-        _put(fields, pointer, value)
+    if event.extra is not None:
+        del fields["$extra"]
+        for pointer, value in event.extra.items():
+            _put(fields, pointer, value)
     return fields
 
 

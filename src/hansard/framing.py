@@ -279,6 +279,48 @@ class Document:
         return [Frame(data[:-1]) if data.endswith(b"\n") else Frame(data, eol="")]
 
 
+class DocumentOrLines:
+    """One document over many lines, or a document a line: lines if the first that is not blank is whole JSON by itself."""
+
+    def __init__(self) -> None:
+        self._head: list[bytes] = []
+        self._framer: Framer | None = None
+
+    @property
+    def is_document(self) -> bool:
+        """Whether all of it is one document, as far as one can tell by now."""
+        return not isinstance(self._framer, Lines)
+
+    def feed(self, chunk: bytes) -> list[Frame]:
+        """The lines that are complete now; of a document, none."""
+        if self._framer is not None:
+            return self._framer.feed(chunk)
+        self._head.append(chunk)
+        if b"\n" not in chunk:
+            return []
+        head = b"".join(self._head)
+        line, end, _ = head.removeprefix(_BOM).lstrip(b" \t\r\n").partition(b"\n")
+        self._head = [head]
+        return self._choose(Lines() if _is_whole(line) else Document()) if end else []
+
+    def end(self) -> list[Frame]:
+        """What is left when the stream is over."""
+        first = [] if self._framer is not None else self._choose(Document())
+        return first if self._framer is None else [*first, *self._framer.end()]
+
+    def _choose(self, framer: Framer) -> list[Frame]:
+        self._framer, head, self._head = framer, b"".join(self._head), []
+        return framer.feed(head)
+
+
+def _is_whole(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 class Sniffed:
     """Lines, a two-way recording, server-sent events or one document over many lines: the first bytes that are not blank decide."""
 

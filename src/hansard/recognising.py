@@ -33,11 +33,14 @@ def recognise(head: bytes) -> str | None:
     adapters = list(dict.fromkeys(formats().values()))
     framers = dict.fromkeys(adapter.framer for adapter in adapters)
     streams = {framer: messages(head, framer()) for framer in framers}
-    for position in range(MESSAGES):
-        for adapter in adapters:
-            told = streams[adapter.framer]
-            if position < len(told) and adapter.recognises(told[position]):
-                return format_of(adapter)
+    sure = {adapter: adapter.recognises for adapter in adapters}
+    perhaps = {adapter: adapter.may_be for adapter in adapters}
+    for claims in (sure, perhaps):
+        for position in range(MESSAGES):
+            for adapter, claim in claims.items():
+                told = streams[adapter.framer]
+                if position < len(told) and claim(told[position]):
+                    return format_of(adapter)
     return None
 
 

@@ -2,27 +2,49 @@
 
 What a secret looks like is said once, as pieces in a row. From it come two patterns: one that finds secrets, and one that finds what may be
 the beginning of one at the end of a text, so that of a stream no more is held back than that. Both work on plain text and on JSON as it is
-written, and never take half an escape, so that JSON stays JSON. Known limit: in base64 only
-what begins with a secret is found.
+written, and never take half an escape, so that JSON stays JSON. Known limits: in base64 only secrets with a long mark are found wherever
+they stand (`INSIDE`), the others where they begin it; of base64 in lines, only the line.
+
+Nearly everything that is said holds no secret and nothing like one. So many events are looked at together first: where none of a few words
+occurs they go on as they are, and only where one does is it worth looking at fewer, and at last at each.
 """
 
 from __future__ import annotations
 
 import re
+from base64 import b64encode
+from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from typing import NamedTuple, cast
+from operator import attrgetter
+from typing import Any, NamedTuple, cast
 
 import msgspec
 from msgspec import Raw, Struct
 
 from hansard.codec import decode, encode
 from hansard.errors import UsageError
-from hansard.events import AssistantChunk, Event, ThinkingChunk, ToolInputChunk, ToolOutputChunk, Unknown
-from hansard.originals import BASE64, TEXT, BlobReference, reference, unwrap, wrap
+from hansard.events import (
+    AssistantChunk,
+    AssistantDone,
+    Event,
+    SessionLifecycle,
+    ThinkingChunk,
+    ThinkingDone,
+    ToolCall,
+    ToolInputChunk,
+    ToolOutputChunk,
+    ToolResult,
+    TurnEnd,
+    Unknown,
+)
+from hansard.originals import BASE64, TEXT, WRAPPERS, BlobReference, reference, unwrap, wrap
 
 Chunk = AssistantChunk | ThinkingChunk | ToolInputChunk | ToolOutputChunk
+Key = tuple[Any, ...]
+"""The stream that a chunk is of: what kind of chunk, for which call, and what else tells one stream from another."""
+
 Masked = dict[str, dict[str, int]]
 """Kind of secret, where it stood, and how often."""
 
@@ -129,18 +151,44 @@ KINDS: dict[str, list[list[Piece]]] = {
 }
 """Kind of secret, and the rows of pieces that it may consist of."""
 
+
+def in_base64(text: str) -> list[str]:
+    """What base64 makes of these characters wherever they stand: one spelling for each of the three places in a group of three bytes."""
+    spellings: list[str] = []
+    for before in range(3):
+        spelled = b64encode(b"\0" * before + text.encode()).decode()
+        spellings.append(spelled[-(-8 * before // 6) : 8 * (before + len(text)) // 6])
+    return spellings
+
+
+MARKS = [spelling for mark in ("sk-ant-", "sk-proj-", "github_pat_", "PRIVATE KEY-----") for spelling in in_base64(mark)]
+"""Long enough never to stand in other base64 by chance: eight characters or more."""
+
+INSIDE: dict[str, list[list[Piece]]] = {"base64": [[*word(mark), run("[A-Za-z0-9+/=_-]", 12)] for mark in MARKS]}
+"""Rows that are found in the middle of a word as well."""
+
 # fmt: off
-WORDS = (
-    "sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat", "glpat-", "akia", "asia", "secret", "aiza", "xox", "whsec_",
-    "k_live", "k_test", "hf_", "npm_", "pypi-", "eyj", "bearer", "authorization", "private", ":aa", "passw", "api_key", "api-key",
-    "apikey", "access_", "access-t", "accesst", "accessk", "auth_t", "auth-t", "autht", "refresh_t", "refresh-t", "refresht",
-    "cookie", "credential", "c2st", "z2hwx", "z2l0ahvi", "\\u002d", "\\u005f", "\\u003", "\\u0040", "%2d", "%5f", "%3", "%40", "-----begin",
+EXACT = (
+    "-----BEGIN", "CREDENTIAL", "Z2l0aHViX", "PRIVATE", "glpat-", "whsec_", "pypi-", "TOKEN", "Z2hwX", "AKIA", "ASIA", "AIza", "c2st",
+    "xox", "eyJ", ":AA", *MARKS,
 )
 # fmt: on
-"""In lower case: a text that has none of these, no ``TOKEN`` and no address with a name in it has no secret."""
+WORDS = ("authorization", "bearer", "secret", "passw")
+"""In lower case, as are the signs."""
+SIGNS = (
+    re.compile(r"%(?:2d|5f|3|40)"),
+    re.compile(r"\\u00(?:2d|5f|3|40)"),
+    re.compile(r"_(?:(?<=gh[pousr]_)|(?<=hf_)|(?<=npm_)|pat(?<=github_pat))"),
+    re.compile(
+        r"k(?:-(?<=sk-)|ie(?<=cookie)|_live|_test|ey(?:(?<=api[_-]key)|(?<=apikey)|(?<=access_key)|(?<=accesskey))"
+        r"|en(?:(?<=access[_-]token)|(?<=accesstoken)|(?<=auth[_-]token)|(?<=authtoken)|(?<=refresh[_-]token)|(?<=refreshtoken)))"
+    ),
+)
+"""A text that has none of these words and signs and no address with a name in it has no secret.
+
+Most texts have none, so what counts is how fast that is seen: Python finds one character, or a long word, much faster than one of many."""
 
 _STARTS = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrtbf])|(?<=\\u[0-9a-fA-F]{4})|(?<=%[0-9a-fA-F]{2}))"
-_LAST_WORD = re.compile(r"\s")
 BEFORE = 8
 """So much of a text that is done with still decides whether a secret may begin behind it."""
 
@@ -162,6 +210,11 @@ def _begun(pieces: Sequence[Piece]) -> str:
     return pattern
 
 
+def _at_starts(patterns: Sequence[str], inside: Sequence[str]) -> str:
+    """Any of these: the first where a word starts, the others anywhere."""
+    return f"{_STARTS}(?:{'|'.join(patterns)})|{'|'.join(inside)}"
+
+
 class Found(NamedTuple):
     """A secret in a text: from where to where the match goes, and the part of it to mask."""
 
@@ -178,27 +231,34 @@ class Patterns:
     def __init__(self, secrets: Sequence[str] = ()) -> None:
         own = [[Piece(re.escape(char)) for char in secret] for secret in secrets if secret]
         rows = [("own", row) for row in own] + [(kind, row) for kind, rows in KINDS.items() for row in rows]
-        self._words = (*WORDS, *("".join(piece.whole for piece in row).replace("\\", "").lower() for row in own))
-        self.spaced = any(_LAST_WORD.search(secret) for secret in secrets)
-        self._kinds = {f"k{index}": kind for index, (kind, _) in enumerate(rows)}
-        whole = "|".join(_whole(f"k{index}", row) for index, (_, row) in enumerate(rows))
-        self._secret = re.compile(f"{_STARTS}(?:{whole})")
-        self._begun = re.compile(f"{_STARTS}(?:{'|'.join(_begun(row) for _, row in rows)})")
+        inside = [(kind, row) for kind, rows in INSIDE.items() for row in rows]
+        self._own = tuple(secret for secret in secrets if secret)
+        self.spaced = any(len(secret.split(None, 1)) > 1 or secret != secret.strip() for secret in secrets)
+        self._kinds = {f"k{index}": kind for index, (kind, _) in enumerate(rows + inside)}
+        whole = [_whole(f"k{index}", row) for index, (_, row) in enumerate(rows + inside)]
+        begun = [_begun(row) for _, row in rows + inside]
+        self._secret = re.compile(_at_starts(whole[: len(rows)], ["(?!)"]))
+        self._everywhere = re.compile(_at_starts(whole[: len(rows)], whole[len(rows) :]))
+        self._begun = re.compile(_at_starts(begun[: len(rows)], begun[len(rows) :]))
 
     def possible(self, text: str) -> bool:
         """Whether it is worth looking closer."""
         lower = text.lower()
-        for some in self._words:
-            if some in lower:
-                return True
-        return "TOKEN" in text or ("://" in lower and "@" in lower)
+        return (
+            any(map(text.__contains__, EXACT))
+            or any(map(lower.__contains__, WORDS))
+            or any(sign.search(lower) for sign in SIGNS)
+            or ("@" in text and "://" in text)
+            or any(map(text.__contains__, self._own))
+        )
 
     def find(self, text: str, start: int = 0) -> list[Found]:
         """The secrets of a text, from a place on."""
-        if not self.possible(text):
-            return []
         found: list[Found] = []
-        for match in self._secret.finditer(text, start):
+        pattern = (
+            self._everywhere if any(map(text.__contains__, MARKS)) else self._secret
+        )  # looking in the middle of words takes twice as long
+        for match in pattern.finditer(text, start):
             group = cast("str", match.lastgroup)
             found.append(Found(*match.span(), *match.span(group), self._kinds[group]))
         return found
@@ -206,11 +266,11 @@ class Patterns:
     def undecided(self, text: str, start: int, found: Sequence[Found], likely: bool) -> int:
         """Where at the end of a text something begins that may become a secret, or a longer one.
 
-        Whatever goes on behind a space has one of `WORDS` in front of it; without (not ``likely``) only the last word can be a beginning.
+        Whatever goes on behind a space has one of these words in front of it; else (not ``likely``) only the last word can begin one.
         """
         start = max(start, len(text) - TAIL)
         if not likely:
-            start = max(start, len(text) - len(_LAST_WORD.split(text)[-1]))
+            start = max(start, last_word(text))
         begun = self._begun.search(text, start)
         hold = len(text) if begun is None else begun.start()
         return min([hold, *(one.start for one in found if one.end > hold or one.end == len(text))])
@@ -219,9 +279,17 @@ class Patterns:
 _patterns = cache(Patterns)
 
 
+MASK = "[redacted:"
+
+
+def last_word(text: str) -> int:
+    """Where the last word of a text begins; its end if that is a space."""
+    return len(text) if not text or text[-1].isspace() else len(text) - len(text.rsplit(None, 1)[-1])
+
+
 def mask(kind: str) -> str:
     """What stands in the place of a secret."""
-    return f"[redacted:{kind}]"
+    return f"{MASK}{kind}]"
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -232,6 +300,10 @@ HELD_TEXT = 64 * 1024
 """No more is held back than this. What is let go then is still remembered, and what comes after it is masked."""
 
 REMEMBERED = 256
+
+BLOCK = 128
+FEW = 8
+"""So many events are looked at together; fewer than these, one by one."""
 
 
 class Slot(Struct, eq=False):
@@ -264,6 +336,142 @@ class Stream:
         """How much longer the stream is by what was put in it."""
 
 
+class Said:
+    """What came to one stream in a block: its text, that from before included, and where in the block the chunks stand."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+        self.parts = [stream.text]
+        self.places: list[int] = []
+
+    def undecided(self, floor: int) -> int | None:
+        """The place of the first chunk of the last word, from ``floor`` on: 0 if one from before the block waits. None if there is none."""
+        text = "".join(self.parts)
+        left = len(text) - last_word(text)
+        first = len(self.places)
+        while left > 0 and first > 0 and self.places[first - 1] >= floor:
+            left -= len(self.parts[first])
+            first -= 1
+        if left > 0 and floor == 0 and self.stream.waiting:
+            return 0
+        return self.places[first] if first < len(self.places) else None
+
+    def remember(self, cut: int) -> None:
+        """The stream as it is when the chunks in front of ``cut`` are given out: of what is decided only the end is needed."""
+        before = "".join(self.parts[: 1 + bisect_left(self.places, cut)])
+        word = max(last_word(before), len(before) - TAIL)
+        start = max(0, word - BEFORE)
+        stream = self.stream
+        stream.text, stream.scan, stream.sent, stream.waiting = before[start:], word - start, len(before) - start, []
+
+
+class Glance:
+    """A block of events, as far as it takes to see that there is no secret in it. It changes nothing before `remember`."""
+
+    def __init__(self, streams: dict[Key, Stream]) -> None:
+        self._streams = streams
+        self._said: dict[Key, Said] = {}
+        """The streams that this block says something in, and that are open."""
+        self._over: set[Key] = set()
+        """The streams from before that end in this block."""
+        self._texts: list[str] = []
+        self._data: list[bytes] = []
+        self._names: Key | None = None
+        self._floor = 0
+        """Behind the last event that decides all that came before it."""
+
+    def see(self, block: Iterable[Event]) -> bool:
+        """Look at the events; false if one must be looked at alone."""
+        for place, event in enumerate(block):
+            kind = type(event)
+            if event.original is not None and not self._see_frame(event.original):
+                return False
+            if kind in _STREAM_OF:
+                key = _STREAM_OF[kind](event)
+                said = self._said.get(key) or self._begin(key)
+                said.places.append(place)
+                said.parts.append(event.payload.text if kind in _SPOKEN else event.payload.chunk)
+                continue
+            if kind in _ENDS:
+                self._end(event)
+            elif kind is TurnEnd or kind is SessionLifecycle:
+                self._floor = place + 1
+            elif kind is Unknown:
+                return False
+            if not self._see_whole(event):
+                return False
+        return not any(said.stream.moved for said in self._said.values())
+
+    def _see_frame(self, original: Raw) -> bool:
+        data = bytes(original)
+        if data.startswith(WRAPPERS):
+            if not data.startswith(TEXT):
+                return False
+            try:
+                data = unwrap(original)
+            except UsageError:
+                return False
+        self._data.append(data)
+        return True
+
+    def _see_whole(self, event: Event) -> bool:
+        names = _NAMES_OF(event)
+        if names != self._names:
+            self._names = names
+            self._texts += filter(None, names)
+        self._texts.append(event.id)
+        try:
+            self._data.append(_encode(event.payload))
+        except UnicodeEncodeError:
+            return False
+        return event.extra is None
+
+    def _begin(self, key: Key) -> Said:
+        stream = None if key in self._over else self._streams.get(key)
+        said = self._said[key] = Said(stream or Stream())
+        return said
+
+    def _end(self, event: Event) -> None:
+        for key in _ended(event, self._said):
+            self._texts.append("".join(self._said.pop(key).parts))
+            self._over.add(key)
+        for key in _ended(event, self._streams):
+            if key not in self._over:
+                self._texts.append(self._streams[key].text)
+                self._over.add(key)
+
+    def text(self) -> str:
+        """All that was seen. A line end stands between what does not belong together: it is in no word of a secret."""
+        said = ["".join(said.parts) for said in self._said.values()]
+        return "\n".join([*self._texts, *said, b"\n".join(self._data).decode("utf-8", "surrogateescape")])
+
+    def decided(self, block: Sequence[Event]) -> int:
+        """How many of the events can be given out, and all from before: 0 if something waits that this block does not decide."""
+        cut = len(block)
+        for key, stream in self._streams.items():
+            if key in self._over:
+                if stream.moved:
+                    return 0
+            elif stream.waiting and key not in self._said:
+                return 0
+        for said in self._said.values():
+            place = said.undecided(self._floor)
+            if place is not None:
+                cut = min(cut, place)
+        frame = block[-1 if cut == len(block) else cut].frame
+        while cut and frame is not None and block[cut - 1].frame == frame:  # the first of a frame has the bytes of all
+            cut -= 1
+        return cut
+
+    def remember(self, cut: int) -> None:
+        """Go on from here: the events in front of ``cut`` are given out."""
+        for key in self._over:
+            self._streams.pop(key, None)
+        for key, said in self._said.items():
+            said.remember(cut)
+            self._streams[key] = said.stream
+
+
 class Redacted:
     """Events with their secrets masked: iterate over it once, then ask what was ``masked``."""
 
@@ -272,21 +480,67 @@ class Redacted:
         self._events = events
         self._patterns = _patterns(tuple(secrets))
         self._queue: deque[Slot] = deque()
-        self._streams: dict[tuple[object, ...], Stream] = {}
+        self._streams: dict[Key, Stream] = {}
         self._frame: Slot | None = None
         """Where the bytes of the frame are that is being read."""
 
     def __iter__(self) -> Iterator[Event]:
-        for event in self._events:
-            if isinstance(event, Chunk):
-                self._chunk(event)
-            else:
-                self._decide(event)
-                self._add(Slot(self._clean(event)))
-            yield from self._ready(event)
+        if isinstance(self._events, Sequence):
+            for start in range(0, len(self._events), BLOCK):
+                yield from self.take(self._events[start : start + BLOCK])
+        else:  # somebody may be waiting for each
+            for event in self._events:
+                yield from self._one(event)
+        yield from self.finish()
+
+    def take(self, block: Sequence[Event]) -> list[Event]:
+        """What is decided when these events have come, in order. Many at once are less work than each alone."""
+        if len(block) <= FEW:
+            return [ready for event in block for ready in self._one(event)]
+        passed = self._pass(block)
+        if passed is not None:
+            return passed
+        some = -(-len(block) // 4)
+        return [ready for start in range(0, len(block), some) for ready in self.take(block[start : start + some])]
+
+    def blocks(self, blocks: Iterable[Sequence[Event]]) -> Iterator[list[Event]]:
+        """Blocks of events, masked. Where the blocks of the result begin and end is another matter."""
+        yield from map(self.take, blocks)
+        yield self.finish()
+
+    def finish(self) -> list[Event]:
+        """The events that were held back: nothing more comes."""
         self._decide_all()
-        yield from (slot.event for slot in self._queue)
+        rest = [slot.event for slot in self._queue]
         self._queue.clear()
+        return rest
+
+    def _one(self, event: Event) -> Iterator[Event]:
+        if isinstance(event, Chunk):
+            self._chunk(event)
+        else:
+            self._decide(event)
+            self._add(Slot(self._clean(event)))
+        return self._ready(event)
+
+    # Many events
+
+    def _pass(self, block: Sequence[Event]) -> list[Event] | None:
+        """The events as they are, if nothing of them can be a secret; what may begin one at their end is held back as ever."""
+        glance = Glance(self._streams)
+        if not glance.see(block) or self._patterns.spaced or self._patterns.possible(glance.text()):
+            return None
+        cut = glance.decided(block)
+        if cut == 0 or (self._queue and self._queue[-1].event.frame == block[0].frame is not None):
+            return None
+        glance.remember(cut)
+        passed = [slot.event for slot in self._queue]
+        passed += block[:cut]
+        self._queue.clear()
+        self._frame = None
+        for event in block[cut:]:
+            passed += self._one(event)
+        return passed
 
     def _add(self, slot: Slot) -> None:
         self._queue.append(slot)
@@ -305,7 +559,7 @@ class Redacted:
     def _chunk(self, event: Chunk) -> None:
         slot = Slot(self._clean_original(event))
         self._add(slot)
-        stream = self._streams.setdefault(_stream_of(event), Stream())
+        stream = self._streams.setdefault(_STREAM_OF[type(event)](event), Stream())
         start = len(stream.text)
         stream.text += _text(event)
         stream.waiting.append(Waiting(slot, self._frame, start, len(stream.text)))
@@ -315,18 +569,11 @@ class Redacted:
 
     def _decide(self, event: Event) -> None:
         """Nothing more comes to the streams that this event ends."""
-        match event.type:
-            case "turn_end" | "session_lifecycle":
-                self._decide_all()
-            case "assistant_done" | "thinking_done" | "tool_call" | "tool_result":
-                ends = _ENDS[event.type]
-                called = getattr(event.payload, "tool_call_id", None)
-                for key in [
-                    key for key in self._streams if key[0] in ends and key[1] == event.parent_tool_call_id and called in (None, key[2])
-                ]:
-                    self._settle(self._streams.pop(key), True)
-            case _:
-                pass
+        if isinstance(event, TurnEnd | SessionLifecycle):
+            self._decide_all()
+        else:
+            for key in _ended(event, self._streams):
+                self._settle(self._streams.pop(key), True)
 
     def _decide_all(self) -> None:
         for stream in self._streams.values():
@@ -363,10 +610,21 @@ class Redacted:
         for held in _slots(chunk.slot, chunk.frame):
             held.waits -= 1
             if before != after and held.event.original is not None:
-                _put(held, original=_respelled(held.event.original, before, after))
+                _put(held, original=self._respelled(held.event.original, before, after, event.type))
         if before != after or stream.moved:
             _put(chunk.slot, payload=_with_text(event, after, stream.moved))
         stream.moved += len(after) - len(before)
+
+    def _respelled(self, original: Raw, before: str, after: str, kind: str) -> Raw:
+        """The frame of a chunk with the chunk's text changed. If it says that text in a way of its own (encoded, or with what came before),
+        and nothing in it was masked, nobody can say what of it is secret: then all of it is."""
+        wrapped = bytes(original).startswith((TEXT, BASE64))
+        text = (unwrap(original) if wrapped else bytes(original)).decode("utf-8", "surrogateescape")
+        changed = _with_string(text, before, after)
+        if changed == text and MASK not in text:
+            self._count("frame", f"{kind}, its frame")
+            changed = _JSON.sub(f'{{"masked":"{mask("frame")}"}}', text) if _JSON.search(text) else mask("frame")
+        return wrap(changed.encode("utf-8", "surrogateescape"))
 
     def _forget(self, stream: Stream, upto: int) -> None:
         """What is decided and given out is not needed any more, but for what may still turn out to be the beginning of a secret."""
@@ -381,8 +639,8 @@ class Redacted:
     # Whole events
 
     def _clean(self, event: Event) -> Event:
-        line = encode(event).decode()
-        if not self._patterns.possible(line):
+        unreadable = event.original is not None and bytes(event.original).startswith(BASE64)
+        if not unreadable and not self._patterns.possible(encode(event).decode()):
             return event
         event = self._clean_original(event)
         bare = msgspec.structs.replace(event, original=None)
@@ -417,7 +675,7 @@ class Redacted:
     def _masked(self, text: str, where: str) -> str:
         parts: list[str] = []
         position = 0
-        for one in self._patterns.find(text):
+        for one in self._patterns.find(text) if self._patterns.possible(text) else ():
             parts += text[position : one.first], mask(one.kind)
             position = one.last
             self._count(one.kind, where)
@@ -433,20 +691,33 @@ def redact(events: Iterable[Event], secrets: Iterable[str] = ()) -> Redacted:
     return Redacted(events, secrets)
 
 
-_ENDS = {
-    "assistant_done": ("assistant_chunk",),
-    "thinking_done": ("thinking_chunk",),
-    "tool_call": ("tool_input_chunk",),
-    "tool_result": ("tool_input_chunk", "tool_output_chunk"),
+_ENDS: dict[type[Event], tuple[type[Event], ...]] = {
+    AssistantDone: (AssistantChunk,),
+    ThinkingDone: (ThinkingChunk,),
+    ToolCall: (ToolInputChunk,),
+    ToolResult: (ToolInputChunk, ToolOutputChunk),
 }
+_JSON = re.compile(r"\{.*\}", re.DOTALL)
+_SPEECH = attrgetter("__class__", "parent_tool_call_id", "stream", "response_id", "block_index")
+_SPOKEN = (AssistantChunk, ThinkingChunk)
+_STREAM_OF: dict[type[Event], Callable[[Any], Key]] = {
+    AssistantChunk: _SPEECH,
+    ThinkingChunk: _SPEECH,
+    ToolInputChunk: attrgetter("__class__", "parent_tool_call_id", "payload.tool_call_id", "stream"),
+    ToolOutputChunk: attrgetter("__class__", "parent_tool_call_id", "payload.tool_call_id", "stream", "payload.stream"),
+}
+_NAMES_OF = attrgetter("session_id", "turn_id", "response_id", "parent_tool_call_id", "source", "stream", "command_id", "eol")
+_encode = msgspec.json.Encoder().encode
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 
 
-def _stream_of(event: Chunk) -> tuple[object, ...]:
-    if isinstance(event, AssistantChunk | ThinkingChunk):
-        return (event.type, event.parent_tool_call_id, None, event.stream, event.response_id, event.block_index)
-    printed = event.payload.stream if isinstance(event, ToolOutputChunk) else None
-    return (event.type, event.parent_tool_call_id, event.payload.tool_call_id, event.stream, printed)
+def _ended(event: Event, streams: Iterable[Key]) -> list[Key]:
+    """The streams to which nothing more comes after this event."""
+    ends = _ENDS.get(type(event))
+    if ends is None:
+        return []
+    call = event.payload.tool_call_id if isinstance(event, ToolCall | ToolResult) else None
+    return [key for key in streams if key[0] in ends and key[1] == event.parent_tool_call_id and (call is None or key[2] == call)]
 
 
 def _text(event: Chunk) -> str:
@@ -467,10 +738,8 @@ def _put(slot: Slot, **changes: object) -> None:
     slot.event = msgspec.structs.replace(slot.event, **changes)
 
 
-def _respelled(original: Raw, before: str, after: str) -> Raw:
-    """The frame with one string changed, however it is escaped there. A frame that does not hold it as a string of its own stays."""
-    wrapped = bytes(original).startswith((TEXT, BASE64))
-    text = (unwrap(original) if wrapped else bytes(original)).decode("utf-8", "surrogateescape")
+def _with_string(text: str, before: str, after: str) -> str:
+    """JSON with one string changed, however it is escaped there."""
 
     def change(string: re.Match[str]) -> str:
         try:
@@ -479,5 +748,4 @@ def _respelled(original: Raw, before: str, after: str) -> Raw:
             return string.group()
         return msgspec.json.encode(after).decode() if said == before else string.group()
 
-    changed = _STRING.sub(change, text)
-    return wrap(changed.encode("utf-8", "surrogateescape"))
+    return _STRING.sub(change, text)

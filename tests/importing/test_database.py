@@ -15,9 +15,11 @@ import pytest
 from hansard.importing.find import Found, find
 from hansard.importing.many import watch
 from hansard.importing.position import NOTE
+from hansard.normalizing import normalize
 from hansard.store import JsonlStore
 from tests.imported import attachments, log, original, run, states
-from tests.opencode_database import Writer
+from tests.opencode_database import Writer, from_rows
+from tests.recorded import FOLDER
 from tests.shared import only
 
 SESSION, CHILD = "ses_root", "ses_child"
@@ -68,6 +70,17 @@ def test_importing_a_database_twice_adds_nothing(root: Path, writer: Writer, for
         (root / ID / NOTE).unlink()
     assert states(run(root, writer.path, closed=True)) == {ID: "unchanged"}
     assert (root / ID / "events.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("disk", sorted(path.parent for path in FOLDER.glob("*/*/disk/schema.sql")), ids=lambda disk: disk.parts[-3])
+def test_a_database_with_opencodes_own_schema_says_what_its_rows_say(root: Path, tmp_path: Path, disk: Path) -> None:
+    recorded = (disk / "opencode.db.jsonl").read_bytes()
+    run(root, from_rows(tmp_path / "opencode.db", recorded, (disk / "schema.sql").read_text()), closed=True)
+    [info] = JsonlStore(root).sessions()
+    wanted = [payload.text for payload in only(list(normalize(recorded, "opencode-session")), "assistant_done")]
+    kept = {json.dumps(json.loads(line), sort_keys=True) for line in recorded.splitlines()}
+    assert said(root, info.id) == wanted != []
+    assert {json.dumps(row, sort_keys=True) for row in rows(root, info.id)} < kept
 
 
 @pytest.mark.parametrize("forgotten", [False, True], ids=["with the note", "without the note"])

@@ -17,7 +17,7 @@ from tests.projections.provider_referees import (
     recording_is_read_back,
     responses_accept,
 )
-from tests.projections.state_referees import state_is_whole, summary_is_whole, usage_adds_up
+from tests.projections.state_referees import state_is_whole, summary_is_whole, timeline_is_whole, usage_adds_up
 from tests.projections.trace_referees import atif_accepts, otel_accepts
 from tests.projections.web_referees import acp_accepts, ag_ui_accepts, vercel_accepts, vercel_messages_accept
 
@@ -45,5 +45,6 @@ REFEREES: dict[str, Referee] = {
     "vercel-ui-messages": vercel_messages_accept,
     "state": state_is_whole,
     "summary": summary_is_whole,
+    "timeline": timeline_is_whole,
     "usage": usage_adds_up,
 }

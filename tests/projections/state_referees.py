@@ -7,9 +7,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from hansard.projections.display import LINE
 from hansard.projections.state import Snapshot
 from hansard.projections.summary import Summary
 from hansard.projections.tally import TOKENS, Spent, camel
+from hansard.projections.timeline import OPEN, Row
 from hansard.projections.usage import UsageTotals
 
 T = TypeVar("T")
@@ -49,6 +51,17 @@ def usage_adds_up(pieces: list[Any], data: bytes) -> None:
         assert not models or total >= sum(models)
     costs = numbers([turn.main for turn in found.turns], "cost_usd") + numbers([found.subagents or Spent()], "cost_usd")
     assert not costs or sum(costs) <= (found.session.cost_usd or 0) + 1e-9
+
+
+def timeline_is_whole(pieces: list[Any], data: bytes) -> None:
+    """Every line is a row with a title that fits on it; only what begins and ends is left open, and nothing ends before it begins."""
+    rows = [msgspec.convert(json.loads(line), Row) for line in data.split(b"\n") if line]
+    assert len(rows) == len(pieces)
+    for row in rows:
+        assert len(row.title) <= LINE and len(row.title.splitlines()) <= 1
+        assert row.status != OPEN or row.what in ("turn", "tool", "permission", "question", "control", "assistant_done", "thinking_done")
+        assert (row.what == "tool") <= (row.tool_call_id is not None)
+        assert row.last_seq is None or (row.seq or 0) <= row.last_seq
 
 
 def numbers(spent: list[Spent], name: str) -> list[Any]:

@@ -12,6 +12,7 @@ from hansard.events import (
     Usage,
     assistant_done,
     session_init,
+    session_lifecycle,
     thinking_done,
     tool_call,
     tool_result,
@@ -19,8 +20,10 @@ from hansard.events import (
     usage,
     user_message,
 )
+from hansard.normalizing import normalize
+from hansard.projections.atif import DEEPEST
 from hansard.projections.writing import written
-from tests.projections.trace_referees import atif_accepts
+from tests.projections.trace_referees import atif_accepts, trajectories
 
 
 def trajectory(*events: Event) -> dict[str, Any]:
@@ -76,6 +79,48 @@ def test_agents_that_call_each_other_in_a_ring_are_all_there():
     )
     ids = [json.dumps(made).count(f'"trajectory_id": "{name}", "agent"') for name in "abc"]
     assert ids == [1, 1, 1]
+
+
+def test_five_thousand_levels_of_sub_agents_are_all_there_and_none_is_too_deep():
+    calls = [of(tool_call(tool_call_id=f"c{n}", tool_name="Task", args={}), parent_tool_call_id=f"c{n - 1}") for n in range(1, 5000)]
+    events = [
+        tool_call(tool_call_id="c0", tool_name="Task", args={}),
+        *calls,
+        of(assistant_done(text="down here"), parent_tool_call_id="c4999"),
+    ]
+    for order in (events, events[::-1]):
+        made = trajectory(*order)
+        found = list(trajectories(made))
+        assert {one.get("trajectory_id") for one in found} == {None, *(f"c{n}" for n in range(5000))}
+        assert len(found) == 5001 and depth(made) == DEEPEST + 1
+        back = list(normalize(json.dumps(made).encode(), "atif"))
+        called = {event.payload.tool_call_id: event.parent_tool_call_id for event in back if event.type == "tool_call"}
+        assert called == {"c0": None} | {f"c{n}": f"c{n - 1}" for n in range(1, 5000)}
+        assert [event.parent_tool_call_id for event in back if event.type == "assistant_done"] == ["c4999"]
+
+
+def depth(document: dict[str, Any]) -> int:
+    return 1 + max((depth(one) for one in document.get("subagent_trajectories", [])), default=0)
+
+
+def test_what_a_fork_says_again_is_copied_context_and_not_in_the_totals():
+    count = Usage(input_tokens=3, output_tokens=4)
+    made = trajectory(
+        session_lifecycle(subtype="forked"),
+        session_lifecycle(subtype="replay_started"),
+        user_message(text="old"),
+        of(assistant_done(text="old answer"), response_id="1"),
+        of(usage(scope="message", usage=count), response_id="1"),
+        session_lifecycle(subtype="replay_ended"),
+        user_message(text="new"),
+        of(assistant_done(text="new answer"), response_id="2"),
+        of(usage(scope="message", usage=count), response_id="2"),
+    )
+    assert [step.get("is_copied_context") for step in made["steps"]] == [True, True, None, None]
+    assert made["final_metrics"] == {"total_prompt_tokens": 3, "total_completion_tokens": 4, "total_steps": 4}
+    back = list(normalize(json.dumps(made).encode(), "atif"))
+    assert [event.payload.subtype for event in back if event.type == "session_lifecycle"] == ["replay_started", "replay_ended"]
+    assert next(iter(hansard.project(back, "atif")))["steps"] == made["steps"]
 
 
 def test_prompt_tokens_include_the_cached_ones_of_every_provider():

@@ -11,8 +11,8 @@ import pytest
 from hansard.cli import main
 from hansard.events import Event
 from hansard.normalizing import normalize
+from hansard.originals import embed
 from hansard.projections import project
-from hansard.projections.native import with_blobs
 from hansard.store import JsonlStore, Store, open_store
 from hansard.testing.promises import recorded_lines
 from tests.projections.test_every import every_stream
@@ -23,7 +23,10 @@ def stored(store: Store, stream: Stream) -> list[Event]:
     """The events of a recording, out of a log again."""
     store.create("s")
     store.append("s", list(normalize(stream.data, stream.format, stream.context)))
-    return list(with_blobs(store.read("s"), partial(store.get_blob, "s")))
+    events = list(store.read("s"))
+    for event in events:
+        event.original = event.original and embed(event.original, partial(store.get_blob, "s"))
+    return events
 
 
 @every_stream

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +15,9 @@ from hansard.normalizing import normalize
 from hansard.projections import Shape
 from hansard.projections.writing import written
 from hansard.recognising import recognise
+from tests.projections.differences import DIFFERENCES, facts_of, out_of_order, unexplained
 from tests.projections.test_every import every_stream
-from tests.recorded import Stream
+from tests.recorded import Stream, streams
 
 FORMS: dict[str, Shape] = {"openai-messages": "array", "anthropic-messages": "array", "atif": "document"}
 
@@ -52,15 +54,32 @@ def test_a_document_read_back_and_written_again_is_the_same(stream: Stream) -> N
 
 
 @every_stream
-def test_a_trajectory_has_every_text_call_and_result(stream: Stream) -> None:
+def test_what_is_read_back_differs_only_as_the_table_says(stream: Stream) -> None:
     events = list(normalize(stream.data, stream.format, stream.context))
-    back = list(normalize(told("atif", events), "atif"))
-    for kind in ("tool_call", "user_message"):
-        assert [e.type for e in back].count(kind) == [e.type for e in events].count(kind)
-    calls = Counter((e.payload.tool_call_id, e.payload.tool_name) for e in events if e.type == "tool_call")
-    assert Counter((e.payload.tool_call_id, e.payload.tool_name) for e in back if e.type == "tool_call") == calls
-    said = Counter(e.payload.text for e in events if e.type == "assistant_done" and e.payload.text)
-    assert not said - Counter(e.payload.text for e in back if e.type == "assistant_done")
+    before = facts_of(events)
+    for form in FORMS:
+        after = facts_of(list(normalize(told(form, events), form)))
+        assert unexplained(form, before, after)[0] == []
+        assert out_of_order(form, before, after) == []
+
+
+@pytest.mark.slow
+def test_every_difference_explains_something_in_each_of_its_forms() -> None:
+    used: dict[str, Counter[str]] = {form: Counter() for form in FORMS}
+    for stream in streams():
+        events = list(normalize(stream.data, stream.format, stream.context))
+        for form, rows in used.items():
+            rows += unexplained(form, facts_of(events), facts_of(list(normalize(told(form, events), form))))[1]
+    assert {form: sorted(rows) for form, rows in used.items()} == {
+        form: sorted(row.what for row in DIFFERENCES if form in row.forms) for form in FORMS
+    }
+
+
+def test_the_page_has_the_table_of_differences() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "messages.md").read_text("utf-8")
+    rows = [f"| {row.what} | {', '.join(f'`{form}`' for form in row.forms)} | {row.why} |" for row in DIFFERENCES]
+    told_rows = page.partition("## Read back")[2].partition("|---|---|---|\n")[2].partition("\n\n")[0]
+    assert told_rows.rstrip("\n").split("\n") == rows
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -82,6 +101,6 @@ def test_a_document_is_recognised(form: str) -> None:
 
 def test_a_list_of_one_api_is_read_by_the_name_of_the_other():
     data = b'[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"x","name":"n","input":{}}]}]'
-    assert recognise(data) == "openai-messages"
+    assert recognise(data) == "anthropic-messages"
     assert [event.type for event in normalize(data, "openai-messages")] == [event.type for event in normalize(data, "anthropic-messages")]
     assert "tool_call" in [event.type for event in normalize(data, "openai-messages")]

@@ -1,4 +1,4 @@
-"""Who says that trajectories and spans are right: the models of ATIF and the protocol buffers of OpenTelemetry."""
+"""Who says that trajectories and spans are right: the models of ATIF, the protocol buffers and the SDK of OpenTelemetry."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ ATTRIBUTES = {
 
 
 def otel_accepts(batches: list[dict[str, Any]], data: bytes) -> None:
-    """Every line is a request of OTLP; ids are once; every parent is there, in the same trace; a child of a child is no ring."""
+    """Every line is a request of OTLP; ids are once; every parent is there, in the same trace; the SDK of OpenTelemetry agrees."""
     lines = data.split(b"\n")[:-1]
     assert len(lines) == len(batches)
     spans = [span for line in lines for span in read_otlp(line)]
@@ -82,6 +82,7 @@ def otel_accepts(batches: list[dict[str, Any]], data: bytes) -> None:
         above = by_id.get(span.parent_span_id)
         above_name = above.name.partition(" ")[0] if above else None
         assert (span.name.partition(" ")[0], above_name) in NESTING
+    sdk_agrees(data)
 
 
 NESTING = {
@@ -91,6 +92,91 @@ NESTING = {
     ("chat", "invoke_agent"),
     ("execute_tool", "chat"),
 }
+
+
+def replayed(data: bytes) -> dict[int, Any]:
+    """The spans of a file as OpenTelemetry's own SDK has them: started by a tracer, ended, and taken from its in-memory exporter.
+
+    The SDK makes ids of its own, so a span is known here by the id it has in the file, and its parent must be the span that the file names.
+    """
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+    from opentelemetry.trace import Link, SpanKind, Status, StatusCode, set_span_in_context
+
+    exporter, ids = InMemorySpanExporter(), FileIds()
+    provider = TracerProvider(id_generator=ids)
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    tracer = provider.get_tracer("hansard")
+    told_spans = {span.span_id: span for line in data.split(b"\n")[:-1] for span in read_otlp(line)}
+    started: dict[bytes, Any] = {}
+    for span in parents_first(told_spans):
+        ids.trace, ids.span = int.from_bytes(span.trace_id), int.from_bytes(span.span_id)
+        above = started.get(span.parent_span_id)
+        links = [Link(started[link.span_id].get_span_context()) for link in span.links if link.span_id in started]
+        started[span.span_id] = made = tracer.start_span(
+            span.name,
+            context=None if above is None else set_span_in_context(above),
+            kind=SpanKind(span.kind - 1),
+            attributes={name: plain(value) for name, value in told(span).items()},
+            links=links,
+            start_time=span.start_time_unix_nano,
+        )
+        for event in span.events:
+            made.add_event(event.name, {name: plain(value) for name, value in told(event).items()}, event.time_unix_nano)
+        if span.status.code:
+            made.set_status(Status(StatusCode(span.status.code), span.status.message))
+        made.end(span.end_time_unix_nano)
+    return {span.context.span_id: span for span in exporter.get_finished_spans()}
+
+
+class FileIds:
+    """Gives the SDK the ids of the file."""
+
+    trace = span = 0
+
+    def generate_span_id(self) -> int:
+        return self.span
+
+    def generate_trace_id(self) -> int:
+        return self.trace
+
+    def is_trace_id_random(self) -> bool:
+        return False
+
+
+def parents_first(spans: dict[bytes, Any]) -> Iterator[Any]:
+    """The spans, each after the one above it and those it is linked to."""
+    done: set[bytes] = set()
+    waiting = sorted(spans.values(), key=lambda span: span.start_time_unix_nano)
+    while waiting:
+        ready = [span for span in waiting if not {span.parent_span_id, *(link.span_id for link in span.links)} & spans.keys() - done]
+        assert ready, "spans in a ring"
+        yield from ready
+        done |= {span.span_id for span in ready}
+        waiting = [span for span in waiting if span.span_id not in done]
+
+
+def plain(value: Any) -> Any:
+    """An attribute as the SDK takes it: lists are sequences."""
+    return [getattr(one, one.WhichOneof("value")) for one in value.values] if hasattr(value, "values") else value
+
+
+def sdk_agrees(data: bytes) -> None:
+    """What comes out of the SDK is what the file says: nothing refused, shortened, or of another trace."""
+    found = replayed(data)
+    told_spans = [span for line in data.split(b"\n")[:-1] for span in read_otlp(line)]
+    assert len(found) == len(told_spans)
+    for span in told_spans:
+        made = found[int.from_bytes(span.span_id)]
+        assert made.context.trace_id == int.from_bytes(span.trace_id)
+        assert (made.parent.span_id if made.parent else 0) == int.from_bytes(span.parent_span_id)
+        assert (made.start_time, made.end_time) == (span.start_time_unix_nano, span.end_time_unix_nano)
+        said = {name: plain(value) for name, value in told(span).items()}
+        assert {name: list(value) if isinstance(value, tuple) else value for name, value in made.attributes.items()} == said
+        assert (made.status.status_code.value, made.status.description or "") == (span.status.code, span.status.message)
+        assert [(event.name, event.timestamp) for event in made.events] == [(event.name, event.time_unix_nano) for event in span.events]
+        assert [link.context.span_id for link in made.links] == [int.from_bytes(link.span_id) for link in span.links]
 
 
 def told(span: Any) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 from hansard._version import __version__
 from hansard.agents.agent import Agent, Capabilities, Options, Talk
-from hansard.errors import AgentNotStarted, Refused
-from hansard.events import Event, configuration_change
+from hansard.errors import AgentNotStarted
+from hansard.events import configuration_change
 from hansard.loose import as_list, as_object
 
 PROTOCOL = 1
@@ -41,13 +41,6 @@ class AcpAgent(Agent):
     def more(self, options: Options) -> dict[str, Any]:
         """Further fields of ``session/new``."""
         return {}
-
-    async def set(self, talk: Talk, change: Event) -> None:
-        """Set something the agent must have before it begins."""
-        try:
-            await talk.tell(change)
-        except Refused as problem:
-            raise AgentNotStarted(f"{self.title} does not take this {change.payload.subtype}: {problem}") from problem
 
 
 def mcp_servers(options: Options) -> list[dict[str, Any]]:

@@ -28,6 +28,9 @@ class Options(Struct, kw_only=True, omit_defaults=True, rename="camel"):
     model: str | None = None
     permission_mode: str | None = None
     system_prompt: str | None = None
+    """Instead of the agent's own."""
+    append_system_prompt: str | None = None
+    """After the agent's own."""
     allowed_tools: list[str] = field(default_factory=list[str])
     denied_tools: list[str] = field(default_factory=list[str])
     mcp_servers: dict[str, dict[str, Any]] = field(default_factory=dict[str, "dict[str, Any]"])
@@ -101,6 +104,10 @@ class Agent:
         """The arguments after the program. Each is one argument, whatever is in it."""
         return []
 
+    def variables(self, options: Options) -> dict[str, str]:
+        """What it is told by its environment. The session's own variables count more."""
+        return {}
+
     async def greet(self, talk: Talk, options: Options) -> None:
         """The handshake: after it the agent takes messages."""
 
@@ -130,12 +137,19 @@ class Agent:
         """Start it."""
         return await Process.start(self.command(options))
 
+    async def set(self, talk: Talk, change: Event) -> None:
+        """Set something the agent must have before it begins."""
+        try:
+            await talk.tell(change)
+        except Refused as problem:
+            raise AgentNotStarted(f"{self.title} does not take this {change.payload.subtype}: {problem}") from problem
+
     def command(self, options: Options) -> Command:
         """What to run."""
         cwd = Path(options.cwd).absolute()
         if not cwd.is_dir():
             raise AgentNotStarted(f"there is no folder {cwd}")
-        env = environment(os.environ, options.env)
+        env = environment(os.environ, self.variables(options) | options.env)
         return Command(argv=[self.find(options, env.get("PATH")), *self.argv(options), *options.arguments], cwd=str(cwd), env=env)
 
     def find(self, options: Options, path: str | None = None) -> str:

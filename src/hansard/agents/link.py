@@ -32,6 +32,8 @@ class Ended(Struct, frozen=True):
     exit_code: int | None
     signal: int | None
     left: int = 0
+    because: str | None = None
+    """Why it was ended, if the link itself did that."""
 
 
 Piece = Heard | Closed | Ended

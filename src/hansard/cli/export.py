@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -74,9 +75,8 @@ def command(
     """
     import msgspec
 
-    from hansard.projections import Projected, projection_for
-    from hansard.projections.words import without_frame
-    from hansard.projections.writing import written
+    from hansard.projections import projection_for
+    from hansard.projections.writing import written_blocks
     from hansard.redaction import redact
 
     sending = to == OTLP
@@ -89,36 +89,42 @@ def command(
     made = projection(**given)
     read, total = reading(what, format, store, made)
     with progress("exporting", total) as advance:
-        events = read(advance) if projection.uses_frames else map(without_frame, read(advance))
-        redacted = redact(events)
-        projected = Projected(made, events if no_redact else redacted)
+        redacted = redact(())
+        blocks = read(advance)
+        pieces = made.blocks(blocks if no_redact else redacted.blocks(blocks))
         if sending:
             from hansard.cli.otlp import send
 
-            spans, url = send(projected, endpoint)
+            spans, url = send(chain.from_iterable(pieces), endpoint)
             note(f"{spans:,} spans sent to {url}")
         else:
             with opened(output) as out:
-                for part in written(projected, projection.shape):
+                for part in written_blocks(pieces, projection.shape):
                     out.write(part)
                 out.flush()
-    projected.report.masked = redacted.masked
-    told = msgspec.json.format(msgspec.json.encode(projected.report), indent=2) + b"\n"
+    made.report.masked = redacted.masked
+    told = msgspec.json.format(msgspec.json.encode(made.report), indent=2) + b"\n"
     if report is not None:
         report.write_bytes(told)
     if as_json:
         click.echo(told, nl=False, err=True)
         return
-    if projected.advice is not None:
-        note(projected.advice)
-    tell(projected.report)
+    if made.advice is not None:
+        note(made.advice)
+    tell(made.report)
 
 
 Advance = Callable[[int], object]
+Blocks = Iterator[list["Event"]]
 
 
-def reading(what: str, format: str, store: str | None, projection: Projection[Any]) -> tuple[Callable[[Advance], Iterable[Event]], int]:
+LARGE = 64 * 1024
+"""So many bytes are read before what they say is written: many events at once are less work than each alone, and need little memory."""
+
+
+def reading(what: str, format: str, store: str | None, projection: Projection[Any]) -> tuple[Callable[[Advance], Blocks], int]:
     """How to read the events of what was named (a session of the store, a log, or a file of wire), and how many bytes they are."""
+    from hansard.cli.frames import fitted
     from hansard.cli.inputs import session_or_file
     from hansard.store import blobs, open_store
 
@@ -126,34 +132,50 @@ def reading(what: str, format: str, store: str | None, projection: Projection[An
     session, source = (None, Source(what)) if format != AUTO else session_or_file(root, what)
     if session is not None:
         kept = open_store(root)
-        return partial(of_session, kept, session, projection), kept.head(session).bytes
-    source = source or Source(what)
-    blob = partial(blobs.get, (source.path or Path()).parent)
-    return partial(of_file, source, format, blob if projection.whole_originals else None), source.size
+        blob, read, size = partial(kept.get_blob, session), partial(of_session, kept, session, projection), kept.head(session).bytes
+    else:
+        source = source or Source(what)
+        blob, read, size = partial(blobs.get, (source.path or Path()).parent), partial(of_file, source, format), source.size
+    return lambda advance: fitted(read(advance), projection, blob), size
 
 
-def of_session(store: Store, session: str, projection: Projection[Any], advance: Advance) -> Iterator[Event]:
+def of_session(store: Store, session: str, projection: Projection[Any], advance: Advance) -> Blocks:
     """The events of a session, but for those that the projection leaves out: their lines are counted and not read."""
-    from hansard.projections.native import with_blobs
     from hansard.store import lines
 
-    def wanted() -> Iterator[Event]:
-        for record in store.records(session):
-            advance(record.end - record.offset)
-            if not projection.passes_over(record.type):
-                yield lines.event(record)
+    block: list[Event] = []
+    size = 0
+    for record in store.records(session):
+        size += record.end - record.offset
+        if not projection.passes_over(record.type):
+            block.append(lines.event(record))
+        if size >= LARGE:
+            advance(size)
+            yield block
+            block, size = [], 0
+    advance(size)
+    yield block
 
-    return iter(with_blobs(wanted(), partial(store.get_blob, session)) if projection.whole_originals else wanted())
 
-
-def of_file(source: Source, format: str, blob: Callable[[str], bytes] | None, advance: Advance) -> Iterator[Event]:
-    """The events of a file; with ``blob``, also the frames that lie in blobs."""
+def of_file(source: Source, format: str, advance: Advance) -> Blocks:
+    """The events of a file."""
     from hansard.cli.inputs import events_of_file
-    from hansard.projections.native import with_blobs
 
-    source.advance = advance
-    events = events_of_file(source, format)
-    return events if blob is None else with_blobs(events, blob)
+    block: list[Event] = []
+    size = 0
+
+    def read(some: int) -> None:
+        nonlocal size
+        size += some
+        advance(some)
+
+    source.advance = read
+    for event in events_of_file(source, format):
+        block.append(event)
+        if size >= LARGE:
+            yield block
+            block, size = [], 0
+    yield block
 
 
 @contextmanager

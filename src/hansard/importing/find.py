@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from hansard.adapters import adapter_for, layouts
 from hansard.errors import UsageError
+from hansard.framing import Document, DocumentOrLines
 from hansard.importing.database import MAGIC, Family, Unreadable, families
 from hansard.importing.job import Attachment, Job, Stream
 from hansard.layout import Layout, Place
@@ -221,7 +222,16 @@ def _add_plain(found: Found, path: Path, format: str | None, named: bool) -> Non
         )
         return
     identity = sha256(os.fsencode(path)).hexdigest()[:12]
-    found.jobs.append(Job(f"{name}-{identity}", name, [Stream(str(path))]))
+    found.jobs.append(Job(f"{name}-{identity}", name, [Stream(str(path), exported=_is_document(name, path, head))]))
+
+
+def _is_document(format: str, path: Path, head: bytes) -> bool:
+    """Whether a file that begins like this is one document: by its lines, or by its name if it has only one."""
+    framer = adapter_for(format).framer()
+    if not isinstance(framer, Document | DocumentOrLines):
+        return False
+    lines = len(framer.feed(head))
+    return isinstance(framer, Document) or framer.is_document or (lines == 1 and path.suffix == ".json" and len(head) < GLANCE)
 
 
 def nothing_found(homes: list[Path]) -> UsageError:

@@ -13,6 +13,7 @@ from hansard.adapters import adapter_for, layouts
 from hansard.framing import Frame, frames
 from hansard.importing.database import Family, rows_of
 from hansard.layout import Layout
+from hansard.loose import documents
 
 
 class Stream(Struct, frozen=True):
@@ -27,6 +28,8 @@ class Stream(Struct, frozen=True):
     """Whether it is written anew each time."""
     rows: Family | None = None
     """The sessions whose rows it is, of a database."""
+    exported: bool = False
+    """Whether somebody wrote it as one document: it is over when it is whole."""
 
     def state(self) -> tuple[tuple[int, int], float]:
         """What changes when the file does, and when it was changed last, in seconds since the epoch."""
@@ -34,6 +37,16 @@ class Stream(Struct, frozen=True):
         if self.rows is None:
             return (now.st_size, now.st_mtime_ns), now.st_mtime
         return (self.rows.rows, self.rows.latest), self.rows.latest / 1000 or now.st_mtime
+
+    def is_whole(self) -> bool:
+        """Whether it is a document that is complete."""
+        if not self.exported:
+            return False
+        try:
+            documents(Path(self.path).read_bytes().decode("utf-8", "surrogateescape"))
+        except (ValueError, RecursionError):
+            return False
+        return True
 
 
 class Attachment(Struct, frozen=True):

@@ -127,8 +127,8 @@ class SessionImport:
     def _read(self, stream: Stream, outcome: Outcome, closed: bool, quiet: float) -> bool:
         """Read a file as far as it goes; false if there was no need to."""
         now, changed = stream.state()
-        over = closed or time.time() - changed >= quiet
-        if not self._has_grown(stream, now, over):
+        over = closed or time.time() - changed >= quiet or stream.is_whole()
+        if not self._has_grown(stream, now, over) or (stream.exported and not over):  # half a document says nothing yet
             return False
         reading = self._reading(stream)
         before = reading.known.offset
@@ -159,7 +159,7 @@ class SessionImport:
         return found
 
     def _open(self, stream: Stream, told: Context, known: Position) -> Reading | Stated:
-        if stream.rows or stream.document:
+        if stream.rows or stream.document or stream.exported:
             stated = Stated(partial(frames_now, stream, self.job.format), self.job.format, told, known)
             if self._exists:
                 stated.recall(self.store, self.job.session_id)

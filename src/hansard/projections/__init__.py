@@ -37,6 +37,7 @@ FORMATS: dict[str, str] = {
     "standard-messages": "standard_messages.StandardMessages",
     "state": "state.Standing",
     "summary": "summary.SessionSummary",
+    "timeline": "timeline.Timeline",
     "usage": "usage.UsageReport",
     "vercel-ui": "vercel_ui.VercelUi",
     "vercel-ui-messages": "vercel_ui_messages.VercelUiMessages",

@@ -8,7 +8,7 @@ the time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hansard.content import (
@@ -73,17 +73,25 @@ class Acp(Projection[Update]):
         self._open: set[str] = set()
         """Calls without a result."""
 
-    def take(self, event: Event) -> Iterator[Update]:
+    def take(self, event: Event) -> list[Update]:
         """The notifications of an event. The last carries the event."""
         self._session = self._session or event.session_id or "session"
         updates = list(self._updates(event)) or [{"sessionUpdate": "session_info_update"}]
+        meta = _meta(event)
         for update in updates:
-            update["_meta"] = {**update.get("_meta", {}), **_meta(event)}
+            update["_meta"] = {**update["_meta"], **meta} if "_meta" in update else meta.copy()
         updates[-1]["_meta"][OURS] = whole(event)
-        for update in updates:
-            yield {"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": self._session, "update": update}}
+        return [
+            {"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": self._session, "update": update}} for update in updates
+        ]
 
-    def _updates(self, event: Event) -> Iterator[Update]:
+    def _updates(self, event: Event) -> Iterable[Update]:
+        if isinstance(event, AssistantChunk | ThinkingChunk):  # most events are
+            block = self._speaking.piece(event)
+            return (_chunk(_speech(block.thinking), _text(event.payload.text), block.id),)
+        return self._rarer(event)
+
+    def _rarer(self, event: Event) -> Iterator[Update]:
         match event:
             case UserMessage(payload=said):
                 for content in _user(said):
@@ -92,9 +100,6 @@ class Acp(Projection[Update]):
                 yield _chunk("user_message_chunk", _text(spoken.transcription), event.id or None)
             case AgentCallback(payload=back):
                 yield _chunk("user_message_chunk", _text(callback_words(back)), event.id or None)
-            case AssistantChunk() | ThinkingChunk():
-                block = self._speaking.piece(event)
-                yield _chunk(_speech(block.thinking), _text(event.payload.text), block.id)
             case AssistantDone() | ThinkingDone():
                 yield from self._done(event)
             case ContentBlock(payload=said) if not isinstance(said.block, RawBlock):
@@ -168,7 +173,10 @@ def _surroundings(event: Event) -> Iterator[Update]:
 
 
 def _meta(event: Event) -> Update:
-    return given(parentToolCallId=event.parent_tool_call_id, timestamp=event.timestamp if event.timestamp >= 0 else None)
+    meta: Update = {} if event.parent_tool_call_id is None else {"parentToolCallId": event.parent_tool_call_id}
+    if event.timestamp >= 0:
+        meta["timestamp"] = event.timestamp
+    return meta
 
 
 def _user(said: UserMessagePayload) -> Iterator[Update]:
@@ -185,7 +193,10 @@ def _speech(thinking: bool) -> str:
 
 
 def _chunk(kind: str, content: Update, message_id: str | None) -> Update:
-    return {"sessionUpdate": kind, "content": content, **given(messageId=message_id)}
+    chunk: Update = {"sessionUpdate": kind, "content": content}
+    if message_id is not None:
+        chunk["messageId"] = message_id
+    return chunk
 
 
 def _more(name: str) -> Update:

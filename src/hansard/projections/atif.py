@@ -1,6 +1,7 @@
 """A session as one ATIF trajectory: a step for each message, results with the step that called, each sub-agent as a trajectory inside.
 
 The version is the lowest that carries the content. Pictures and sound are named (``blobs/`` and their SHA-256), never inline.
+What a fork or a resumed session says again is copied context: its steps say so, and the totals do not count it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from hansard.content import AnyBlock, AudioBlock, ImageBlock, TextBlock, ThinkingBlock, ToolUseBlock
-from hansard.events import Event, UsageEvent, UsagePayload
+from hansard.events import Event, SessionLifecycle, UsageEvent, UsagePayload
 from hansard.projections.blocks import spelled
 from hansard.projections.conversation import TYPES, Answer, AnyItem, Conversation, Ended, Returned, Said, Spent
 from hansard.projections.media import PICTURES
@@ -32,6 +33,8 @@ SOUNDS = frozenset(
 )
 LAST_MOMENT = 253_402_300_799_999
 """The end of the year 9999: no later time has an ISO form."""
+DEEPEST = 32
+"""So many trajectories stand one inside the other: readers of JSON and of models follow no deeper than some hundred values."""
 _PICTURE_ENDS = {"png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp"}
 
 
@@ -40,8 +43,6 @@ class Lane(Struct):
 
     agent: Json
     steps: list[Json] = field(default_factory=list[Json])
-    above: str | None = None
-    """The lane of the call that started it."""
     ends: list[Json] = field(default_factory=list[Json])
     errors: list[Json] = field(default_factory=list[Json])
 
@@ -50,7 +51,7 @@ class Atif(Projection[Json]):
     """One document, made when the session is over: a late result belongs to an early step."""
 
     shape = "document"
-    uses = TYPES | {"error"}
+    uses = TYPES | {"error", "session_lifecycle"}
     leaves = except_for(uses, STREAMING | BOOKKEEPING)
 
     def __init__(self) -> None:
@@ -63,6 +64,8 @@ class Atif(Projection[Json]):
         self._answers: dict[tuple[str | None, str], Json] = {}
         """The steps by the message they were, for counts that come late."""
         self._session: str | None = None
+        self._copied = False
+        """Whether what is said now was said before, in the session that this one goes on from."""
         self._audio = False
 
     def take(self, event: Event) -> Iterator[Json]:
@@ -71,6 +74,8 @@ class Atif(Projection[Json]):
         self._session = self._session or self._around.session_id(event)
         if isinstance(event, UsageEvent) and event.payload.scope != "message":
             self.leave(event, "not the count of one message")
+        elif isinstance(event, SessionLifecycle):
+            self._life(event)
         elif event.type == "error":
             lane = self._lane(event)
             lane.errors.append({"after_step": len(lane.steps)} | spelled(event.payload))
@@ -81,18 +86,32 @@ class Atif(Projection[Json]):
 
     def finish(self) -> Iterator[Json]:
         """The trajectory."""
-        for item in self._conversation.close_all():
-            self._item(item)
+        self._settle()
         main = self._lanes.setdefault(None, Lane({}))
         main.agent = self._agent()
         if not main.steps:
             self.report.note("a trajectory has steps: an empty one says that nothing was said")
             self._step(main, None, "system", "")
-        for name in [name for name in self._lanes if name is not None]:
-            self._place(name)
-        yield whole_characters(self._trajectory(None), self.report)
+        documents = {name: self._trajectory(name, lane) for name, lane in self._lanes.items()}
+        for name, above in self._placed():
+            documents[above].setdefault("subagent_trajectories", []).append(documents[name])
+        yield whole_characters(documents[None], self.report)
 
     # ---- steps
+
+    def _life(self, event: SessionLifecycle) -> None:
+        """What begins or ends here may be history that is said again."""
+        word = event.payload.subtype
+        if word not in ("replay_started", "replay_ended"):
+            self.leave(event, BOOKKEEPING[event.type])
+            return
+        self._settle()
+        self._copied = word == "replay_started"
+
+    def _settle(self) -> None:
+        """What is open is complete."""
+        for item in self._conversation.close_all():
+            self._item(item)
 
     def _item(self, item: AnyItem) -> None:
         lane = self._lane(item.first)
@@ -113,6 +132,8 @@ class Atif(Projection[Json]):
         if event is not None and 0 < event.timestamp <= LAST_MOMENT:
             step["timestamp"] = datetime.fromtimestamp(event.timestamp / 1000, UTC).isoformat(timespec="milliseconds")
         step |= {"source": source, "message": message}
+        if self._copied:
+            step["is_copied_context"] = True
         lane.steps.append(step)
         return step
 
@@ -219,28 +240,45 @@ class Atif(Projection[Json]):
         agent: Json = {"name": self._around.agent or "unknown", "version": self._around.agent_version or "unknown"}
         return agent if self._around.model is None else agent | {"model_name": self._around.model}
 
-    def _place(self, name: str) -> None:
-        """A sub-agent's trajectory stands in that of whoever called it; the call's result points at it."""
-        above, step = self._calls.get(name, (None, None))
-        if step is None or self._leads_to(above, name):
+    def _placed(self) -> Iterator[tuple[str, str | None]]:
+        """Every sub-agent, and the lane in whose trajectory its own stands: that of its caller, if that is known and not too deep."""
+        depths: dict[str | None, int] = {None: 0}
+        for lane in self._lanes:
+            path: list[str] = []
+            on_path: set[str | None] = set()
+            while lane is not None and lane not in depths and lane not in on_path:  # up to a lane that has its place, or around a ring
+                path.append(lane)
+                on_path.add(lane)
+                lane = self._caller(lane)
+            for name in reversed(path):
+                above = self._place_for(name, depths)
+                depths[name] = depths[above] + 1
+                yield name, above
+
+    def _place_for(self, name: str, depths: dict[str | None, int]) -> str | None:
+        above = self._caller(name)
+        if name not in self._calls or above not in depths:
             self.report.note("a sub-agent that nobody is known to have called stands in the main trajectory")
-            return
-        self._lanes[name].above = above
-        results: list[Json] = step.setdefault("observation", {"results": []})["results"]
+        elif depths[above] >= DEEPEST:
+            self.report.note(f"a sub-agent more than {DEEPEST} levels down stands in the main trajectory")
+        else:
+            self._point_at(name)
+            return above
+        return None
+
+    def _caller(self, name: str) -> str | None:
+        """The lane of the call that started a sub-agent; the main one if nobody saw it."""
+        return self._calls[name][0] if name in self._calls else None
+
+    def _point_at(self, name: str) -> None:
+        """The result of a call points at the trajectory of the sub-agent that it started."""
+        results: list[Json] = self._calls[name][1].setdefault("observation", {"results": []})["results"]
         if all(result.get("source_call_id") != name for result in results):
             results.append({"source_call_id": name})
         result = next(result for result in results if result.get("source_call_id") == name)
         result["subagent_trajectory_ref"] = [{"trajectory_id": name}]
 
-    def _leads_to(self, lane: str | None, name: str) -> bool:
-        """Whether going up from a lane one meets another, or no lane at all."""
-        while lane is not None and lane != name and lane in self._lanes:
-            lane = self._lanes[lane].above
-        return lane is not None
-
-    def _trajectory(self, name: str | None) -> Json:
-        lane = self._lanes[name]
-        below = [self._trajectory(other) for other, one in self._lanes.items() if other is not None and one.above == name]
+    def _trajectory(self, name: str | None, lane: Lane) -> Json:
         document: Json = {"schema_version": WITH_AUDIO if self._audio else VERSION}
         if self._session:
             document["session_id"] = self._session
@@ -249,7 +287,7 @@ class Atif(Projection[Json]):
         document |= {"agent": lane.agent, "steps": lane.steps, "final_metrics": _totals(lane.steps)}
         if extra := {key: value for key, value in (("ends", lane.ends), ("errors", lane.errors)) if value}:
             document["extra"] = extra
-        return document | ({"subagent_trajectories": below} if below else {})
+        return document
 
 
 def _metrics(count: UsagePayload, source: str | None) -> Json:
@@ -271,7 +309,8 @@ def _metrics(count: UsagePayload, source: str | None) -> Json:
 
 def _totals(steps: list[Json]) -> Json:
     names = ("prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd")
-    counted = {name: [step["metrics"][name] for step in steps if name in step.get("metrics", {})] for name in names}
+    said = [step["metrics"] for step in steps if "metrics" in step and "is_copied_context" not in step]
+    counted = {name: [metrics[name] for metrics in said if name in metrics] for name in names}
     return {f"total_{name}": sum(numbers) for name, numbers in counted.items() if numbers} | {"total_steps": len(steps)}
 
 

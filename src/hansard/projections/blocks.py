@@ -58,7 +58,7 @@ def spelled(value: Any) -> Any:
         for name, default in _fields(type(value)):
             item = getattr(value, name)
             if item != default:  # a field without a default differs from everything
-                fields[name] = spelled(item)
+                fields[name] = spelled(item) if isinstance(item, Struct | list) else item
         return fields
     if isinstance(value, list):
         return [spelled(item) for item in cast("list[Any]", value)]
@@ -67,6 +67,8 @@ def spelled(value: Any) -> Any:
 
 def renamed(fields: Json, **names: str) -> Json:
     """With other names for some of the fields, in the same order."""
+    if fields.keys().isdisjoint(names):
+        return fields
     return {names.get(name, name): value for name, value in fields.items()}
 
 

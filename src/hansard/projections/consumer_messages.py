@@ -66,16 +66,18 @@ class ConsumerMessages(Projection[Json]):
         self._context: tuple[int | None, int | None] = (None, None)
         """Tokens in the context window, and its size."""
 
-    def take(self, event: Event) -> Iterator[Json]:
+    def take(self, event: Event) -> list[Json]:
         """What to tell the consumer."""
         self._around.see(event)
         block = _block(event)
+        told: list[Json] = []
         if self._open is not None and not self._goes_on(event, block is not None):
-            yield self._said(event)
+            told.append(self._said(event))
         if block is not None:
             self._say(event, block)
         else:
-            yield self._message(event)
+            told.append(self._message(event))
+        return told
 
     def finish(self) -> Iterator[Json]:
         """The message that was being said."""
@@ -112,9 +114,12 @@ class ConsumerMessages(Projection[Json]):
     def _message(self, event: Event) -> Json:
         if isinstance(event, Unknown):
             return self._envelope(event, "unknown") | {"event": event.fields}
-        if event.type in STREAMING:
-            return self._envelope(event, "stream_event") | {"event": {"type": event.type, **self._named(event)}}
-        return self._envelope(event, event.type) | self._fields(event)
+        kind = event.type
+        if kind in STREAMING:
+            message = self._envelope(event, "stream_event")
+            message["event"] = {"type": kind, **self._named(event)}
+            return message
+        return self._envelope(event, kind) | self._fields(event)
 
     def _fields(self, event: Event) -> Json:
         match event:
@@ -155,8 +160,15 @@ class ConsumerMessages(Projection[Json]):
 
     def _envelope(self, event: Event, kind: str) -> Json:
         """What every message has."""
-        about = {"type": kind, "id": event.id, "seq": event.seq, "session_id": self._around.session_id(event)}
-        about |= {"timestamp": max(0, event.timestamp), "turn_id": event.turn_id, "parent_tool_use_id": event.parent_tool_call_id}
+        about: Json = {
+            "type": kind,
+            "id": event.id,
+            "seq": event.seq,
+            "session_id": event.session_id or self._around.session_id(event),
+            "timestamp": event.timestamp if event.timestamp > 0 else 0,
+            "turn_id": event.turn_id,
+            "parent_tool_use_id": event.parent_tool_call_id,
+        }
         if event.block_index is not None:
             about["block_index"] = event.block_index
         if event.response_id is not None:
@@ -215,8 +227,13 @@ def tokens_of(usage: Usage) -> Json:
     return {name: getattr(usage, name) for name in usage.__struct_fields__}
 
 
+_BLOCKS = {AssistantDone, ThinkingDone, ToolCall, ContentBlock, AudioDone}
+
+
 def _block(event: Event) -> Json | None:
     """What an agent says with this event, as a block of its message; None if this is something else."""
+    if type(event) not in _BLOCKS:
+        return None
     match event:
         case AssistantDone(payload=done):
             return {"type": "text", **spelled(done)}

@@ -12,17 +12,13 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from hansard.content import AnyBlock, AudioBlock, TextBlock, ThinkingBlock, ToolUseBlock
+from hansard.content import AnyBlock
 from hansard.events import (
     AgentCallback,
-    AgentCallbackPayload,
     AssistantDone,
-    AudioDone,
-    ContentBlock,
     Event,
     SessionInit,
     ThinkingDone,
-    ToolCall,
     ToolResult,
     ToolResultPayload,
     TurnEnd,
@@ -33,6 +29,7 @@ from hansard.events import (
     UserAudio,
     UserMessage,
 )
+from hansard.projections.display import block_of, display_items, text_of
 
 TYPES = frozenset(
     {
@@ -125,33 +122,15 @@ class Conversation:
     def feed(self, event: Event) -> Iterator[AnyItem]:
         """The items that this event completes."""
         match event:
-            case AssistantDone(payload=done):
-                yield from self._add(event, TextBlock(done.text, done.citations), done.interrupted)
-            case ThinkingDone(payload=done):
-                yield from self._add(event, ThinkingBlock(done.text, done.signature, done.redacted), done.interrupted)
-            case ContentBlock(payload=said):
-                yield from self._add(event, said.block)
-            case AudioDone(payload=done):
-                yield from self._add(event, AudioBlock(blob=done.audio, transcript=done.transcript, duration_ms=done.duration_ms))
-            case ToolCall(payload=call):
-                yield from self._add(event, ToolUseBlock(call.tool_call_id, call.tool_name, call.args))
             case ToolResult(payload=payload):
                 returned = Returned([event], payload=payload)
                 if event.parent_tool_call_id in self._open:
                     self._waiting.setdefault(event.parent_tool_call_id, []).append(returned)
                 else:
                     yield returned
-            case UserMessage(payload=said):
+            case UserMessage() | UserAudio() | AgentCallback():
                 yield from self.close(event.parent_tool_call_id)
-                yield Said([event], text=said.text, blocks=said.content or [TextBlock(said.text)], author=said.author)
-            case UserAudio(payload=spoken):
-                yield from self.close(event.parent_tool_call_id)
-                audio = AudioBlock(blob=spoken.audio, transcript=spoken.transcription, duration_ms=spoken.duration_ms)
-                yield Said([event], text=spoken.transcription, blocks=[audio])
-            case AgentCallback(payload=callback):
-                yield from self.close(event.parent_tool_call_id)
-                text = _callback(callback)
-                yield Said([event], text=text, blocks=[TextBlock(text)], author="agent")
+                yield _said(event)
             case UsageEvent() if event.payload.scope == "message":
                 yield from self._spent(event)
             case SessionInit(payload=init):
@@ -159,6 +138,8 @@ class Conversation:
             case TurnEnd(payload=end):
                 yield from self.close_all()
                 yield Ended([event], payload=end)
+            case _ if (block := block_of(event)) is not None:
+                yield from self._add(event, block)
             case _:
                 pass
 
@@ -179,7 +160,7 @@ class Conversation:
         for lane in list(self._open):
             yield from self.close(lane)
 
-    def _add(self, event: Event, block: AnyBlock, interrupted: bool = False) -> Iterator[AnyItem]:
+    def _add(self, event: Event, block: AnyBlock) -> Iterator[AnyItem]:
         lane = event.parent_tool_call_id
         answer = self._open.get(lane)
         if answer is not None and (answer.id != event.response_id or (event.response_id is None and lane in self._waiting)):
@@ -189,7 +170,7 @@ class Conversation:
             answer = self._open[lane] = Answer([], id=event.response_id, model=self.model)
         answer.events.append(event)
         answer.blocks.append(block)
-        if interrupted:
+        if isinstance(event, AssistantDone | ThinkingDone) and event.payload.interrupted:
             answer.interrupted.append(block)
 
     def _spent(self, event: UsageEvent) -> Iterator[AnyItem]:
@@ -204,7 +185,12 @@ class Conversation:
         answer.model = event.payload.model or answer.model
 
 
-def _callback(answered: AgentCallbackPayload) -> str:
-    from hansard.projections.words import callback_words
-
-    return callback_words(answered)
+def _said(event: UserMessage | UserAudio | AgentCallback) -> Said:
+    blocks = display_items(event)
+    match event:
+        case UserMessage(payload=said):
+            return Said([event], text=said.text, blocks=blocks, author=said.author)
+        case UserAudio(payload=spoken):
+            return Said([event], text=spoken.transcription, blocks=blocks)
+        case AgentCallback():
+            return Said([event], text=text_of(event) or "", blocks=blocks, author="agent")

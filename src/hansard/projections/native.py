@@ -1,30 +1,22 @@
 """What was on the wire: the agent's own bytes back, or both sides of a talk as a recording.
 
-Frames that lie in blobs must be put back into their events first (`with_blobs`): a projection reads events and nothing else.
+Frames that lie in blobs must be put back into their events first (`originals.embed`): a projection reads events and nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import ClassVar, Generic, Literal, TypeVar
 
 from msgspec import Struct
 
 from hansard.errors import UsageError
 from hansard.events import TYPES, Event
-from hansard.originals import embed, unwrap
+from hansard.originals import unwrap
 from hansard.projections.projection import Projection
 
 Direction = Literal["in", "out", "both"]
 T = TypeVar("T")
-
-
-def with_blobs(events: Iterable[Event], blob: Callable[[str], bytes]) -> Iterator[Event]:
-    """The events with every frame in its place, also those that lie in blobs. ``blob`` fetches one by its SHA-256."""
-    for event in events:
-        if event.original is not None:
-            event.original = embed(event.original, blob)
-        yield event
 
 
 class Frames(Projection[T], Generic[T]):
@@ -41,19 +33,19 @@ class Frames(Projection[T], Generic[T]):
         self._frame: int | None = None
         """The last frame whose bytes were there."""
 
-    def take(self, event: Event) -> Iterator[T]:
+    def take(self, event: Event) -> tuple[T, ...]:
         """The frame that this event is the first of."""
         reason = self.left_out(event)
-        if reason is None and event.original is not None:
+        if reason is None:
+            if event.original is None:
+                return ()
             self._frame = event.frame
             try:
-                data = unwrap(event.original)
+                return (self.frame(event, unwrap(event.original)),)
             except UsageError as problem:
                 reason = str(problem)
-            else:
-                yield self.frame(event, data)
-        if reason is not None:
-            self.leave(event, reason)
+        self.leave(event, reason)
+        return ()
 
     def frame(self, event: Event, data: bytes) -> T:
         """How this frame looks."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import ClassVar, Generic, Literal, TypeVar
 
 from msgspec import Struct, field
 
-from hansard.events import Event, Unknown
+from hansard.events import TYPES, Event, Unknown
 
 T = TypeVar("T")
 
@@ -62,21 +63,28 @@ class Projection(Generic[T]):
 
     def __init__(self) -> None:
         self.report = Report()
+        self._reasons = {TYPES[kind]: reason for kind, reason in self.leaves.items()} | {Unknown: self.leaves_unknown}
 
     def feed(self, event: Event) -> Iterable[T]:
         """The pieces that this event completes."""
         self.report.events += 1
-        reason = self.leaves_unknown if isinstance(event, Unknown) else self.leaves.get(event.type)
+        reason = self._reasons.get(type(event))
         if reason is not None:
             self.report.leave(event.type, reason)
             return ()
         return self.take(event)
 
+    def blocks(self, blocks: Iterable[Iterable[Event]]) -> Iterator[list[T]]:
+        """The pieces of blocks of events, as blocks."""
+        for block in blocks:
+            yield list(chain.from_iterable(map(self.feed, block)))
+        yield list(self.finish())
+
     def passes_over(self, kind: str) -> bool:
         """Whether an event of this type is left out, whatever it says; then it is counted, and need not be read."""
-        reason = self.leaves.get(kind)
-        if reason is None:
+        if kind not in self.leaves:
             return False
+        reason = self.leaves[kind]
         self.report.events += 1
         self.report.leave(kind, reason)
         return True
@@ -107,8 +115,7 @@ class Projected(Generic[T]):
         self._events = events
 
     def __iter__(self) -> Iterator[T]:
-        for event in self._events:
-            yield from self._projection.feed(event)
+        yield from chain.from_iterable(map(self._projection.feed, self._events))
         yield from self._projection.finish()
 
     @property

@@ -46,6 +46,14 @@ class Speaking:
         block.pieces.append(event.payload.text)
         return block
 
+    def going_on(self, event: Piece) -> Block | None:
+        """The same, but None if this would be the first that is told of the block; then nothing has happened."""
+        block = self._open.get(_key(event, isinstance(event, ThinkingChunk)))
+        if block is None or block.begins:
+            return None
+        block.pieces.append(event.payload.text)
+        return block
+
     def done(self, event: Done) -> End:
         """The block that is complete now."""
         block = self._block(event, isinstance(event, ThinkingDone))

@@ -27,6 +27,8 @@ class Surroundings:
         self.agent = event.source or self.agent
         if event.original is not None:
             self._frames[event.stream, event.direction] = (event.frame, event.original)
+        if not isinstance(event, SessionInit | ConfigurationChange):
+            return
         match event:
             case SessionInit(payload=init) if event.parent_tool_call_id is None:
                 self.agent_version = init.agent_version or self.agent_version

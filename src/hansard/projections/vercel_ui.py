@@ -11,7 +11,7 @@ that holds the event, sub-agents among it: a text of theirs among the parts woul
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from msgspec import Struct
@@ -116,10 +116,19 @@ class VercelUi(Projection[Chunk]):
 
     # ---- messages
 
-    def take(self, event: Event) -> Iterator[Chunk]:
+    def take(self, event: Event) -> Iterable[Chunk]:
         """The chunks of an event."""
-        for chunk in self._take(event):
-            yield chunk if _is_safe(chunk) else self._made_safe(chunk)
+        if isinstance(event, AssistantChunk | ThinkingChunk) and (delta := self._delta(event)) is not None:
+            return (delta,)
+        return [chunk if _is_safe(chunk) else self._made_safe(chunk) for chunk in self._take(event)]
+
+    def _delta(self, event: Piece) -> Chunk | None:
+        """A piece, if it opens and closes nothing. Most events are one."""
+        answer = self._answer
+        if answer is None or not answer.in_step or event.parent_tool_call_id is not None or event.response_id not in (None, answer.step):
+            return None
+        block = answer.speaking.going_on(event)
+        return None if block is None else {"type": f"{_kind(block)}-delta", "id": block.id, "delta": event.payload.text}
 
     def _made_safe(self, chunk: Chunk) -> Chunk:
         self.report.note("an object with a key that the reader refuses is told as text")
@@ -383,14 +392,20 @@ class VercelUi(Projection[Chunk]):
 
 def _is_safe(value: Any) -> bool:
     """Whether the SDK's reader takes it: it refuses a whole chunk for a key that could reach an object's prototype."""
-    match value:
-        case dict():
-            fields = cast("dict[str, Any]", value)
-            return not _is_refused(fields) and all(_is_safe(item) for item in fields.values())
-        case list():
-            return all(_is_safe(item) for item in cast("list[Any]", value))
-        case _:
-            return True
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        return not _is_refused(fields) and (_is_flat(fields.values()) or all(map(_is_safe, fields.values())))
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        return _is_flat(items) or all(map(_is_safe, items))
+    return True
+
+
+def _is_flat(items: Iterable[Any]) -> bool:
+    return _DEEP.isdisjoint(map(type, items))
+
+
+_DEEP = frozenset({dict, list})
 
 
 def _is_refused(fields: dict[str, Any]) -> bool:

@@ -19,7 +19,7 @@ class _Stream(VercelUi):
     """The stream, with the user's words in it."""
 
     def asked(self, event: UserMessage) -> Iterator[Chunk]:
-        yield {"type": "user", "message": _user(event, self.report.events)}
+        yield {"type": "user", "message": _user(event, event.seq or self.report.events)}
 
 
 class VercelUiMessages(Projection[Message]):

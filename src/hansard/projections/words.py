@@ -30,11 +30,20 @@ from hansard.projections.writing import encode
 
 APART = frozenset({"acp", "agent_sdk", "anthropic", "claude", "opencode"})
 """Sources that count cached tokens beside the input tokens; all others count them in."""
+_encode = msgspec.json.Encoder().encode
 _HALF = re.compile("[\ud800-\udfff]")
 
 
 def whole_characters(value: Any, report: Report) -> Any:
     """Any JSON with half characters replaced: few readers take them."""
+    try:
+        _encode(value)
+    except UnicodeEncodeError:
+        return _replaced(value, report)
+    return value
+
+
+def _replaced(value: Any, report: Report) -> Any:
     match value:
         case str():
             if value.isascii() or not _HALF.search(value):
@@ -43,9 +52,9 @@ def whole_characters(value: Any, report: Report) -> Any:
             return _HALF.sub("\ufffd", value)
         case dict():
             fields = cast("dict[str, Any]", value)
-            return {whole_characters(key, report): whole_characters(item, report) for key, item in fields.items()}
+            return {_replaced(key, report): _replaced(item, report) for key, item in fields.items()}
         case list():
-            return [whole_characters(item, report) for item in cast("list[Any]", value)]
+            return [_replaced(item, report) for item in cast("list[Any]", value)]
         case _:
             return value
 

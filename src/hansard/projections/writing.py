@@ -2,40 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from hansard.projections.projection import OURS, Shape
 
+_encoder = msgspec.json.Encoder()
+_encode_lines = _encoder.encode_lines
+
 
 def written(pieces: Iterable[Any], shape: Shape) -> Iterator[bytes]:
     """The file, in parts. Nothing is held back but the piece itself."""
+    return written_blocks(([piece] for piece in pieces), shape)
+
+
+def written_blocks(blocks: Iterable[Sequence[Any]], shape: Shape) -> Iterator[bytes]:
+    """The same of blocks of pieces, each in one part."""
     match shape:
         case "array":
-            yield from _array(pieces)
+            yield from _array(blocks)
         case "lines":
-            yield from (encode(piece) + b"\n" for piece in pieces)
+            yield from map(_lines, blocks)
         case "document":
-            yield from (msgspec.json.format(encode(piece), indent=2) + b"\n" for piece in pieces)
+            yield from (msgspec.json.format(encode(piece), indent=2) + b"\n" for block in blocks for piece in block)
         case "text":
-            yield from (piece.encode("utf-8", "backslashreplace") for piece in pieces)  # half an emoji has no bytes
+            yield from ("".join(block).encode("utf-8", "backslashreplace") for block in blocks)  # half an emoji has no bytes
         case "bytes":
-            yield from pieces
+            yield from map(b"".join, blocks)
         case "sse":
-            yield from (_sent(piece) for piece in pieces)
+            yield from (b"".join(map(_sent, block)) for block in blocks)
         case "sse-done":
-            yield from (_sent(piece) for piece in pieces)
+            yield from (b"".join(map(_sent, block)) for block in blocks)
             yield b"data: [DONE]\n\n"
 
 
-def _array(pieces: Iterable[Any]) -> Iterator[bytes]:
+def _array(blocks: Iterable[Sequence[Any]]) -> Iterator[bytes]:
     before = b"[\n"
-    for piece in pieces:
-        yield before + encode(piece)
+    for block in filter(None, blocks):
+        yield before + b",\n".join(map(encode, block))
         before = b",\n"
     yield b"[]\n" if before == b"[\n" else b"\n]\n"
+
+
+def _lines(block: Sequence[Any]) -> bytes:
+    try:
+        return _encode_lines(block)
+    except UnicodeEncodeError:
+        return b"".join([encode(piece) + b"\n" for piece in block])
 
 
 def _sent(piece: Any) -> bytes:
@@ -47,7 +62,7 @@ def _sent(piece: Any) -> bytes:
 def encode(value: Any) -> bytes:
     """JSON. Half an emoji, which JSON can say and UTF-8 cannot, is escaped."""
     try:
-        return msgspec.json.encode(value)
+        return _encoder.encode(value)
     except UnicodeEncodeError:
         import json
 

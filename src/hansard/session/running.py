@@ -99,7 +99,8 @@ class Running:
             if name is not None:
                 self._waiting[name] = asyncio.get_running_loop().create_future()
             stamped = self._record([*before, *events])
-            await self._link.send(data)
+            if data:
+                await self._link.send(data)
         reply = ControlResponsePayload(ok=True) if name is None else await self._answer(name, command)
         return next((event for event in stamped if type(event) is type(command)), stamped[0]), reply
 
@@ -185,7 +186,8 @@ def _name_of_answer(data: bytes) -> str | None:
 def _words(end: Ended) -> str:
     how = f"exit code {end.exit_code}" if end.exit_code is not None else f"signal {end.signal}" if end.signal else "nobody saw how"
     rest = f"; {end.left} processes that it had left were stopped" if end.left else ""
-    return f"the agent's process ended: {how}{rest}"
+    why = f"{end.because}; " if end.because else ""
+    return f"the agent's process ended: {why}{how}{rest}"
 
 
 def _complaint(data: bytes) -> Event:

@@ -86,6 +86,7 @@ class ClaudeSession(ClaudeOutput):
         self.mode: str | None = None
         self.title: str | None = None
         self.forked = False
+        self.copying = False
         self.exited = False
         self.resumed = False
         self.waiting: list[str | None] = []
@@ -195,6 +196,7 @@ class ClaudeSession(ClaudeOutput):
             self.forked = True
             parent, message_id = origin.get("sessionId"), origin.get("messageUuid")
             yield session_lifecycle(subtype="forked", provider_session_id=line.session_id, parent_session_id=parent, message_id=message_id)
+            yield from self.copy(line)
 
     def introduction(self, line: Any) -> Event:
         """Nobody introduces himself in these files; every line says a bit of it."""
@@ -403,6 +405,15 @@ class ClaudeSession(ClaudeOutput):
         if self.sent is not None and self.now < self.sent[1] and not self.forked:
             self.forked = True
             yield session_lifecycle(subtype="forked", provider_session_id=line.session_id, reason="the history is a copy")
+            yield from self.copy(line)
+        elif self.copying and not line.forked_from and (self.sent is None or self.now >= self.sent[1]):
+            self.copying = False
+            yield session_lifecycle(subtype="replay_ended", provider_session_id=line.session_id)
+
+    def copy(self, line: Any) -> Iterator[Event]:
+        """The history of the session that this one was forked from, up to the first prompt that is new."""
+        self.copying = True
+        yield session_lifecycle(subtype="replay_started", provider_session_id=line.session_id)
 
     def typed(self, text: str) -> str:
         """What was typed. The file shows a command in the harness's tags; the queue had it as it was."""

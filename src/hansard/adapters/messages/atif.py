@@ -15,6 +15,7 @@ from hansard.events import (
     content_block,
     raw,
     session_init,
+    session_lifecycle,
     thinking_done,
     tool_call,
     tool_result,
@@ -31,6 +32,8 @@ class Atif(Talk):
     source = "atif"
     wire = wire.Trajectory
     tag = "schema_version"
+    copied = False
+    """Whether the steps are copies of those of another trajectory."""
 
     @classmethod
     def recognises(cls, message: dict[str, Any]) -> bool:
@@ -49,12 +52,21 @@ class Atif(Talk):
         for number, step in enumerate(trajectory.steps, 1):
             told = milliseconds(step.timestamp)
             self.now = self.now if told is None else told
+            yield from self.copy(step.is_copied_context is True)
             yield from self.step(step, number, below)
             end = self.read(ends.get(number), wire.End)
             if end is not None and self.is_main and self.turn is not None:
                 yield from self.end_turn(end.status, end.stop_reason)
         for one in below.values():  # nobody pointed at them
             yield from self.inside(one)
+
+    def copy(self, copied: bool) -> Iterator[Event]:
+        """Copied context begins or ends: a turn that has a copied step has no new one."""
+        if copied != self.copied:
+            if self.is_main:
+                yield from self.settle()
+            self.copied = copied
+            yield session_lifecycle(subtype="replay_started" if copied else "replay_ended")
 
     def step(self, step: wire.Step, number: int, below: dict[str | None, wire.Trajectory]) -> Iterator[Event]:
         """One step, then what its calls gave back."""
@@ -74,12 +86,12 @@ class Atif(Talk):
         for result in results:
             for reference in result.subagent_trajectory_ref or []:
                 if (one := below.pop(reference.trajectory_id, None)) is not None:
-                    yield from self.inside(one)
+                    yield from self.inside(one, result.source_call_id)
             yield from self.result(result)
 
-    def inside(self, trajectory: wire.Trajectory) -> Iterator[Event]:
-        """A sub-agent: its id is the call's, or as good as one."""
-        outer, self.parent = self.parent, trajectory.trajectory_id
+    def inside(self, trajectory: wire.Trajectory, call: str | None = None) -> Iterator[Event]:
+        """A sub-agent, under the call whose result points at it. Where none does, its own id stands for one."""
+        outer, self.parent = self.parent, call or trajectory.trajectory_id
         for event in self.steps(trajectory):
             event.parent_tool_call_id = event.parent_tool_call_id or self.parent
             yield event

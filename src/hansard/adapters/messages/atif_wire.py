@@ -72,6 +72,7 @@ class Step(Wire):
     tool_calls: list[Call] | None = None
     observation: Observation | None = None
     metrics: Metrics | None = None
+    is_copied_context: bool | None = None
     extra: Any = None
 
 

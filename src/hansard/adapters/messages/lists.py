@@ -2,42 +2,128 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from typing import Any, cast
+from hashlib import sha256
+from typing import Any, Literal, cast
 
 from hansard.adapters.messages import lists_wire as wire
 from hansard.adapters.messages.talk import Talk, image_at, loads
-from hansard.content import AnyBlock, AudioBlock, DocumentBlock, FileBlock, ImageBlock, RawBlock, RefusalBlock, TextBlock
-from hansard.events import Event, assistant_done, content_block, raw, thinking_done, tool_call, tool_result
-from hansard.loose import as_object
+from hansard.content import (
+    AnyBlock,
+    AudioBlock,
+    DocumentBlock,
+    FileBlock,
+    ImageBlock,
+    RawBlock,
+    RefusalBlock,
+    ResourceBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from hansard.events import (
+    Event,
+    ToolCall,
+    ToolResult,
+    assistant_done,
+    configuration_change,
+    content_block,
+    raw,
+    session_init,
+    session_lifecycle,
+    status_change,
+    thinking_done,
+    tool_call,
+    tool_result,
+)
+from hansard.framing import DocumentOrLines
+from hansard.loose import as_list, as_object
 from hansard.words import at
 
+ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+OPENAI_FIELDS = {"tool_calls", "tool_call_id", "function_call", "refusal", "audio", "reasoning_content"}
 OPENAI_PARTS = {"image_url", "input_audio", "file", "refusal"}
 
 
 class Lists(Talk):
-    """Reads the messages of both: a list of one that was taken for the other loses nothing."""
+    """Reads the messages of both: a list of one that was taken for the other loses nothing.
 
-    wire = wire.Message
+    An array, or the body of a request, states the whole history so far. Of a second one only what is new is told.
+    """
+
+    framer = DocumentOrLines
+    wire = wire.Head
+    reads_arrays = True
     tag = "role"
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._count = 0
+        self._stated: list[bytes] = []
+        """The messages of the last statement, by digest."""
+        self._system: bytes | None = None
+        self._model: str | None = None
+        self._functions: dict[str, str] = {}
+        """The calls of functions, which have no ids, by name."""
 
-    def translate(self, message: wire.Message) -> Iterator[Event]:
+    def translate(self, message: wire.Message | wire.Body) -> Iterator[Event]:
+        return self.body(message) if isinstance(message, wire.Body) else self.message(message)
+
+    def translate_array(self, items: list[Any]) -> Iterator[Event]:
+        """A list of messages."""
+        return self.statement(items)
+
+    def body(self, body: wire.Body) -> Iterator[Event]:
+        """A request: its model and its system prompt are told when they change."""
+        if body.model is not None and body.model != self._model:
+            first, self._model = self._model is None, body.model
+            yield session_init(agent_id=self.source, model=body.model) if first else configuration_change(subtype="model", model=body.model)
+        if body.system is not None and (system := _digest({"content": body.system})) != self._system:
+            self._system = system
+            yield from self.hear(self.blocks(body.system), "harness")
+        yield from self.statement(body.messages)
+
+    def statement(self, values: list[Any]) -> Iterator[Event]:
+        """What is new in it. A history that goes on from an earlier place was rewound."""
+        digests = [_digest(value) for value in values]
+        kept = next((place for place, (one, other) in enumerate(zip(digests, self._stated, strict=False)) if one != other), None)
+        kept = min(len(digests), len(self._stated)) if kept is None else kept
+        if kept < len(self._stated):
+            yield from self.settle()
+            yield session_lifecycle(subtype="rewound", detail={"kept": kept, "of": len(self._stated)})
+        elif kept == len(values):
+            yield status_change(status="repeated" if values else "empty")
+        self._stated = digests
+        for value in values[kept:]:
+            message = self.read(value, wire.Message)
+            if message is None:
+                yield raw(kind=str(as_object(value).get("role")), reason="wrong_shape", detail="not a message")
+            else:
+                yield from self.message(message)
+
+    def message(self, message: wire.Message) -> Iterator[Event]:
+        """One message."""
         self._count += 1
         match message.role:
             case "assistant":
                 yield from self.assistant(message)
-            case "tool" | "function" if message.tool_call_id is not None:
-                yield from self.result(message.tool_call_id, message.content, None)
+            case "tool" | "function" if (call := self.call_of(message)) is not None:
+                yield from self.need_turn()
+                yield self.result(call, message.content, None, message.name)
             case "system" | "developer":
                 yield from self.hear(self.blocks(message.content), "harness")
             case "user":
                 yield from self.user(message.content)
             case _:
                 yield raw(kind=message.role, reason="unknown_type")
+
+    def call_of(self, message: wire.Message) -> str | None:
+        """The call that a message is the result of. Functions have names alone."""
+        if message.tool_call_id is not None or message.name is None:
+            return message.tool_call_id
+        return self._functions.pop(message.name, message.name)
 
     def user(self, content: Any) -> Iterator[Event]:
         """What the user says; the results of Anthropic's tools come with it."""
@@ -47,44 +133,37 @@ class Lists(Talk):
             if read is None:
                 said.append(block)
             else:
-                yield from self.result(read.tool_use_id, read.content, read.is_error)
+                yield from self.need_turn()
+                yield self.result(read.tool_use_id, read.content, read.is_error)
         if said or content in ("", []):
             yield from self.hear(self.blocks(said), "human")
 
-    def result(self, call: str, content: Any, is_error: bool | None) -> Iterator[Event]:
-        """What a tool gave back."""
+    def result(self, call: str, content: Any, is_error: bool | None, name: str | None = None) -> Event:
+        """What a tool gave back: text or blocks; the API's own tools give back data."""
         self.answered = False
-        blocks = None if isinstance(content, str) or content is None else self.blocks(content)
-        yield from self.need_turn()
-        yield tool_result(tool_call_id=call, result=content, content=blocks, is_error=is_error)
+        blocks = self.blocks(content) if isinstance(content, list) else None
+        return tool_result(tool_call_id=call, result=content, content=blocks, is_error=is_error, tool_name=name)
 
     def assistant(self, message: wire.Message) -> Iterator[Event]:
         """An answer, block by block."""
         yield from self.need_turn()
-        calls = False
-        for index, event in enumerate(self.said(message)):
-            calls = calls or event.type == "tool_call"
-            yield at(event, message.id or f"message-{self._count}", index)
-        self.answered = not calls
+        name = message.id or f"message-{self._count}"
+        waiting: set[str] = set()
+        said = list(self.said(message, name)) or [status_change(status="empty")]
+        for index, event in enumerate(said):
+            if isinstance(event, ToolCall):
+                waiting.add(event.payload.tool_call_id)
+            elif isinstance(event, ToolResult):  # of a tool that the API runs
+                waiting.discard(event.payload.tool_call_id)
+            yield at(event, name, index)
+        self.answered = not waiting
 
-    def said(self, message: wire.Message) -> Iterator[Event]:
+    def said(self, message: wire.Message, name: str) -> Iterator[Event]:
         """What an answer consists of, in order."""
         if message.reasoning_content is not None:
             yield thinking_done(text=message.reasoning_content)
         for value in _listed(message.content):
-            match self.read(value, wire.Blocks):
-                case wire.Text() as text:
-                    yield assistant_done(text=text.text, citations=text.citations)
-                case wire.Thinking() as thought:
-                    yield thinking_done(text=thought.thinking, signature=thought.signature)
-                case wire.RedactedThinking(data=data):
-                    yield thinking_done(text="", redacted=data)
-                case wire.ToolUse() as call:
-                    yield tool_call(tool_call_id=call.id, tool_name=call.name, args=call.input)
-                case None:
-                    yield self.unknown_block(value)
-                case _:
-                    yield content_block(block=self.block(value))
+            yield self.spoken(value)
         if message.refusal is not None:
             yield content_block(block=RefusalBlock(text=message.refusal))
         for call in message.tool_calls or []:
@@ -94,6 +173,32 @@ class Lists(Talk):
                 yield tool_call(tool_call_id=call.id, tool_name=call.custom.name, args=call.custom.input)
             else:
                 yield raw(kind="tool_calls", reason="unknown_type")
+        if (function := message.function_call) is not None:
+            call = self._functions[function.name] = f"{name}:function_call"
+            yield tool_call(tool_call_id=call, tool_name=function.name, args=loads(function.arguments))
+
+    def spoken(self, value: Any) -> Event:
+        """A block of an answer."""
+        block = self.read(value, wire.Blocks)
+        match block:
+            case wire.Text():
+                return assistant_done(text=block.text, citations=block.citations)
+            case wire.Thinking():
+                return thinking_done(text=block.thinking, signature=block.signature)
+            case wire.RedactedThinking(data=data):
+                return thinking_done(text="", redacted=data)
+            case wire.ToolUse() | wire.ServerToolUse():
+                return tool_call(tool_call_id=block.id, tool_name=block.name, args=block.input)
+            case wire.McpToolUse():
+                return tool_call(tool_call_id=block.id, tool_name=block.name, args=block.input, server=block.server_name)
+            case None:
+                return self.unknown_block(value)
+            case wire.ToolResult() | wire.McpToolResult():
+                return self.result(block.tool_use_id, block.content, block.is_error)
+            case _ if isinstance(block, wire.Results):
+                return tool_result(tool_call_id=block.tool_use_id, result=block.content, is_error=block.is_error)
+            case _:
+                return content_block(block=self.block(value))
 
     def blocks(self, content: Any) -> list[AnyBlock]:
         """Content as blocks of ours."""
@@ -101,9 +206,10 @@ class Lists(Talk):
 
     def block(self, value: Any) -> AnyBlock:
         """A block of either API as one of ours."""
-        match self.read(value, wire.Blocks):
-            case wire.Text() as text:
-                return TextBlock(text.text, text.citations)
+        block = self.read(value, wire.Blocks)
+        match block:
+            case wire.Text():
+                return TextBlock(block.text, block.citations)
             case wire.Refusal(refusal=text):
                 return RefusalBlock(text=text)
             case wire.ImagePart(image_url=image):
@@ -115,11 +221,36 @@ class Lists(Talk):
                 return AudioBlock(media_type=audio.format and f"audio/{audio.format}", data=audio.data)
             case wire.Image(source=source):
                 return ImageBlock(media_type=source.media_type, data=source.data, url=source.url, file_id=source.file_id)
-            case wire.Document() as document:
-                return _document(document)
+            case wire.Document() if block.source.type != "content":  # blocks in a document are told whole
+                return _document(block)
+            case wire.SearchResult():
+                texts = [as_object(part).get("text") for part in as_list(block.content)]
+                return ResourceBlock(uri=block.source, title=block.title, text="\n".join(text for text in texts if isinstance(text, str)))
+            case wire.ContainerUpload(file_id=file_id):
+                return FileBlock(file_id=file_id)
+            case wire.Thinking():
+                return ThinkingBlock(block.thinking, block.signature)
+            case wire.RedactedThinking(data=data):
+                return ThinkingBlock(redacted=data)
+            case wire.ToolUse() | wire.ServerToolUse():
+                return ToolUseBlock(block.id, block.name, block.input)
+            case _ if isinstance(block, wire.Results):
+                return ToolResultBlock(block.tool_use_id, block.content, block.is_error)
             case _:
                 kind = as_object(value).get("type")
                 return RawBlock(raw=value, raw_type=kind if isinstance(kind, str) else None)
+
+    @classmethod
+    def recognises(cls, message: dict[str, Any]) -> bool:
+        """A message that only this API has, or a request with one."""
+        messages = _messages(message)
+        prompted = "anthropic" if messages and "system" in message else None
+        return cls.source in (prompted, *map(_whose, messages))
+
+    @classmethod
+    def may_be(cls, message: dict[str, Any]) -> bool:
+        """A message that both have, or a request with such messages alone."""
+        return any(cls.source == _likely(one) for one in _messages(message)[:1])
 
 
 class OpenAIMessages(Lists):
@@ -128,16 +259,6 @@ class OpenAIMessages(Lists):
     formats = ("openai-messages",)
     source = "openai"
 
-    @classmethod
-    def recognises(cls, message: dict[str, Any]) -> bool:
-        """A message whose content is text, or that has what only this API has."""
-        return _is_message(message) and (
-            not isinstance(message["content"], list)
-            or message["role"] not in ("user", "assistant")
-            or "tool_calls" in message
-            or bool(_kinds(message) & OPENAI_PARTS)
-        )
-
 
 class AnthropicMessages(Lists):
     """Messages whose content is blocks."""
@@ -145,19 +266,44 @@ class AnthropicMessages(Lists):
     formats = ("anthropic-messages",)
     source = "anthropic"
 
-    @classmethod
-    def recognises(cls, message: dict[str, Any]) -> bool:
-        """A message of blocks."""
-        return _is_message(message) and not OpenAIMessages.recognises(message)
+
+Api = Literal["openai", "anthropic"]
+
+
+def _messages(message: dict[str, Any]) -> list[dict[str, Any]]:
+    """The message itself, or those of a request."""
+    values = as_list(message["messages"]) if "messages" in message else [message]
+    return [one for one in map(as_object, values) if _is_message(one)]
 
 
 def _is_message(message: dict[str, Any]) -> bool:
-    roles = ("system", "developer", "user", "assistant", "tool")
-    return message.get("role") in roles and "content" in message and not message.keys() & {"type", "choices", "parts", "timestamp"}
+    said = "content" in message or "tool_calls" in message or "function_call" in message
+    return message.get("role") in ROLES and said and not message.keys() & {"type", "choices", "parts", "timestamp"}
 
 
-def _kinds(message: dict[str, Any]) -> set[Any]:
-    return {str(as_object(block).get("type")) for block in _listed(message["content"])}
+def _whose(message: dict[str, Any]) -> Api | None:
+    """Which API has such a message; None if both have."""
+    blocks = [as_object(block) for block in _listed(message.get("content"))]
+    kinds = {str(block.get("type")) for block in blocks}
+    if message["role"] in ("developer", "tool", "function") or message.keys() & OPENAI_FIELDS or kinds & OPENAI_PARTS:
+        return "openai"
+    return "anthropic" if kinds - {"text"} or any("cache_control" in block for block in blocks) else None
+
+
+def _likely(message: dict[str, Any]) -> Api:
+    """Which API has more such messages: text alone is more often OpenAI's, blocks are more often Anthropic's."""
+    spoken = message["role"] in ("user", "assistant")
+    return "anthropic" if spoken and isinstance(message.get("content"), list) else "openai"
+
+
+def _digest(message: Any) -> bytes:
+    """The same for the same message, wherever a mark of the cache stands in it, and whether text stands in a block or not."""
+    fields = {name: value for name, value in as_object(message).items() if value is not None and name != "content"}
+    blocks = [
+        {name: item for name, item in as_object(block).items() if name != "cache_control"} or block
+        for block in _listed(as_object(message).get("content"))
+    ]
+    return sha256(json.dumps([fields, blocks] if fields or blocks else message, sort_keys=True).encode()).digest()
 
 
 def _listed(content: Any) -> list[Any]:
@@ -180,4 +326,5 @@ def _document(document: wire.Document) -> DocumentBlock:
         url=source.url,
         file_id=source.file_id,
         context=document.context,
+        citations=document.citations,
     )

@@ -58,10 +58,13 @@ class ChatCompletions(OpenAI):
 
     @classmethod
     def recognises(cls, message: dict[str, Any]) -> bool:
-        """A chunk, a body, or a request; or the error that the API answers with, which says not whom it was to answer."""
-        if message.get("object") in _KNOWN or (isinstance(message.get("messages"), list) and "model" in message):
-            return True
-        return {"message", "type", "param", "code"} <= as_object(message.get("error")).keys()
+        """A chunk, or a body; or the error that the API answers with, which says not whom it was to answer."""
+        return message.get("object") in _KNOWN or {"message", "type", "param", "code"} <= as_object(message.get("error")).keys()
+
+    @classmethod
+    def may_be(cls, message: dict[str, Any]) -> bool:
+        """A request that was not answered."""
+        return isinstance(message.get("messages"), list) and "model" in message
 
     def time_of(self, message: Any) -> int | None:
         """Every chunk repeats when the answer was created; only of the first it is the time."""

@@ -34,10 +34,10 @@ _INTERRUPTED = ("Provider turn interrupted", "Aborted")
 
 
 def error_of(error: Any) -> ErrorInfo:
-    """The error of a message, a session or a retry: ``{name, data}``, or ``{type, message}`` of the newer engine, or anything."""
+    """The error of a message, a session or a retry: ``{name, data}``, ``{type, message}`` of the newer engine, ``{_tag}``, or anything."""
     fields = as_object(error)
     data = as_object(fields.get("data")) or fields
-    name = fields.get("name", fields.get("type"))
+    name = fields.get("name", fields.get("type", fields.get("_tag")))
     word = name if isinstance(name, str) else None
     message = data.get("message")
     text = message if isinstance(message, str) else word if word is not None else str(error)
@@ -54,7 +54,7 @@ def error_of(error: Any) -> ErrorInfo:
     )
 
 
-_SAID = ("name", "type", "message", "statusCode", "isRetryable")
+_SAID = ("name", "type", "_tag", "message", "statusCode", "isRetryable")
 
 
 def retry_of(message: str | None, attempt: int | None) -> ErrorInfo:

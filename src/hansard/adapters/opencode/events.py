@@ -153,8 +153,8 @@ class EventTalk(NextTalk):
 
     def replied(self, said: wire.HttpResponse) -> Iterator[Event]:
         """The server's answer to a request of ours."""
-        ok, method = said.status < 400, f"{said.method} {said.path}"
-        yield control_response(ok=ok, method=method, result=said.body if ok else None, error=None if ok else said.body)
+        ok, method, name = said.status < 400, f"{said.method} {said.path}", None if said.id is None else str(said.id)
+        yield control_response(ok=ok, request_id=name, method=method, result=said.body if ok else None, error=None if ok else said.body)
 
     def notice(self, tag: str, said: Any) -> Event:
         """Something about the server and its surroundings."""

@@ -384,6 +384,7 @@ class McpBrowserOpenFailed(Wire, kw_only=True):
 class HttpResponse(Wire, kw_only=True):
     """Not OpenCode's: the form in which whoever talks to the server hands us the answer to a request."""
 
+    id: int | None = None
     method: str
     path: str
     status: int
@@ -693,8 +694,9 @@ Event: Any = Union[(*(_envelope(tag, struct | None) for tag, struct in EVENTS.it
 
 
 class HttpRequest(Wire, kw_only=True):
-    """A request to the server. ``http.jsonl`` beside a recording has the same fields."""
+    """A request to the server. ``http.jsonl`` beside a recording has the same fields, but for the id, by which its answer is known."""
 
+    id: int | None = None
     method: str
     path: str
     body: Any = None

@@ -1,0 +1,162 @@
+"""The inputs of tools, in the same words for every agent: for every call of the recordings, and for what tools are known to be given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hansard.events import ToolCallPayload
+from hansard.normalizing import normalize
+from hansard.tools import (
+    Ask,
+    CallServer,
+    Code,
+    Command,
+    DeleteFile,
+    EditFile,
+    FetchPage,
+    FindFiles,
+    FindText,
+    ListFolder,
+    Patch,
+    PlanStep,
+    ProposePlan,
+    ReadFile,
+    SearchWeb,
+    StartAgent,
+    WriteFile,
+    WritePlan,
+    tool_action,
+    tool_input,
+    tool_title,
+)
+from tests.projections.test_every import every_stream
+from tests.recorded import Stream
+
+KNOWN = ("execute", "read", "edit", "search", "fetch", "agent", "mcp")
+"""Kinds of tools whose input has a type here, but for what is listed below."""
+
+ANOTHER_AGENT = "speaks to a sub-agent that is there already, or about it"
+NOT_TYPED: dict[tuple[str, str], str] = {
+    ("codex", "closeAgent"): ANOTHER_AGENT,
+    ("codex", "close_agent"): ANOTHER_AGENT,
+    ("codex", "list_agents"): ANOTHER_AGENT,
+    ("codex", "subAgentActivity"): ANOTHER_AGENT,
+    ("codex", "wait"): ANOTHER_AGENT,
+    ("codex", "wait_agent"): ANOTHER_AGENT,
+    ("codex", "exec"): "a program of Codex's own, as text without a field to name it",
+    ("codex", "write_stdin"): "keys for a command that runs already",
+    ("cursor", "editToolCall"): "a text that may be the whole file or a part of it",
+    ("openai", "file_search"): "several queries to a store of files",
+    ("openai", "shell_call"): "several commands at once",
+}
+
+
+def shown_only(call: ToolCallPayload) -> bool:
+    """ACP agents that send no arguments: in their place stands what they show of the call."""
+    return (
+        call.kind != "mcp" and isinstance(call.args, dict) and "title" in call.args and set(call.args) <= {"title", "locations", "content"}
+    )
+
+
+def broken(call: ToolCallPayload) -> bool:
+    """No arguments, text that was to be JSON, or a number in the place of a command: what the scripted model said wrongly."""
+    return call.kind != "mcp" and (
+        call.args is None or (isinstance(call.args, str) and call.kind == "execute") or not isinstance(command_of(call), str | list)
+    )
+
+
+def command_of(call: ToolCallPayload) -> Any:
+    return call.args.get("command", "") if call.kind == "execute" and isinstance(call.args, dict) else ""
+
+
+@every_stream
+def test_every_call_of_a_known_kind_is_typed_or_listed(stream: Stream) -> None:
+    for event in normalize(stream.data, stream.format, stream.context):
+        if event.type != "tool_call" or event.payload.kind not in KNOWN:
+            continue
+        call = event.payload
+        excused = (event.source, call.tool_name) in NOT_TYPED or shown_only(call) or broken(call)
+        assert (tool_input(call) is None) == excused, (event.source, call)
+
+
+def call(name: str, kind: Any, args: Any, **more: Any) -> ToolCallPayload:
+    return ToolCallPayload("c", name, args, kind, **more)
+
+
+@pytest.mark.parametrize(
+    ("asked", "typed"),
+    [
+        (call("Bash", "execute", {"command": "ls", "run_in_background": True}), Command("ls", background=True)),
+        (call("shellToolCall", "execute", {"command": "ls", "workingDirectory": "/w"}), Command("ls", "/w")),
+        (call("shell", "execute", {"command": ["bash", "-lc", "ls | wc"], "workdir": "/w"}), Command("ls | wc", "/w")),
+        (call("local_shell", "execute", {"command": ["grep", "a b", "c"]}), Command("grep 'a b' c")),
+        (call("commandExecution", "execute", {"cmd": "ls", "command": "/bin/bash -lc ls"}), Command("ls")),
+        (call("code_interpreter", "execute", {"code": "print(1)"}), Code("print(1)")),
+        (call("Read", "read", {"file_path": "a", "offset": 0, "limit": 5}), ReadFile("a", 0, 5)),
+        (call("read_file", "read", {"file_path": "a", "start_line": 2, "end_line": 3}), ReadFile("a", 2, end=3)),
+        (call("LS", "read", {"path": "/w"}), ListFolder("/w")),
+        (call("list_directory", "read", {"dir_path": "/w"}), ListFolder("/w")),
+        (call("Write", "edit", {"file_path": "a", "content": ""}), WriteFile("a", "")),
+        (call("create", "edit", {"path": "a", "file_text": "b"}), WriteFile("a", "b")),
+        (call("edit", "edit", {"filePath": "a", "oldString": "b", "newString": ""}), EditFile("a", "b", "")),
+        (call("str_replace_editor", "edit", {"path": "a", "old_str": "b", "new_str": "c"}), EditFile("a", "b", "c")),
+        (
+            call("Edit", "edit", {"file_path": "a", "old_string": "b", "new_string": "c", "replace_all": True}),
+            EditFile("a", "b", "c", True),
+        ),
+        (call("deleteToolCall", "edit", {"path": "a"}), DeleteFile("a")),
+        (
+            call("apply_patch", "edit", "*** Begin Patch\n*** Update File: a b.md\n+x\n"),
+            Patch(["a b.md"], "*** Begin Patch\n*** Update File: a b.md\n+x\n"),
+        ),
+        (call("fileChange", "edit", {"changes": [{"path": "a"}, {"path": "b"}]}), Patch(["a", "b"])),
+        (call("edit", "edit", {"changes": {"a": {"type": "add"}}}), Patch(["a"])),
+        (call("Grep", "search", {"pattern": "x", "path": "/w"}), FindText("x", "/w")),
+        (call("Glob", "search", {"pattern": "*.py"}), FindFiles("*.py")),
+        (call("globToolCall", "search", {"globPattern": "*", "targetDirectory": "/w"}), FindFiles("*", "/w")),
+        (call("WebSearch", "search", {"query": "x"}), SearchWeb("x")),
+        (call("WebFetch", "fetch", {"url": "u", "prompt": "p"}), FetchPage("u", "p")),
+        (call("Task", "agent", {"prompt": "p", "subagent_type": "t", "description": "d"}), StartAgent("p", "t", "d")),
+        (call("spawn_agent", "agent", {"message": "p", "agent_type": "t"}), StartAgent("p", "t")),
+        (call("TodoWrite", "think", {"todos": [{"content": "a", "status": "pending"}]}), WritePlan([PlanStep("a", "pending")])),
+        (call("update_plan", "think", {"plan": [{"step": "a", "status": "x"}]}), WritePlan([PlanStep("a", "x")])),
+        (call("todo_list", "think", {"items": [{"text": "a", "completed": True}]}), WritePlan([PlanStep("a", "completed")])),
+        (call("ExitPlanMode", "think", {"plan": "1. a"}), ProposePlan("1. a")),
+        (call("AskUserQuestion", "other", {"questions": [{"question": "a?"}]}), Ask(["a?"])),
+        (call("mcp__demo__weather", "mcp", {"city": "x"}, server="demo"), CallServer("weather", {"city": "x"}, "demo")),
+        (call("mcp__a_b__c__d", "mcp", {}), CallServer("c__d", {}, "a_b")),
+        (call("demo-weather", "mcp", {}, server="demo"), CallServer("weather", {}, "demo")),
+        (call("demo_weather", "mcp", None), CallServer("demo_weather", None)),
+        (
+            call("mcpToolCall", "mcp", {"args": {"a": 1}, "toolName": "t", "providerIdentifier": "p"}, server="p"),
+            CallServer("t", {"a": 1}, "p"),
+        ),
+    ],
+    ids=lambda value: value.tool_name if isinstance(value, ToolCallPayload) else type(value).__name__,
+)
+def test_what_a_call_asks_for(asked: ToolCallPayload, typed: Any) -> None:
+    assert tool_input(asked) == typed
+    assert tool_action(asked) == typed.action
+    assert tool_title(asked) not in ("", asked.tool_name)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        call("shell", "other", {"command": "ls"}),  # somebody's own function
+        call("Bash", "execute", {"command": 42}),
+        call("BashOutput", "execute", '{"command": "ls'),
+        call("SendMessage", "agent", {"to": "a", "message": "b"}),
+        call("edit", "edit", {"path": "a"}),
+        call("todo", "think", {"todos": [{"completed": {}}, 1]}),
+        call("tool", None, None),
+        call("ask", "other", {"questions": [[], None]}),
+    ],
+    ids=lambda asked: f"{asked.tool_name}-{asked.kind}",
+)
+def test_what_nobody_knows_has_no_type_and_its_own_name(asked: ToolCallPayload) -> None:
+    assert tool_input(asked) is None
+    assert tool_action(asked) == (asked.kind or "other")
+    assert tool_title(asked) == asked.tool_name

@@ -22,7 +22,22 @@ from hansard.cli.group import module_name
 from hansard.errors import LogLocked, UnknownSession
 
 CLI = Path(hansard.cli.__file__).parent
-NOT_VERBS = {"__init__", "against", "common", "group", "inputs", "options", "otlp", "progress", "tables", "versions"}
+NOT_VERBS = {
+    "__init__",
+    "against",
+    "common",
+    "conversation",
+    "forms",
+    "group",
+    "inputs",
+    "keyboard",
+    "live",
+    "options",
+    "otlp",
+    "progress",
+    "tables",
+    "versions",
+}
 
 
 def outcome(problem: BaseException, capsys: pytest.CaptureFixture[str]) -> tuple[object, str]:

@@ -359,6 +359,13 @@ for line in sys.stdin:
 """
 
 
+def test_the_doctor_knows_who_can_be_talked_to(run: Run):
+    driven = {agent["agent"]: agent for agent in json.loads(run("doctor", "--json").out)["driven"]}
+    assert driven["demo"]["program"] == sys.executable and driven["demo"]["can"]["interrupt"] is True
+    assert driven["acp"]["program"] is None and "--program" in driven["acp"]["problem"]
+    assert "(hansard run AGENT)" in run("doctor").out
+
+
 def test_a_session_that_was_launched_says_how(process: Any, store: Path):
     process("run", "demo", "hello", "--model", "cuckoo", "--mode", "auto", *QUICK, "--env", "SECRET=xyzzy", stdin=subprocess.DEVNULL)
     lives = [event.payload for event in events_in(store) if isinstance(event, SessionLifecycle)]

@@ -141,9 +141,9 @@ def test_what_an_agent_cannot_do_is_refused_visibly(how: dict[str, Any], option:
 
 @pytest.mark.slow
 def test_when_the_time_is_up_what_was_said_is_kept_and_the_agent_stopped(how: dict[str, Any]):
-    answer = hansard.execute("demo", "count 100000", timeout=3, **changed(how, env={"DEMO_AGENT_PACE": "0.05"}))
+    answer = hansard.execute("demo", "count 100000", timeout=8, **changed(how, env={"DEMO_AGENT_PACE": "0.05"}))
     assert (answer.ok, answer.status) == (False, "interrupted")
-    assert answer.text.startswith("1 2 3 ") and answer.data == answer.text
+    assert answer.text.startswith("1 ") and answer.data == answer.text
     assert answer.error is not None and answer.error.code == "aborted"
     assert [event.payload.reason for event in answer.events if isinstance(event, Interrupt)] == ["timeout"]
     assert [event.payload.event for event in answer.events if isinstance(event, Process)] == ["started", "exited"]
@@ -235,6 +235,7 @@ async def test_a_stream_that_is_left_early_stops_the_agent(how: dict[str, Any]):
         with pytest.raises(UsageError, match="no result yet"):
             _ = events.result
         async for event in events:
+            assert event.session_id == events.session.id
             if isinstance(event, AssistantChunk):
                 break
     assert not events.session.running

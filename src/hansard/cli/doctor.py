@@ -8,13 +8,16 @@ import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hansard._version import __version__
 from hansard.cli.options import json_option, store_option, store_path
 from hansard.cli.versions import VERSION, compare
+
+if TYPE_CHECKING:
+    from hansard.agents.agent import Agent
 
 AGENTS = ("claude", "codex", "opencode", "gemini", "qwen", "copilot", "cursor-agent")
 """Programs that are looked for on the PATH."""
@@ -53,6 +56,7 @@ def examine(store: Path) -> dict[str, Any]:
         "platform": platform.platform(terse=True),
         "store": look_at(store),
         "agents": agents,
+        "driven": driven({agent["path"]: agent["version"] for agent in agents if agent["path"]}),
         "formats": sorted(formats()),
         "tested": versions,
     }
@@ -91,6 +95,28 @@ def look_for(name: str, tested: str | None) -> dict[str, Any]:
         if said.returncode != 0:
             found["problem"] = f"--version ended with exit code {said.returncode}"
     return found
+
+
+def driven(versions: dict[str, str | None]) -> list[dict[str, Any]]:
+    """Every agent that `hansard run` can talk to: whether it is here, and what it can do."""
+    from hansard.agents import agents
+
+    return [_driven(agent, versions) for _, agent in sorted(agents().items())]
+
+
+def _driven(agent: Agent, versions: dict[str, str | None]) -> dict[str, Any]:
+    import msgspec
+
+    from hansard.agents.agent import Options
+    from hansard.errors import HansardError
+
+    program, problem = None, None
+    try:
+        program = agent.find(Options())
+    except HansardError as missing:
+        problem = str(missing)
+    about = {"agent": agent.name, "title": agent.title, "format": agent.format, "program": program, "problem": problem}
+    return about | {"version": versions.get(program or ""), "can": msgspec.to_builtins(agent.can)}
 
 
 def look_at(store: Path) -> dict[str, Any]:
@@ -141,6 +167,10 @@ def show(found: dict[str, Any]) -> None:
         for agent in found["agents"]
     ]
     print_table(("AGENT", "HERE", "TESTED", "", ""), rows, flexible=4)
+    click.echo()
+    click.echo("run     " + ", ".join(agent["agent"] for agent in found["driven"] if agent["program"]) + "  (hansard run AGENT)")
+    if missing := [agent["agent"] for agent in found["driven"] if not agent["program"]]:
+        click.echo("        not here: " + ", ".join(missing))
     click.echo()
     if newer := [agent["agent"] for agent in found["agents"] if agent["compared"] == "newer"]:
         click.echo(style(f"{', '.join(newer)}: {ADVICE}", fg="yellow"))

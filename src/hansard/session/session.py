@@ -218,7 +218,7 @@ class Session:
         if launch is not None and launch.agent == agent:
             launch.options = msgspec.structs.replace(launch.options, **options)
         else:
-            here = {} if launch is None else {"cwd": launch.options.cwd, "env": launch.options.env}
+            here: dict[str, Any] = {} if launch is None else {"cwd": launch.options.cwd, "env": launch.options.env}
             await self.switch(agent, Options(**(here | options)))
         self._launch.options.cwd = os.path.abspath(self._launch.options.cwd)
 

@@ -501,6 +501,24 @@ def test_a_permission_and_a_question_are_answered_by_the_callback() -> None:
     assert [(payload.request_id, payload.interrupt) for payload in only(events, "permission_response")] == [("a", True)]
 
 
+def test_what_a_call_returns_can_come_later() -> None:
+    adapter = AgentSdk()
+    call, _ = adapter.send(configuration_change(subtype="set_model", model="x"))
+    name = json.loads(call)["request_id"]
+    failed = {"type": "returned:set_model", "request_id": name, "fields": {"raises": "Exception", "message": "no such model"}}
+    replies = only(feed(adapter, json.dumps(failed).encode()), "control_response")
+    assert [(payload.request_id, payload.method, payload.ok, payload.error) for payload in replies] == [
+        (name, "set_model", False, "Exception: no such model")
+    ]
+
+
+def test_a_callback_that_is_cancelled_is_a_question_withdrawn() -> None:
+    adapter = AgentSdk()
+    adapter.feed_note("can_use_tool", {"tool_name": "Bash", "input": {}, "context": {"tool_use_id": "a"}})
+    withdrawn = only(adapter.feed_note("can_use_tool_cancelled", {"tool_use_id": "a"}), "permission_cancelled")
+    assert [payload.request_id for payload in withdrawn] == ["a"]
+
+
 def test_a_hook_is_answered_by_the_callback() -> None:
     adapter = AgentSdk()
     (asked,) = adapter.feed_note("hook", {"input": {"hook_event_name": "Stop"}, "tool_use_id": None})

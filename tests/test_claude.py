@@ -130,6 +130,25 @@ def test_a_background_task_adds_a_turn_that_the_user_did_not_start(scenario: str
     assert len(only(events, "turn_end")) == len(only(events, "result")) == 2
 
 
+def lifecycle(name: str, state: str) -> dict[str, Any]:
+    return {"type": "command_lifecycle", "command_uuid": name, "state": state, "session_id": "s"}
+
+
+def test_a_message_that_still_waits_at_the_result_has_the_next_turn() -> None:
+    result = {"type": "result", "subtype": "success", "is_error": False}
+    frames = [
+        *(lifecycle("a", "queued"), lifecycle("a", "started"), lifecycle("b", "queued"), result),
+        *(lifecycle("a", "completed"), lifecycle("b", "started"), result, lifecycle("b", "completed")),
+    ]
+    events = live(*frames)
+    turns = [event.type + ":" + (event.payload.item_id or "") if event.type == "queue_update" else event.type for event in events]
+    assert [word for word in turns if word in ("turn_start", "turn_end") or ":" in word] == [
+        *("turn_start", "queue_update:a", "queue_update:a", "queue_update:b", "turn_end"),
+        *("turn_start", "queue_update:b", "turn_end"),
+    ]
+    assert [payload.trigger for payload in only(events, "turn_start")] == ["user", "user"]
+
+
 # ---- 5: errors in the middle
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hansard.adapter import Adapter
+from hansard.adapter import Adapter, Context
 from hansard.adapters import adapter_for
 from hansard.content import CodeBlock, ImageBlock, SlashCommandBlock, TextBlock
 from hansard.errors import CannotEncode
@@ -139,6 +139,15 @@ def test_half_an_emoji_can_be_sent() -> None:
 
 def test_a_message_without_an_id_has_no_uuid() -> None:
     assert "uuid" not in encoded(user_message(text="hi"))
+
+
+def test_live_every_message_has_a_uuid() -> None:
+    adapter = adapter_for("claude-control")(Context(ids=lambda frame, index: f"{frame}-{index}"))
+    assert encoded(user_message(text="hi"), adapter)["uuid"] == "1-0"
+
+
+def test_a_request_nobody_here_serves_is_answered_in_words() -> None:
+    assert encoded(control_response(ok=False, request_id="r", method="novelty"))["response"]["error"] == "not supported"
 
 
 def test_a_block_without_a_word_on_this_wire_is_refused_and_not_dropped() -> None:

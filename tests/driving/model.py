@@ -128,7 +128,10 @@ class _Answering(BaseHTTPRequestHandler):
                 {"type": "error", "error": {"type": "scripted_error", "message": f"scripted {step.status}", "code": step.status}},
             )
             return
-        self._stream(list(dialect(step)), step.hang)
+        if dialect is messages and not request.get("stream"):
+            self._whole(200, whole_message(step))
+        else:
+            self._stream(list(dialect(step)), step.hang)
 
     def _stream(self, pieces: list[tuple[str, Any]], hang: bool) -> None:
         self.send_response(200)
@@ -205,6 +208,13 @@ def messages(step: Step) -> Iterator[tuple[str, Any]]:
     events.append({"type": "message_stop"})
     for event in events:
         yield event["type"], event
+
+
+def whole_message(step: Step) -> dict[str, Any]:
+    """The same API without streaming; only text is ever asked for so."""
+    start = next(messages(step))[1]["message"]
+    content = [{"type": "text", "text": item.text} for item in step.items if isinstance(item, Text)]
+    return start | {"content": content, "stop_reason": "end_turn"}
 
 
 def responses(step: Step) -> Iterator[tuple[str, Any]]:

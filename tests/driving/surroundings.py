@@ -35,6 +35,17 @@ def claude_program() -> str:
     return str(Path(found.origin).parent / "_bundled/claude")
 
 
+QUIET_CLAUDE = {
+    "ANTHROPIC_API_KEY": "sk-ant-api03-dummy",
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "CLAUDE_CODE_MAX_RETRIES": "0",
+    "DISABLE_AUTOUPDATER": "1",
+    "DISABLE_ERROR_REPORTING": "1",
+    "DISABLE_TELEMETRY": "1",
+}
+"""So that Claude Code talks to its model and to nobody else, and asks it once."""
+
+
 class Surroundings:
     """A store, a home and a folder to work in."""
 

@@ -14,6 +14,7 @@ from hansard.events import (
     Event,
     Usage,
     assistant_done,
+    configuration_change,
     permission_request,
     permission_response,
     plan_update,
@@ -247,6 +248,15 @@ def test_a_subagent_does_not_change_the_model_or_the_plan() -> None:
     theirs = [of(session_init("claude", model="small"), parent="c"), of(plan_update([Line("theirs", "pending")]), parent="c")]
     found = standing(numbered(*mine, *theirs))
     assert (found.model, [entry.content for entry in found.plan]) == ("big", ["mine"])
+
+
+def test_a_command_that_is_only_named_keeps_what_was_told_about_it() -> None:
+    known = {"name": "compact", "description": "Make it shorter"}
+    events = numbered(
+        configuration_change(subtype="available_commands_update", commands=[known, {"name": "gone"}]),
+        session_init(agent_id="a", commands=["compact", "new"]),
+    )
+    assert standing(events).commands == [known, "new"]
 
 
 def test_a_team_has_members_and_tasks() -> None:

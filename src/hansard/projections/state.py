@@ -46,6 +46,7 @@ from hansard.events import (
     UserAudio,
     UserMessage,
 )
+from hansard.loose import as_object
 from hansard.projections.projection import Projection
 from hansard.projections.reasons import BOOKKEEPING, STREAMING, except_for
 from hansard.projections.tally import Context, Spent, Tally, is_main
@@ -354,7 +355,7 @@ class State(Struct):
         self.closed = False
         self.model = init.model or self.model
         self.permission_mode = init.permission_mode or self.permission_mode
-        self.commands = self.commands if init.commands is None else init.commands
+        self.commands = self.commands if init.commands is None else _described(init.commands, self.commands or [])
         self.provider_session_id = init.provider_session_id or self.provider_session_id
 
     def _turn(self, event: Event) -> None:
@@ -441,3 +442,9 @@ def _keep(kept: dict[str, Any], name: str, value: Any) -> Any:
 def _copy(teams: dict[str, Team]) -> dict[str, Team]:
     """A snapshot does not change when the fold goes on."""
     return msgspec.convert(msgspec.to_builtins(teams), dict[str, Team])
+
+
+def _described(named: list[Any], known: list[Any]) -> list[Any]:
+    """Commands that are only named, with what was told about them before."""
+    about = {as_object(command).get("name"): command for command in known if isinstance(as_object(command).get("name"), str)}
+    return [about.get(command, command) if isinstance(command, str) else command for command in named]

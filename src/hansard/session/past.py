@@ -117,7 +117,7 @@ class Past(Struct):
                 self._settled(event.payload.request_id, "cancelled" if _is_cancelled(event) else "answered")
             case PermissionCancelled():
                 self._settled(event.payload.request_id, "cancelled")
-            case QueueUpdate(payload=change) if change.item_id is not None:
+            case QueueUpdate(payload=change) if change.item_id is not None and event.source is None:  # an agent's own queue is its own
                 self._queued(change.item_id, change)
             case _:
                 pass

@@ -198,8 +198,9 @@ class ClaudeStream(ClaudeOutput):
         match command:
             case UserMessage(payload=said):
                 message: dict[str, Any] = {"role": "user", "content": self.content_to_send(said)}
-                name = {"uuid": uuid} if (uuid := said.message_id or command.id) else {}
-                return line(type="user", session_id="", message=message, parent_tool_use_id=None, **name)
+                name = said.message_id or command.id or self.new_name()
+                named = {"uuid": name} if name else {}
+                return line(type="user", session_id="", message=message, parent_tool_use_id=None, **named)
             case PermissionResponse(payload=reply):
                 return self.reply(reply.request_id, self.permission_result(command))
             case Answer(payload=reply) if self.is_tool(reply.request_id):
@@ -219,6 +220,10 @@ class ClaudeStream(ClaudeOutput):
                 return self.reply(reply.request_id, {} if reply.result is None else reply.result, reply)
             case _:
                 raise CannotEncode(f"Claude Code has no words for {command.type}")
+
+    def new_name(self) -> str | None:
+        """A name for a message of ours, live: only of one with a name we hear what becomes of it."""
+        return None if self.context.ids is None else self.context.ids(self.frames + 1, 0)
 
     def content_to_send(self, said: UserMessagePayload) -> Any:
         """What a user message says: its text alone, or blocks. A slash command's block only repeats the text."""
@@ -264,7 +269,8 @@ class ClaudeStream(ClaudeOutput):
     def reply(self, request_id: str | None, response: Any, failed: ControlResponsePayload | None = None) -> bytes:
         answer: dict[str, Any] = {"subtype": "success", "request_id": request_id, "response": response}
         if failed is not None and not failed.ok:
-            error = failed.error if isinstance(failed.error, str) else to_json(failed.error).decode()
+            error = "not supported" if failed.error is None else failed.error
+            error = error if isinstance(error, str) else to_json(error).decode()
             answer = {"subtype": "error", "request_id": request_id, "error": error}
         return line(type="control_response", response=answer)
 

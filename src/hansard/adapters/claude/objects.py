@@ -272,6 +272,16 @@ class CanUseToolAnswer(_Object, tag="can_use_tool_answer"):
     fields: PermissionResultFields
 
 
+class WithdrawnFields(Wire, kw_only=True):
+    tool_use_id: str
+
+
+class CanUseToolCancelled(_Object, tag="can_use_tool_cancelled"):
+    """The SDK does not wait for the answer of our ``can_use_tool`` any more: it cancelled the call."""
+
+    fields: WithdrawnFields
+
+
 class HookFields(Wire, kw_only=True):
     input: Any = None
     tool_use_id: str | None = None
@@ -305,6 +315,7 @@ AnyObject = (
     | ServerInfo
     | CanUseTool
     | CanUseToolAnswer
+    | CanUseToolCancelled
     | Hook
     | HookAnswer
 )
@@ -323,6 +334,24 @@ class Call(Wire, kw_only=True):
 
     type: str
     fields: CallFields
+    request_id: str | None = None
+    """By this name what it returns comes later, if it is not here already."""
+    t: float | None = None
+    turn: int | None = None
+
+
+class ReturnedFields(Wire, kw_only=True):
+    returns: Any = None
+    raises: str | None = None
+    message: str | None = None
+
+
+class Returned(Wire, kw_only=True):
+    """``returned:set_model`` and so on: what a call came to that was written down when it was made."""
+
+    type: str
+    fields: ReturnedFields
+    request_id: str
     t: float | None = None
     turn: int | None = None
 
@@ -348,11 +377,12 @@ class Raised(Wire, kw_only=True):
     turn: int | None = None
 
 
-OPEN = {"call": Call, "raised": Raised}
+OPEN = {"call": Call, "returned": Returned, "raised": Raised}
 """Families whose second word nobody can list."""
 
 # ClaudeSDKClient's methods: the control request each one sends, and the names of its arguments there (_internal/query.py).
 METHODS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "connect": ("initialize", ()),
     "interrupt": ("interrupt", ()),
     "set_permission_mode": ("set_permission_mode", ("mode",)),
     "set_model": ("set_model", ("model",)),

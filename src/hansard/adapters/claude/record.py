@@ -47,9 +47,10 @@ def record_object(value: object) -> bytes:
     return note(type(value).__name__, fields)
 
 
-def note(kind: str, fields: Any) -> bytes:
-    """One line for something that is no object of the SDK: ``server_info``, ``can_use_tool``, ``hook``, ``call:…``."""
-    return to_json({"type": kind, "fields": _plain(fields, 0)})
+def note(kind: str, fields: Any, request_id: str | None = None) -> bytes:
+    """One line for something that is no object of the SDK: ``server_info``, ``can_use_tool``, ``hook``, ``call:…``, ``returned:…``."""
+    named = {} if request_id is None else {"request_id": request_id}
+    return to_json({"type": kind, **named, "fields": _plain(fields, 0)})
 
 
 def _plain(value: Any, depth: int) -> Any:

@@ -120,7 +120,11 @@ class AgentSdk(ClaudeStream):
                 request_id = reply.request_id or (self.hooks.pop(0) if self.hooks else None)
                 yield from _ours([control_response(request_id=request_id, ok=True, method="hook_callback", result=reply.output)])
             case objects.Call():
-                yield from self.call(message.type.partition(":")[2], message.fields)
+                yield from self.call(message.type.partition(":")[2], message.fields, message.request_id or f"call_{self.frames}")
+            case objects.Returned(fields=came):
+                yield from self.returned(message.request_id, came.raises, came.message, came.returns)
+            case objects.CanUseToolCancelled(fields=withdrawn):
+                yield from self.withdrawn(withdrawn.tool_use_id)
             case objects.Raised():
                 yield from self.raised(message.type.partition(":")[2], message.fields)
             case _:
@@ -202,8 +206,7 @@ class AgentSdk(ClaudeStream):
 
     # ---- what we call, and what is raised
 
-    def call(self, method: str, call: objects.CallFields) -> Iterator[Event]:
-        request_id = f"call_{self.frames}"
+    def call(self, method: str, call: objects.CallFields, request_id: str) -> Iterator[Event]:
         prompts = self.prompts_of(call) if method in ("query", "connect") else []
         if prompts:
             for prompt in prompts:
@@ -211,11 +214,14 @@ class AgentSdk(ClaudeStream):
                 yield from _ours(self.we_say(prompt))
         else:
             yield from _ours(self.we_ask(wire.ControlRequest(request_id, objects.request_of(method, call))))
-        if call.raises is not None:
-            error = f"{call.raises}: {call.message}" if call.message else call.raises
-            yield from self.agent_answers(wire.ControlAnswer(request_id, "error", error=error))
-        elif call.returns is not UNSET and not prompts:
-            yield from self.agent_answers(wire.ControlAnswer(request_id, "success", call.returns))
+        if call.raises is not None or (call.returns is not UNSET and not prompts):
+            yield from self.returned(request_id, call.raises, call.message, call.returns)
+
+    def returned(self, request_id: str, raises: str | None, message: str | None, returns: Any) -> Iterator[Event]:
+        if raises is None:
+            yield from self.agent_answers(wire.ControlAnswer(request_id, "success", returns))
+        else:
+            yield from self.agent_answers(wire.ControlAnswer(request_id, "error", error=f"{raises}: {message}" if message else raises))
 
     def prompts_of(self, call: objects.CallFields) -> list[wire.User]:
         """The messages that a call of ``query`` sends: a text, a message, or several."""
@@ -247,13 +253,13 @@ class AgentSdk(ClaudeStream):
             case UserMessage(payload=said):
                 content = self.content_to_send(said)
                 prompt = content if isinstance(content, str) else {"type": "user", "message": {"role": "user", "content": content}}
-                return _call("query", prompt)
+                return record.note("call:query", {"args": [prompt]}) + b"\n"
             case PermissionResponse(payload=reply):
                 return _decision(reply.request_id, self.permission_result(command))
             case Answer(payload=reply) if self.is_tool(reply.request_id):
                 return _decision(reply.request_id, self.answered_tool(command))
             case Interrupt():
-                return _call("interrupt")
+                return self.encode_call("interrupt", {})
             case ConfigurationChange(payload=change):
                 return self.encode_call(change.subtype, setting(change))
             case ControlRequest(payload=request):
@@ -266,7 +272,8 @@ class AgentSdk(ClaudeStream):
     def encode_call(self, subtype: str, params: dict[str, Any]) -> bytes:
         for method, (sends, names) in objects.METHODS.items():
             if sends == subtype:
-                return _call(method, *[params.get(name) for name in names])
+                args = [params.get(name) for name in names]
+                return record.note(f"call:{method}", {"args": args}, f"call_{self.frames + 1}") + b"\n"
         raise CannotEncode(f"the Agent SDK has no call for {subtype}")
 
 
@@ -297,10 +304,6 @@ def _ours(events: Iterable[Event]) -> Iterator[Event]:
     for event in events:
         event.direction = "out"
         yield event
-
-
-def _call(method: str, *args: Any) -> bytes:
-    return record.note(f"call:{method}", {"args": list(args)}) + b"\n"
 
 
 def _decision(request_id: str, decision: dict[str, Any]) -> bytes:

@@ -51,6 +51,7 @@ from hansard.events import (
     tool_progress,
     tool_result,
     tool_use_summary,
+    turn_start,
     usage,
     user_message,
 )
@@ -81,6 +82,7 @@ class ClaudeOutput(Adapter):
         self.tasks: dict[str, str] = {}
         self.plan = Plan()
         self.said: set[str] = set()
+        self.unstarted: set[str] = set()
 
     @classmethod
     def recognises(cls, message: dict[str, Any]) -> bool:
@@ -138,7 +140,7 @@ class ClaudeOutput(Adapter):
             case wire.PromptSuggestion():
                 yield status_change(status="prompt_suggestion", detail={"suggestion": message.suggestion})
             case wire.CommandLifecycle():
-                yield self.command_lifecycle(message)
+                yield from self.command_lifecycle(message)
             case wire.ConversationReset():
                 detail = {"newConversationId": message.new_conversation_id}  # not the session id that later frames have
                 yield session_lifecycle(subtype="cleared", reason=message.trigger, detail=detail)
@@ -257,11 +259,19 @@ class ClaudeOutput(Adapter):
             detail=message.subagent_retry,
         )
 
-    def command_lifecycle(self, message: wire.CommandLifecycle) -> Event:
+    def command_lifecycle(self, message: wire.CommandLifecycle) -> Iterator[Event]:
+        """What becomes of a message that has an id. One that waits is taken up within the turn, or has the next one to itself."""
         action = _QUEUE.get(message.state)
+        if action in ("queued", "sent"):
+            yield from self.need_turn("user")
+        if action == "queued":
+            self.unstarted.add(message.command_uuid)
+        else:
+            self.unstarted.discard(message.command_uuid)
         if action is None:
-            return status_change(status=f"command_{message.state}", detail={"commandUuid": message.command_uuid})
-        return queue_update(action=cast("Any", action), item_id=message.command_uuid)
+            yield status_change(status=f"command_{message.state}", detail={"commandUuid": message.command_uuid})
+        else:
+            yield queue_update(action=cast("Any", action), item_id=message.command_uuid)
 
     # ---- assistant messages, whole and in pieces
 
@@ -550,3 +560,5 @@ class ClaudeOutput(Adapter):
         self.turns += 1
         self.failure, self.interrupted = None, False
         self.messages = {key: message for key, message in self.messages.items() if not message.counted}
+        if self.unstarted:
+            yield turn_start(trigger="user")

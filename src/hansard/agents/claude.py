@@ -1,0 +1,76 @@
+"""Claude Code over its control protocol: one process, two-way, a turn after each message."""
+
+from __future__ import annotations
+
+import msgspec
+
+from hansard.agents.agent import Agent, Capabilities, Options, Talk, value
+from hansard.events import ControlRequest, ControlResponsePayload
+from hansard.loose import as_object
+
+NO_SUCH_SERVER = -32601
+"""JSON-RPC: method not found."""
+
+
+class Claude(Agent):
+    """Claude Code."""
+
+    name, title, format, programs = "claude", "Claude Code", "claude-control", ("claude",)
+    install = "npm install -g @anthropic-ai/claude-code"
+    can = Capabilities(steer=True, questions=True, files=True, system_prompt=True, tools=True)
+
+    def argv(self, options: Options) -> list[str]:
+        return [*TWO_WAY, *flags(options)]
+
+    def variables(self, options: Options) -> dict[str, str]:
+        return {} if options.base_url is None else {"ANTHROPIC_BASE_URL": options.base_url}
+
+    async def greet(self, talk: Talk, options: Options) -> None:
+        await talk.ask("initialize", {"hooks": None})
+
+    def reply(self, request: ControlRequest, options: Options) -> ControlResponsePayload | None:
+        """We register no hooks and serve no tools from here; should it ask all the same, a hook has nothing against it."""
+        match request.payload.method:
+            case "hook_callback":
+                return ControlResponsePayload(ok=True, result={})
+            case "mcp_message":
+                return ControlResponsePayload(ok=True, result={"mcp_response": _no_server(request)})
+            case _:
+                return None
+
+
+TWO_WAY = (
+    "--print",
+    "--input-format=stream-json",
+    "--output-format=stream-json",
+    "--verbose",
+    "--include-partial-messages",
+    "--permission-prompt-tool=stdio",
+)
+"""JSON both ways, every delta, and permission questions to whoever holds the pipe."""
+
+
+def flags(options: Options) -> list[str]:
+    """The options as Claude Code's own. Each is one argument, so that no value can become an option of its own."""
+    given = {
+        "--model": options.model,
+        "--permission-mode": options.permission_mode,
+        "--system-prompt": options.system_prompt,
+        "--append-system-prompt": options.append_system_prompt,
+        "--resume": options.resume,
+    }
+    spelled = [value(option, text) for option, text in given.items() if text is not None]
+    spelled += [value("--allowedTools", tool) for tool in options.allowed_tools]
+    spelled += [value("--disallowedTools", tool) for tool in options.denied_tools]
+    if options.mcp_servers:
+        spelled.append(value("--mcp-config", msgspec.json.encode({"mcpServers": options.mcp_servers}).decode()))
+    return spelled
+
+
+def _no_server(request: ControlRequest) -> dict[str, object]:
+    asked = as_object(request.payload.params)
+    problem = {"code": NO_SUCH_SERVER, "message": f"hansard has no MCP server {asked.get('server_name')}"}
+    return {"jsonrpc": "2.0", "id": as_object(asked.get("message")).get("id"), "error": problem}
+
+
+AGENTS = (Claude(),)

@@ -1,0 +1,88 @@
+"""What the tests of Claude Code and of its SDK share: the real program, its model, and what must hold of the record in the end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hansard.agents.agent import Options
+from hansard.events import Event, PermissionRequest
+from hansard.normalizing import normalize
+from hansard.projections import project
+from hansard.session import Session
+from tests.driving.model import Model, Step, calls, model
+from tests.driving.surroundings import QUIET_CLAUDE, Surroundings, claude_program, idle, until
+from tests.driving.witness import Witness, whole
+from tests.shared import only
+
+
+class Stage:
+    """A real Claude Code, its model, and a witness of what they say."""
+
+    def __init__(self, agent: str, folder: Path, scripted: Model, **asked: Any) -> None:
+        self.agent = agent
+        self.around = Surroundings(folder)
+        self.model = scripted
+        self.witness = Witness(claude_program(), folder)
+        self.env = QUIET_CLAUDE
+        self.session = self.around.session(agent, Options(program=self.witness.program, base_url=scripted.url, env=dict(self.env), **asked))
+
+    @property
+    def events(self) -> list[Event]:
+        """The log."""
+        return list(self.around.store.read(self.session.id))
+
+    def only(self, kind: str) -> list[Any]:
+        """The payloads of that type."""
+        return only(self.events, kind)
+
+    async def says(self, text: str, **more: Any) -> None:
+        """Say it and wait for the end of the turn."""
+        await self.session.say(text, **more)
+        await idle(self.session)
+
+    async def asked(self) -> PermissionRequest:
+        """Wait for a permission question."""
+        await until(self.session, lambda past: bool(past.asked))
+        return next(event for event in reversed(self.events) if isinstance(event, PermissionRequest))
+
+    async def ends(self) -> None:
+        """Stop, and look at the record."""
+        await self.session.close()
+        whole(self.session)
+        if self.agent == "claude":
+            self.witness.confirms(self.session)
+        else:
+            replays(self.session)
+
+
+@contextmanager
+def stage(agent: str, folder: Path, *script: Step, **asked: Any) -> Iterator[Stage]:
+    """Raise the curtain."""
+    with model(*script) as scripted:
+        yield Stage(agent, folder, scripted, **asked)
+
+
+def replays(session: Session) -> None:
+    """What the SDK gave and was told, read again from the record, says the same."""
+    events = list(session.store.read(session.id))
+    recording = b"".join(msgspec.json.encode(line) + b"\n" for line in project(events, "recording"))
+    live = [event for event in events if event.frame is not None and not event.synthetic]
+    again = [event for event in normalize(BytesIO(recording), session.agent.format) if not event.synthetic]
+    assert [event.type for event in again] == [event.type for event in live]
+
+
+def written(folder: Path) -> Step:
+    """The model writes a note."""
+    return calls("Write", {"file_path": str(folder / "note.txt"), "content": "a note"})
+
+
+def shown_to(request: dict[str, Any]) -> str:
+    """All that the model was shown, as text."""
+    return json.dumps(request["messages"])

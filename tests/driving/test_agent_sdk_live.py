@@ -1,0 +1,48 @@
+"""What is particular to the Agent SDK in process; the plays it shares with Claude Code are in test_claude.py."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from hansard.agents import agent_for
+from hansard.agents.agent import Options
+from hansard.agents.agent_sdk import Pipe
+from hansard.errors import AgentNotStarted, Refused
+from tests.driving.claude_stage import stage
+from tests.driving.model import says
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.slow
+async def test_settings_are_calls_of_the_client(tmp_path: Path) -> None:
+    with stage("agent-sdk", tmp_path, says("One."), says("Two."), model="first-model") as play:
+        await play.says("Begin.")
+        await play.session.set("set_model", model="second-model")
+        with pytest.raises(Refused, match="bypassPermissions"):
+            await play.session.set("set_permission_mode", permission_mode="bypassPermissions")
+        with pytest.raises(Refused) as refused:
+            await play.session.set("set_max_thinking_tokens", options={"max_thinking_tokens": 2048})
+        assert refused.value.code == "unsupported"
+        await play.says("Go on.")
+        await play.ends()
+        assert [request["model"] for request in play.model.asked] == ["first-model", "second-model"]
+        assert [payload.ok for payload in play.only("control_response")] == [True, True, False]
+
+
+def test_without_the_sdk_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "claude_agent_sdk", None)
+    with pytest.raises(AgentNotStarted, match=r"hansard\[agent-sdk\]"):
+        agent_for("agent-sdk").find(Options())
+
+
+async def test_a_line_that_is_no_message_goes_on_the_record_and_not_to_the_sdk() -> None:
+    pipe = Pipe(cast("Any", None))
+    assert pipe.heard(b'noise\n{"type":"sys') == [b"noise"]
+    assert pipe.heard(b'tem"}\n[1]\n') == [b"[1]"]
+    pipe.end()
+    assert [message async for message in pipe.read_messages()] == [{"type": "system"}]

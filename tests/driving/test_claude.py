@@ -1,0 +1,271 @@
+"""Claude Code itself, driven over its control protocol and through the Agent SDK, with a model that says what the test says."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from hansard.agents import agent_for
+from hansard.agents.agent import Options
+from hansard.content import ImageBlock, TextBlock
+from hansard.errors import AgentNotStarted, Refused
+from hansard.events import control_request
+from hansard.session import Session
+from tests.driving.claude_stage import shown_to, stage, written
+from tests.driving.model import Call, Step, Text, Thinking, calls, says
+from tests.driving.surroundings import idle, until
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+@pytest.fixture(params=["claude", "agent-sdk"])
+def agent(request: pytest.FixtureRequest) -> str:
+    """Both ways to it."""
+    return request.param
+
+
+async def test_thinking_text_and_the_commands(agent: str, tmp_path: Path) -> None:
+    with stage(agent, tmp_path, Step([Thinking("Let me see."), Text("It is a fine day.")])) as play:
+        await play.says("How is the day?")
+        await play.ends()
+        assert [payload.text for payload in play.only("user_message")] == ["How is the day?"]
+        assert [payload.text for payload in play.only("thinking_done")] == ["Let me see."]
+        assert [payload.text for payload in play.only("assistant_done")] == ["It is a fine day."]
+        assert "".join(payload.text for payload in play.only("assistant_chunk")) == "It is a fine day."
+        assert [payload.status for payload in play.only("turn_end")] == ["completed"]
+        assert "compact" in [command["name"] for command in play.session.past.state.commands or [] if "description" in command]
+        assert [payload.event for payload in play.only("process")] == ["started", "exited"]
+
+
+async def test_a_tool_that_is_allowed_runs_and_one_that_is_denied_does_not(agent: str, tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    script = [written(folder), says("Written."), calls("Write", {"file_path": str(folder / "b.txt"), "content": "b"}), says("Not then.")]
+    with stage(agent, tmp_path, *script) as play:
+        await play.session.say("Write a note.")
+        question = await play.asked()
+        assert (question.payload.tool_name, question.payload.input["content"]) == ("Write", "a note")
+        assert not (folder / "note.txt").exists()
+        await play.session.decide(question.payload.request_id, "allow", input_hash=question.payload.input_hash, by="somebody")
+        await idle(play.session)
+        assert (folder / "note.txt").read_text() == "a note"
+
+        await play.session.say("Write another.")
+        question = await play.asked()
+        await play.session.decide(question.payload.request_id, "deny", message="Rather not.")
+        await idle(play.session)
+        assert not (folder / "b.txt").exists()
+        await play.ends()
+        assert [payload.decision for payload in play.only("permission_response")] == ["allow", "deny"]
+        assert [bool(payload.is_error) for payload in play.only("tool_result")] == [False, True]
+        assert [payload.status for payload in play.only("turn_end")] == ["completed", "denied"]
+        assert "Rather not." in shown_to(play.model.asked[-1])
+
+
+async def test_what_is_always_allowed_is_not_asked_again(agent: str, tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    script = [Step([Call("Write", {"file_path": str(folder / name), "content": name})]) for name in ("a.txt", "b.txt")]
+    with stage(agent, tmp_path, *script, says("Both.")) as play:
+        await play.session.say("Write two notes.")
+        question = await play.asked()
+        await play.session.decide(question.payload.request_id, "allow", option_id="allow_always")
+        await idle(play.session)
+        await play.ends()
+        assert (folder / "b.txt").read_text() == "b.txt"
+        assert len(play.only("permission_request")) == 1
+
+
+async def test_an_interrupt_in_the_middle_of_a_sentence(agent: str, tmp_path: Path) -> None:
+    with stage(agent, tmp_path, Step([Text("A long story " * 20)], hang=True), says("Yes?")) as play:
+        await play.session.say("Tell me a story.")
+        await until(play.session, lambda past: any(block.text for block in past.ledger.blocks.values()))
+        await play.session.interrupt(by="somebody")
+        await idle(play.session)
+        await play.says("Are you there?")
+        await play.ends()
+        half, after = play.only("assistant_done")
+        assert half.interrupted == (agent == "claude")  # the SDK leaves it out
+        assert half.text and half.text < "A long story " * 20
+        assert after.text == "Yes?"
+        assert [payload.status for payload in play.only("turn_end")] == ["interrupted", "completed"]
+        assert [(payload.reason, payload.by) for payload in play.only("interrupt")] == [("user_cancel", "somebody")]
+
+
+async def test_an_interrupt_at_a_question_withdraws_it(agent: str, tmp_path: Path) -> None:
+    with stage(agent, tmp_path, written(tmp_path / "work")) as play:
+        await play.session.say("Write a note.")
+        question = await play.asked()
+        await play.session.interrupt()
+        await idle(play.session)
+        with pytest.raises(Refused) as refused:
+            await play.session.decide(question.payload.request_id, "allow")
+        assert refused.value.code == "cancelled"
+        await play.ends()
+        assert [payload.status for payload in play.only("turn_end")] == ["interrupted"]
+
+
+async def test_settings_are_confirmed_or_refused(tmp_path: Path) -> None:
+    with stage("claude", tmp_path, says("One."), says("Two."), model="first-model") as play:
+        await play.says("Begin.")
+        await play.session.set("set_model", model="second-model")
+        await play.session.set("set_permission_mode", permission_mode="plan")
+        await play.session.set("set_max_thinking_tokens", options={"max_thinking_tokens": 2048})
+        with pytest.raises(Refused, match="bypassPermissions"):
+            await play.session.set("set_permission_mode", permission_mode="bypassPermissions")
+        await play.says("Go on.")
+        assert [request["model"] for request in play.model.asked] == ["first-model", "second-model"]
+        state = play.session.past.state
+        assert (state.model, state.permission_mode) == ("second-model", "plan")
+        with pytest.raises(Refused) as refused:
+            await play.session.set("set_mode", mode_id="fast")
+        assert refused.value.code == "unsupported"
+        await play.ends()
+
+
+@pytest.mark.parametrize(("status", "code"), [(401, "provider_auth"), (429, "rate_limit"), (500, "api_error")])
+async def test_an_error_of_the_api_is_the_end_of_the_turn(agent: str, tmp_path: Path, status: int, code: str) -> None:
+    with stage(agent, tmp_path, Step(status=status)) as play:
+        await play.says("Hello?")
+        await play.ends()
+        (end,) = play.only("turn_end")
+        assert (end.status, end.error.code, end.error.status) == ("error", code, status)
+        assert code in [payload.code for payload in play.only("error")]
+
+
+async def test_a_new_process_goes_on_with_the_conversation(agent: str, tmp_path: Path) -> None:
+    with stage(agent, tmp_path, says("Nice to meet you, Ada."), says("Your name is Ada.")) as play:
+        await play.says("My name is Ada.")
+        await play.session.close()
+        play.session = Session.open(play.around.store, play.session.id, env=play.around.env | play.env)
+        await play.says("What is my name?")
+        await play.ends()
+        shown = shown_to(play.model.asked[-1])
+        assert shown.index("My name is Ada.") < shown.index("Nice to meet you") < shown.index("What is my name?")
+        assert [payload.status for payload in play.only("turn_end")] == ["completed", "completed"]
+        assert len({payload.provider_session_id for payload in play.only("session_init")}) == 1
+
+
+async def test_a_session_that_is_not_there_is_said_to_be_missing(agent: str, tmp_path: Path) -> None:
+    with stage(agent, tmp_path, resume="00000000-0000-4000-8000-000000000000") as play:
+        with pytest.raises(AgentNotStarted, match="No conversation found"):
+            await play.session.say("Where were we?")
+        await play.ends()
+
+
+async def test_a_second_message_waits_for_its_turn(agent: str, tmp_path: Path) -> None:
+    with stage(agent, tmp_path, says("First answer."), says("Second answer.")) as play:
+        await play.session.say("First.")
+        queued = await play.session.say("Second.")
+        assert queued.type == "queue_update"
+        await idle(play.session)
+        await play.ends()
+        said = [event.payload.text for event in play.events if event.type in ("user_message", "assistant_done")]
+        assert said == ["First.", "First answer.", "Second.", "Second answer."]
+
+
+async def test_a_message_in_the_middle_steers_the_turn(tmp_path: Path) -> None:
+    with stage("claude", tmp_path, written(tmp_path / "work"), says("In red, then.")) as play:
+        await play.session.say("Write a note.")
+        question = await play.asked()
+        await play.session.say("In red, please.", steer=True)
+        await play.session.decide(question.payload.request_id, "allow")
+        await idle(play.session)
+        await play.ends()
+        assert "In red, please." in shown_to(play.model.asked[-1])
+        assert len(play.only("turn_end")) == 1
+        assert [payload.queued for payload in play.only("user_message")] == [False, True]
+
+
+async def test_a_message_that_comes_too_late_to_steer_has_a_turn_of_its_own(tmp_path: Path) -> None:
+    with stage("claude", tmp_path, Step([Text("A long story " * 20)], hang=True), says("In red.")) as play:
+        await play.session.say("Tell me a story.")
+        await until(play.session, lambda past: bool(past.ledger.blocks))
+        late = await play.session.say("In red, please.", steer=True)
+        await until(play.session, lambda past: late.payload.message_id in past.state.queue)
+        await play.session.interrupt()
+        await idle(play.session)
+        await play.ends()
+        assert [payload.trigger for payload in play.only("turn_start")] == ["user", "user"]
+        assert [payload.status for payload in play.only("turn_end")] == ["interrupted", "completed"]
+
+
+async def test_a_picture_is_shown_to_the_model(agent: str, tmp_path: Path) -> None:
+    with stage(agent, tmp_path, says("A dot.")) as play:
+        await play.says("What is it?", content=[ImageBlock(media_type="image/png", data=DOT)])
+        await play.ends()
+        shown = [block for message in play.model.asked[0]["messages"] for block in message["content"] if isinstance(block, dict)]
+        assert [block["source"]["data"] for block in shown if block["type"] == "image"] == [DOT]
+        assert [type(block) for block in play.only("user_message")[0].content] == [TextBlock, ImageBlock]
+
+
+async def test_a_question_with_choices_is_answered(agent: str, tmp_path: Path) -> None:
+    choice = {"question": "Which colour?", "header": "Colour", "multiSelect": False}
+    choice |= {"options": [{"label": "Red", "description": "like fire"}, {"label": "Blue", "description": "like ice"}]}
+    with stage(agent, tmp_path, calls("AskUserQuestion", {"questions": [choice]}), says("Blue it is.")) as play:
+        await play.session.say("Ask me.")
+        question = await play.asked()
+        await play.session.answer(question.payload.request_id, {"Which colour?": "Blue"})
+        await idle(play.session)
+        await play.ends()
+        assert [payload.values for payload in play.only("answer")] == [{"Which colour?": "Blue"}]
+        assert "Blue" in shown_to(play.model.asked[-1])
+        assert [payload.status for payload in play.only("turn_end")] == ["completed"]
+
+
+SERVER = """
+import json, sys
+TOOL = {"name": "weigh", "description": "Weighs", "inputSchema": {"type": "object", "properties": {}}}
+for line in sys.stdin:
+    asked = json.loads(line)
+    results = {
+        "initialize": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "demo", "version": "1"}},
+        "tools/list": {"tools": [TOOL]},
+        "tools/call": {"content": [{"type": "text", "text": "3 kg"}]},
+    }
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": results.get(asked["method"], {})}), flush=True)
+"""
+
+
+async def test_prompts_tools_and_servers_are_as_asked(agent: str, tmp_path: Path) -> None:
+    asked: dict[str, Any] = {
+        "system_prompt": "--You are a scale; say nothing else.",
+        "allowed_tools": ["mcp__demo__weigh"],
+        "denied_tools": ["Write", "WebFetch"],
+        "mcp_servers": {"demo": {"command": sys.executable, "args": ["-c", SERVER]}},
+    }
+    with stage(agent, tmp_path, calls("mcp__demo__weigh", {}), says("3 kg."), **asked) as play:
+        await play.says("Weigh it.")
+        await play.ends()
+        request = play.model.asked[0]
+        assert "--You are a scale; say nothing else." in json.dumps(request["system"])
+        assert {"Write", "WebFetch"}.isdisjoint(tool["name"] for tool in request["tools"])
+        assert not play.only("permission_request")
+        assert [payload.server for payload in play.only("tool_call")] == ["demo"]
+        assert "3 kg" in str(play.only("tool_result")[0].result)
+
+
+async def test_a_prompt_can_be_added_to_its_own(tmp_path: Path) -> None:
+    with stage("claude", tmp_path, says("Arr."), append_system_prompt="Speak like a pirate.") as play:
+        await play.says("Hello.")
+        await play.ends()
+        system = json.dumps(play.model.asked[0]["system"])
+        assert "Speak like a pirate." in system
+        assert "Claude" in system
+
+
+def test_what_it_asks_that_is_no_question_to_a_person_is_answered() -> None:
+    claude = agent_for("claude")
+
+    def reply(method: str, **params: Any) -> Any:
+        return claude.reply(cast("Any", control_request(method=method, params=params, request_id="r")), Options())
+
+    assert reply("hook_callback").result == {}
+    answer = reply("mcp_message", server_name="demo", message={"jsonrpc": "2.0", "id": 7, "method": "tools/list"}).result["mcp_response"]
+    assert (answer["id"], "demo" in answer["error"]["message"]) == (7, True)
+    assert reply("novelty") is None  # then the session says that it cannot

@@ -1,0 +1,74 @@
+"""Stands between hansard and a real agent, keeps every byte of both sides, and then says whether the log has them too."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from hansard.events import Process, Raw, TurnEnd, TurnStart
+from hansard.projections import project
+from hansard.projections.native import with_blobs
+from hansard.session import Session
+from hansard.session.past import Past
+
+_TEE = """#!{python}
+import os, signal, subprocess, sys, threading
+signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the agent hears it too, and what it still says is passed on
+agent = subprocess.Popen([{program!r}, *sys.argv[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+def pass_on(source, target, name):
+    with open(os.path.join({folder!r}, name), "ab", 0) as kept:
+        while data := os.read(source, 65536):
+            kept.write(data)
+            try:
+                while data:
+                    data = data[os.write(target, data):]
+            except OSError:
+                break
+threading.Thread(target=pass_on, args=(0, agent.stdin.fileno(), "out"), daemon=True).start()
+pass_on(agent.stdout.fileno(), 1, "in")
+code = agent.wait()
+os._exit(code if code >= 0 else 128 - code)
+"""
+
+
+class Witness:
+    """One for all processes of a session."""
+
+    def __init__(self, program: str, folder: Path) -> None:
+        self._folder = folder / "witness"
+        self._folder.mkdir()
+        self.program = str(self._folder / os.path.basename(program))
+        """To be run instead of the real one."""
+        Path(self.program).write_text(_TEE.format(python=sys.executable, program=program, folder=str(self._folder)))
+        Path(self.program).chmod(0o755)
+
+    def confirms(self, session: Session) -> None:
+        """The log has every byte of both sides, and nothing in it is left open or not understood. The session must be stopped."""
+        for side in ("in", "out"):
+            events = with_blobs(session.store.read(session.id), lambda name: session.store.get_blob(session.id, name))
+            assert b"".join(project(events, "native", direction=side)) == (self._folder / side).read_bytes()
+        whole(session)
+
+
+def whole(session: Session) -> None:
+    """Every turn began and ended once, every process was seen to end, and nothing waits or is unknown."""
+    events = list(session.store.read(session.id))
+    turns = [event for event in events if isinstance(event, TurnStart | TurnEnd)]
+    assert [type(event) for event in turns] == [TurnStart, TurnEnd] * (len(turns) // 2)
+    assert [event.turn_id for event in turns[::2]] == [event.turn_id for event in turns[1::2]]
+    lives = [event.payload.event for event in events if isinstance(event, Process) and event.payload.event != "stderr"]
+    assert lives == ["started", "exited"] * (len(lives) // 2)
+    assert not [event for event in events if isinstance(event, Raw)]
+    past = Past.of(events)
+    open_things = (
+        past.ledger.blocks,
+        past.ledger.tools,
+        past.ledger.permissions,
+        past.ledger.questions,
+        past.asked,
+        past.queue,
+        past.turns,
+    )
+    assert not any(open_things)
+    assert past.running is None

@@ -16,15 +16,17 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from hansard.agents.agent import Options
 from hansard.errors import Refused
-from hansard.events import AgentCallback, AgentMessage, Event, QueueUpdate, TurnEnd, TurnStart, UserMessage
+from hansard.events import AgentCallback, AgentMessage, Event, QueueUpdate, ToolResult, TurnEnd, TurnStart, UserMessage
 from hansard.hub import Hub
 from hansard.projections import project
 from hansard.session import Session
 from hansard.session.past import Past
 from hansard.store import JsonlStore
 from hansard.talk import talks
+from tests.driving.model import calls, model, says
 from tests.driving.puppet import Puppet
-from tests.driving.surroundings import PATIENCE, idle, until
+from tests.driving.surroundings import PATIENCE, QUIET_CLAUDE, Surroundings, claude_program, idle, until
+from tests.driving.witness import whole
 
 pytestmark = pytest.mark.anyio
 
@@ -412,3 +414,42 @@ def said_last(session: Session) -> str:
     last = session.past.state.last_message
     assert last is not None
     return last.text
+
+
+@pytest.mark.slow
+async def test_claude_code_asks_another_agent_and_is_called_back(tmp_path: Path):
+    tool = "mcp__hansard__message_agent"
+    script = [
+        calls(tool, {"to": "demo", "message": "think"}),
+        says("It says yes."),
+        calls(tool, {"to": "demo", "message": "fail"}),
+        says("It fails."),
+        calls(tool, {"to": "demo", "message": "plan", "wait": False}),
+        says("I asked."),
+        says("It has planned."),
+    ]
+    with model(*script) as scripted:
+        around = Surroundings(tmp_path)
+        env = around.env | QUIET_CLAUDE | {"DEMO_AGENT_PACE": "0"}
+        async with Hub(around.store) as hub:
+            options = Options(
+                cwd=str(around.work), program=claude_program(), base_url=scripted.url, env=env, talk=True, allowed_tools=[tool]
+            )
+            asking = hub.create("claude", options)
+            await asking.say("Ask the demo agent.")
+            await idle(asking)
+            await asking.say("Ask it something that fails.")
+            await idle(asking)
+            await asking.say("Ask it for a plan.")
+            back = await called_back(asking)
+        first, failed, later = log(asking, AgentMessage)
+        assert [first.payload.wait, failed.payload.wait, later.payload.wait] == [True, True, False]
+        yes, no, sent = log(asking, ToolResult)
+        assert "I thought about it: **yes**." in str(yes.payload.result) and first.payload.message_id in str(yes.payload.result)
+        assert no.payload.is_error and "the demo agent failed" in str(no.payload.result)
+        assert later.payload.message_id in str(sent.payload.result) and not sent.payload.is_error
+        assert (back.payload.message_id, back.payload.result) == (later.payload.message_id, "The plan is done.")
+        assert turns(asking) == [*[("user", "completed")] * 3, ("callback", "completed")]
+        assert "[Callback from demo]: The plan is done." in json.dumps(scripted.asked[-1]["messages"])
+        assert len(log(asking, UserMessage)) == 3
+        whole(asking)

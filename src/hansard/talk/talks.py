@@ -224,6 +224,8 @@ class Talks:
         known = agents().get(to)
         if known is not None:
             inherited = Options(cwd=options.cwd, env=options.env, talk=known.can.mcp)
+            if to == asking.agent.name:  # one of the same kind is started in the same way
+                inherited = msgspec.structs.replace(options, resume=None)
             return self._sessions.create(to, inherited, title=text.strip()[:TITLE] or None)
         if to == asking.id:
             raise Refused("itself", "this is your own session")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
-from hansard.events import Process, Raw, TurnEnd, TurnStart
+from hansard.events import Event, Process, RawEvent, TurnEnd, TurnStart
+from hansard.originals import embed
 from hansard.projections import project
-from hansard.projections.native import with_blobs
 from hansard.session import Session
 from hansard.session.past import Past
 
@@ -46,9 +48,16 @@ class Witness:
     def confirms(self, session: Session) -> None:
         """The log has every byte of both sides, and nothing in it is left open or not understood. The session must be stopped."""
         for side in ("in", "out"):
-            events = with_blobs(session.store.read(session.id), lambda name: session.store.get_blob(session.id, name))
-            assert b"".join(project(events, "native", direction=side)) == (self._folder / side).read_bytes()
+            assert b"".join(project(_with_blobs(session), "native", direction=side)) == (self._folder / side).read_bytes()
         whole(session)
+
+
+def _with_blobs(session: Session) -> Iterator[Event]:
+    """The log with every frame in its place, also those that lie in blobs."""
+    for event in session.store.read(session.id):
+        if event.original is not None:
+            event.original = embed(event.original, partial(session.store.get_blob, session.id))
+        yield event
 
 
 def whole(session: Session) -> None:
@@ -59,7 +68,7 @@ def whole(session: Session) -> None:
     assert [event.turn_id for event in turns[::2]] == [event.turn_id for event in turns[1::2]]
     lives = [event.payload.event for event in events if isinstance(event, Process) and event.payload.event != "stderr"]
     assert lives == ["started", "exited"] * (len(lives) // 2)
-    assert not [event for event in events if isinstance(event, Raw)]
+    assert not [event for event in events if isinstance(event, RawEvent)]
     past = Past.of(events)
     open_things = (
         past.ledger.blocks,

@@ -6,6 +6,8 @@ import asyncio
 import json
 import os
 import stat
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -208,6 +210,15 @@ async def test_an_interrupted_turn_is_no_answer(hub: Hub, talking: Callable[[], 
     assert "as interrupted" in (await called_back(asking)).payload.error
 
 
+async def test_agents_that_others_set_to_work_are_told_by_a_policy_if_nobody_is_there(hub: Hub, talking: Callable[[], Options]):
+    asking = hub.create("demo", talking())
+    for policy, answer in [("deny", "You did not let me. I stop here."), ("allow", "There are")]:
+        hub.talks.policy = policy
+        answered = await hub.talks.message(asking, "demo", "run")
+        assert answer in answered.answer
+        assert hub.get(answered.session_id or "").past.outcomes
+
+
 # ---- bounds
 
 
@@ -319,6 +330,47 @@ async def test_what_can_never_be_answered_is_closed_with_the_reason(store: Jsonl
         again = hub.open("asking", talking().env)
         await again.start()
         assert "as interrupted" in (await called_back(again)).payload.error
+
+
+KILLED = """
+import asyncio, sys
+from hansard.agents.agent import Options
+from hansard.hub import Hub
+from hansard.store import JsonlStore
+
+async def main():
+    hub = Hub(JsonlStore(sys.argv[1]))
+    asking = hub.create("demo", Options(cwd=sys.argv[2], env={"DEMO_AGENT_PACE": "0"}, talk=True), "asking")
+    sent = await hub.talks.message(asking, "demo", "run", wait=False)
+    await hub.get(sent.session_id).until(lambda past: past.asked)
+    await hub.talks.message(asking, sent.session_id, "think", wait=False)
+    print("asked", flush=True)
+    await asyncio.sleep(600)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.slow
+async def test_what_was_asked_before_a_kill_is_answered_or_still_waits(store: JsonlStore, talking: Callable[[], Options], tmp_path: Path):
+    victim = subprocess.Popen([sys.executable, "-c", KILLED, str(store.root), str(tmp_path)], stdout=subprocess.PIPE)
+    assert victim.stdout is not None and victim.stdout.readline() == b"asked\n"
+    victim.kill()
+    victim.wait()
+    victim.stdout.close()
+    async with Hub(store) as hub:
+        asking = hub.open("asking", talking().env)
+        (waiting,) = [waiting.callback for waiting in asking.past.queue.values()]
+        assert waiting is not None and "hansard was restarted" in (waiting.error or "")
+        (due,) = asking.past.talked.due.values()
+        target = hub.open(due.payload.target_session_id or "", talking().env)
+        await target.start()
+        await soon(asking, lambda past: not past.talked.due)
+        await asking.start()
+        await soon(asking, lambda past: not past.queue)
+        await idle(asking)
+        first, second = [event.payload for event in log(asking, AgentCallback)]
+        assert first.error and second.result == "I thought about it: **yes**."
 
 
 async def test_a_target_that_is_deleted_is_a_reason_too(store: JsonlStore, talking: Callable[[], Options]):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from functools import partial
 from importlib.util import find_spec
 from typing import Any, Literal, Protocol
@@ -24,6 +24,8 @@ from hansard.events import (
     AgentCallbackPayload,
     AgentMessage,
     Event,
+    PermissionRequest,
+    Question,
     QueueUpdate,
     TurnEnd,
     UserMessage,
@@ -106,7 +108,10 @@ class Talks:
         self._answers: dict[str, asyncio.Future[AgentCallbackPayload]] = {}
         self._waits: list[tuple[str, str]] = []
         """Who waits for whom right now."""
+        self._tasks: set[asyncio.Task[None]] = set()
         self.patience = PATIENCE
+        self.policy: Literal["allow", "deny"] | None = None
+        """What agents are told that others have set to work, when they ask for permission; None: a person is there to ask."""
 
     # ---- whose agents may talk
 
@@ -226,7 +231,9 @@ class Talks:
             inherited = Options(cwd=options.cwd, env=options.env, talk=known.can.mcp)
             if to == asking.agent.name:  # one of the same kind is started in the same way
                 inherited = msgspec.structs.replace(options, resume=None)
-            return self._sessions.create(to, inherited, title=text.strip()[:TITLE] or None)
+            made = self._sessions.create(to, inherited, title=text.strip()[:TITLE] or None)
+            made.watchers.append(partial(self._asked, made))
+            return made
         if to == asking.id:
             raise Refused("itself", "this is your own session")
         try:
@@ -236,6 +243,18 @@ class Talks:
         if not _may_reach(asking, to, past):
             raise Refused("not_reachable", f"session {to} is not one that other agents may send messages to")
         return self._sessions.open(to, options.env)
+
+    def _asked(self, session: Session, event: Event) -> None:
+        """What an agent asks that another one has set to work, if nobody is there to ask."""
+        if self.policy is None:
+            return
+        match event:
+            case PermissionRequest(payload=asked):
+                self._later(session.decide(asked.request_id, self.policy, by="policy", asked=event.id))
+            case Question(payload=asked):
+                self._later(session.answer(asked.request_id, None, "cancel", asked=event.id))
+            case _:
+                pass
 
     def _bound(self, asking: Session, turn: str | None) -> None:
         if turn is None:
@@ -325,6 +344,17 @@ class Talks:
         return _callback(sent, text or None, _bad_end(end, text))
 
     # ---- within
+
+    def _later(self, work: Coroutine[Any, Any, Event]) -> None:
+        async def attempt() -> None:
+            try:
+                await work
+            except HansardError:  # nobody asks any more
+                pass
+
+        task = asyncio.create_task(attempt())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def _open(self, session_id: str) -> Session | None:
         return next((session for session in self._sessions.sessions if session.id == session_id), None)

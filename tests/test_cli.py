@@ -28,6 +28,7 @@ NOT_VERBS = {
     "common",
     "conversation",
     "forms",
+    "frames",
     "group",
     "inputs",
     "keyboard",

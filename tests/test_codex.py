@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Raw
 
 from hansard.adapter import Context
 from hansard.adapters.codex import ADAPTERS, app_wire
@@ -36,6 +37,7 @@ from hansard.events import (
     user_message,
 )
 from hansard.framing import Frame, TwoWay, frames
+from hansard.originals import unwrap
 from tests.recorded import FOLDER, Recording, told
 
 SHARED = Path(os.environ.get("HANSARD_SHARED") or Path(__file__).parents[2] / "shared")
@@ -587,13 +589,30 @@ def test_interrupts_and_settings_name_the_thread() -> None:
     assert back(adapter, change).payload.model == "gpt-next"
 
 
+def test_a_permission_mode_sets_when_codex_asks_and_its_sandbox() -> None:
+    def params(**change: Any) -> dict[str, Any]:
+        said = json.loads(connected().encode(configuration_change(subtype="set_permission_mode", **change)))["params"]
+        return {key: value for key, value in said.items() if key != "threadId"}
+
+    assert params(permission_mode="untrusted") == {"approvalPolicy": "untrusted"}
+    assert params(permission_mode="read-only") == {"approvalPolicy": "on-request", "sandboxPolicy": {"type": "readOnly"}}
+    assert params(permission_mode="nonsense") == {"approvalPolicy": "nonsense"}
+    assert params(mode_id="plan", model="m") == {"model": "m", "collaborationMode": {"mode": "plan", "settings": {"model": "m"}}}
+
+
+def test_a_request_that_nobody_knows_is_answered() -> None:
+    adapter = connected()
+    feed(adapter, {"id": 9, "method": "something/new", "params": {}})
+    assert json.loads(adapter.encode(control_response(request_id="9", ok=False)))["error"]["code"] == -32601
+
+
 def test_what_the_wire_cannot_say_is_refused() -> None:
     with pytest.raises(CannotEncode):
         connected().encode(session_lifecycle(subtype="closed"))
     with pytest.raises(CannotEncode):
         connected().encode(permission_response(request_id="never asked", decision="allow"))
     with pytest.raises(CannotEncode):
-        CodexExec().encode(user_message(text="hi"))
+        CodexExec().encode(interrupt(reason="user_cancel"))
 
 
 # ---- rollout files
@@ -848,3 +867,28 @@ def test_a_sub_agents_file_hangs_below_the_call_or_else_its_thread(context: Cont
     events = feed(adapter, line, event_msg("task_started", turn_id="u"), shell("c"), event_msg("task_complete", turn_id="u"))
     assert {event.parent_tool_call_id for event in events} == {parent}
     assert [done.tool_call_id for done in of(events, "tool_result")] == ["c"]
+
+
+# ---- exec: the way back is the prompt
+
+
+@pytest.mark.parametrize("text", ["Why?\n\n two lines\n", '{"type": "turn.started"}', "", "\u2028 - 🙂"])
+def test_the_prompt_of_exec_is_its_input_whatever_it_looks_like(text: str) -> None:
+    data, events = CodexExec().send(user_message(text=text))
+    assert data == text.encode()
+    assert [event.type for event in events] == ["turn_start", "user_message"]
+    assert of(events, "user_message")[0].text == text
+    assert unwrap(events[0].original or Raw()) == data
+    assert events[0].eol == ""
+
+
+def test_the_turn_that_exec_begins_is_that_of_the_prompt() -> None:
+    adapter = CodexExec()
+    events = adapter.send(user_message(text="a"))[1] + feed(adapter, {"type": "turn.started"}, {"type": "turn.completed"})
+    events += feed(adapter, {"type": "turn.started"}, {"type": "turn.completed"})
+    assert [event.type for event in events if event.type.startswith("turn_")] == ["turn_start", "turn_end"] * 2
+
+
+def test_exec_takes_text_only() -> None:
+    with pytest.raises(CannotEncode):
+        CodexExec().send(user_message(text="a", content=[TextBlock(text="a"), ImageBlock(data="", media_type="image/png")]))

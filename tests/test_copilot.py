@@ -12,7 +12,7 @@ import pytest
 from hansard.adapters import adapter_for
 from hansard.content import DiffBlock, FileBlock, ImageBlock
 from hansard.errors import CannotEncode
-from hansard.events import Event, user_message
+from hansard.events import Event, interrupt
 from hansard.normalizing import normalize
 
 LIVE, FILE = "copilot-json", "copilot-session"
@@ -269,9 +269,9 @@ def test_unknown_types_are_kept():
     assert kinds == ["session.novel", "novel.thing", "tool.novel"]
 
 
-def test_there_is_nothing_to_send_and_the_first_event_is_recognised():
+def test_nothing_but_a_prompt_can_be_sent_and_the_first_event_is_recognised():
     with pytest.raises(CannotEncode):
-        adapter_for(LIVE)().encode(user_message(text="x"))
+        adapter_for(LIVE)().encode(interrupt(reason="user_cancel"))
     assert adapter_for(LIVE).recognises(PROMPT)
 
 

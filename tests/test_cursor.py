@@ -12,7 +12,7 @@ import pytest
 from hansard.adapters import adapter_for
 from hansard.content import DiffBlock, TextBlock
 from hansard.errors import CannotEncode
-from hansard.events import Event, PlanEntry, user_message
+from hansard.events import Event, PlanEntry, interrupt
 from hansard.normalizing import normalize
 
 FORMAT = "cursor-stream-json"
@@ -188,9 +188,9 @@ def test_usage_is_absent_where_the_build_has_none():
     assert payloads(read(OVER), "usage")[0].usage.total_tokens == 7
 
 
-def test_there_is_nothing_to_send_and_the_init_is_recognised():
+def test_nothing_but_a_prompt_can_be_sent_and_the_init_is_recognised():
     with pytest.raises(CannotEncode):
-        adapter_for(FORMAT)().encode(user_message(text="x"))
+        adapter_for(FORMAT)().encode(interrupt(reason="user_cancel"))
     assert adapter_for(FORMAT).recognises(INIT)
     assert not adapter_for(FORMAT).recognises(INIT | {"tools": []})
 

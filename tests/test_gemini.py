@@ -13,7 +13,7 @@ from hansard.adapters import adapter_for
 from hansard.adapters.gemini.errors import classify, link_in
 from hansard.content import DiffBlock, ImageBlock
 from hansard.errors import CannotEncode
-from hansard.events import Event, user_message
+from hansard.events import Event, interrupt
 from hansard.normalizing import normalize
 
 STREAM, CHAT = "gemini-stream-json", "gemini-chat"
@@ -156,9 +156,9 @@ def test_the_link_of_an_error_is_found():
     assert status.link == "https://accounts.google.com/o?x=1"
 
 
-def test_there_is_nothing_to_send():
+def test_nothing_but_a_prompt_can_be_sent():
     with pytest.raises(CannotEncode):
-        adapter_for(STREAM)().encode(user_message(text="x"))
+        adapter_for(STREAM)().encode(interrupt(reason="user_cancel"))
 
 
 # ---- files

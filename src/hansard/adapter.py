@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, cast
 import msgspec
 
 from hansard import loose, originals
-from hansard.content import RawBlock
+from hansard.content import RawBlock, TextBlock
 from hansard.errors import CannotEncode
 from hansard.events import (
     AgentCallback,
@@ -29,8 +29,10 @@ from hansard.events import (
     error,
     heartbeat,
     raw,
+    status_change,
     turn_end,
     turn_start,
+    user_message,
 )
 from hansard.framing import Frame, Framer, TwoWay
 from hansard.ledger import Ledger
@@ -81,6 +83,8 @@ class Context(msgspec.Struct, kw_only=True):
     """Names events by frame and index, if that is not to be done by their position: live."""
     frames: int = 0
     """How many frames the session had before this stream."""
+    compose: Callable[[UserMessage], bytes] | None = None
+    """Makes the frame that says a message, on a wire where each carries the conversation: live."""
 
 
 class Adapter:
@@ -100,6 +104,8 @@ class Adapter:
     """Whether an array means more than its messages one by one."""
     tag: ClassVar[str] = "type"
     """The field that names a message; it is the `kind` of one nobody knows."""
+    takes_text: ClassVar[bool] = False
+    """Whether all that our side sends is a prompt as plain text: the input of a program that runs for one turn."""
 
     def __init__(self, context: Context | None = None) -> None:
         self.context = context or Context()
@@ -107,6 +113,8 @@ class Adapter:
         self.now = -1
         self.parent: str | None = self.context.parent_tool_call_id
         self.turn: str | None = None
+        self.text_sent: str | None = None
+        """The plain text that began this turn, until the agent speaks of the turn or repeats the text."""
         self._ids = derived_ids(self.context.source) if self.context.ids is None else self.context.ids
         self._decode_received = decoder(self.wire).decode
         self._decode_sent = decoder(self.wire if self.sent_wire is None else self.sent_wire).decode
@@ -129,6 +137,8 @@ class Adapter:
 
     def encode(self, command: Event) -> bytes:
         """The frame that says this command, line end included; nothing if a later frame will say it."""
+        if self.takes_text and isinstance(command, UserMessage):
+            return _plain_text(command)
         raise CannotEncode(f"{self.source} has no words for {command.type}")
 
     def time_of(self, message: Any) -> int | None:
@@ -202,9 +212,10 @@ class Adapter:
         for a callback: ``spoken`` is the message that tells the agent of it, and the callback stands in its place.
         """
         data = self.encode(spoken or command)
-        if not data:
+        if not data and not self.takes_text:
             return data, self._without_frame(command, time)
-        events = self.feed(Frame(data.removesuffix(b"\n"), out=True, time=time))
+        line, eol = (data, "") if self.takes_text else (data.removesuffix(b"\n"), "\n")
+        events = self.feed(Frame(line, eol=eol, out=True, time=time))
         if isinstance(command, AgentCallback):
             events = [_called_back(event, command) for event in events]
         for event in events:
@@ -224,6 +235,21 @@ class Adapter:
         if self.turn is not None:
             yield from self.end_turn("lost")
         yield turn_start(trigger=trigger)
+
+    def begin_turn(self, trigger: Literal["user", "callback", "system"]) -> Iterator[Event]:
+        """Begin the turn that the agent says it begins. If our prompt began it, that is only news of it."""
+        if self.text_sent is None:
+            yield from self.start_turn(trigger)
+        else:
+            self.text_sent = None
+            yield status_change(status="turn_started")
+
+    def repeats_prompt(self, text: str) -> bool:
+        """Whether the agent repeats the prompt that began this turn, perhaps without the blanks around it. It does so once."""
+        if self.text_sent is None or self.text_sent.strip() != text.strip():
+            return False
+        self.text_sent = None
+        return True
 
     def need_turn(self, trigger: Literal["user", "callback", "system"] = "system") -> Iterator[Event]:
         """Begin a turn unless one is open."""
@@ -258,7 +284,7 @@ class Adapter:
         return self.sent_wire if frame.out and self.sent_wire is not None else self.wire
 
     def _decode(self, frame: Frame) -> Any:
-        if frame.noise is not None or len(frame.data) > MAX_FRAME:
+        if frame.noise is not None or len(frame.data) > MAX_FRAME or (frame.out and self.takes_text):
             raise ValueError(frame.noise)
         decode = self._decode_sent if frame.out else self._decode_received
         message = decode(frame.data)
@@ -288,6 +314,8 @@ class Adapter:
         data = frame.data
         if frame.noise is not None:
             yield from self._noise(frame)
+        elif frame.out and self.takes_text:  # whatever it looks like
+            yield from self._prompt(data.decode("utf-8", "backslashreplace"))
         elif not data.strip(b" \t\r"):
             yield raw(kind="blank", reason="noise")
         elif len(data) > MAX_FRAME:
@@ -307,6 +335,11 @@ class Adapter:
                     yield from self._loose(document, frame)
                 if len(documents) != 1:  # one line, one message; here lines ran together
                     yield raw(reason="invalid_json", detail=f"{len(documents)} JSON documents in one line")
+
+    def _prompt(self, text: str) -> Iterator[Event]:
+        yield from self.start_turn("user")
+        self.text_sent = text
+        yield user_message(text=text, author="human")
 
     def _noise(self, frame: Frame) -> Iterator[Event]:
         if frame.noise == "comment":
@@ -374,7 +407,7 @@ class Adapter:
             if event.turn_id is None:
                 event.turn_id = self.turn
             if type(event) is TurnEnd:
-                self.turn = None
+                self.turn = self.text_sent = None
             if event.timestamp == -1:
                 event.timestamp = max(self.now, 0)
             events.append(event)
@@ -435,6 +468,16 @@ def derived_ids(source: str) -> Callable[[int, int], str]:
         return f"{far[:8]}-{far[8:12]}-8{far[13:16]}-9{far[17:20]}-{far[20:32]}"
 
     return make
+
+
+def _plain_text(command: UserMessage) -> bytes:
+    """A message as text and nothing else. Half a character cannot be said in UTF-8."""
+    said = command.payload
+    blocks = said.content or [TextBlock(text=said.text)]
+    texts = [block.text for block in blocks if isinstance(block, TextBlock)]
+    if len(texts) < len(blocks):
+        raise CannotEncode("this agent takes nothing but text")
+    return "\n".join(texts).encode("utf-8", "replace")
 
 
 def was_finish(event: Event) -> bool:

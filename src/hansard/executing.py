@@ -69,6 +69,7 @@ class How(TypedDict, total=False):
     model: str
     permission_mode: str
     system_prompt: str
+    append_system_prompt: str
     allowed_tools: list[str]
     denied_tools: list[str]
     mcp_servers: dict[str, dict[str, Any]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import msgspec
 
@@ -30,7 +30,9 @@ class Frame(msgspec.Struct, gc=False):
     id: str | None = None
     """The ``id`` field of a server-sent event."""
     status: int | None = None
-    """The HTTP status of the answer that this body is, where a recording has it."""
+    """The HTTP status of the answer that this body is, where it is known."""
+    retry_after_ms: int | None = None
+    """When that answer says to ask again."""
     noise: str | None = None
     """Why this is no message: blank, comment, no_data, unfinished, not_sse."""
 
@@ -324,6 +326,8 @@ def _is_whole(line: bytes) -> bool:
 class Sniffed:
     """Lines, a two-way recording, server-sent events or one document over many lines: the first bytes that are not blank decide."""
 
+    lines: ClassVar[type[Framer]] = TwoWay
+
     def __init__(self) -> None:
         self._head = b""
         self._framer: Framer | None = None
@@ -333,12 +337,12 @@ class Sniffed:
         if self._framer is not None:
             return self._framer.feed(chunk)
         self._head += chunk
-        chosen = _framer_for(self._head)
+        chosen = _framer_for(self._head, self.lines)
         return [] if chosen is None else self._choose(chosen)
 
     def end(self) -> list[Frame]:
         """What is left when the stream is over."""
-        first = [] if self._framer is not None else self._choose(TwoWay)
+        first = [] if self._framer is not None else self._choose(self.lines)
         return first if self._framer is None else [*first, *self._framer.end()]
 
     def _choose(self, framer: type[Framer]) -> list[Frame]:
@@ -346,19 +350,25 @@ class Sniffed:
         return self._framer.feed(head)
 
 
+class Answered(Sniffed):
+    """The body of an answer over HTTP: server-sent events, or one document. Never a recording: a server must not play one to us."""
+
+    lines = Document
+
+
 _SSE_FIELD = re.compile(rb"(?:data|event|id|retry)?:|(?:data|event|id|retry)[\r\n]")
 _SSE_NAMES = (b"data", b"event", b"id", b"retry")
 
 
-def _framer_for(head: bytes) -> type[Framer] | None:
+def _framer_for(head: bytes, lines: type[Framer]) -> type[Framer] | None:
     """The framer for a stream that begins like this, or None if it is too early to say."""
     start = head.removeprefix(_BOM).lstrip(b" \t\r\n")
     if start[:1] in (b"{", b"["):
         after = start[1:].lstrip(b" \t\r")
-        return None if not after else Document if after.startswith(b"\n") else TwoWay
+        return None if not after else Document if after.startswith(b"\n") else lines
     if _SSE_FIELD.match(start):
         return ServerSentEvents
-    return None if any(name.startswith(start) for name in _SSE_NAMES) or _BOM.startswith(head) else TwoWay
+    return None if any(name.startswith(start) for name in _SSE_NAMES) or _BOM.startswith(head) else lines
 
 
 def frames(chunks: Iterable[bytes], framer: Framer) -> Iterator[Frame]:

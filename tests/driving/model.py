@@ -38,6 +38,8 @@ class Call(Struct):
     name: str
     args: dict[str, Any]
     id: str = ""
+    namespace: str | None = None
+    """Where the tool is from, for the one API that says so apart from its name."""
 
 
 class Step(Struct):
@@ -46,6 +48,8 @@ class Step(Struct):
     items: list[Text | Thinking | Call] = field(default_factory=list[Any])
     status: int = 200
     """Anything but 200 is an error of the API."""
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+    """More headers of an error."""
     hang: bool = False
     """Stop after half of the answer and say nothing more until the agent hangs up."""
 
@@ -72,6 +76,10 @@ class Model(ThreadingHTTPServer):
         self.asked: list[dict[str, Any]] = []
         """The requests that were steps of the conversation, as they were sent."""
         self.beside: list[dict[str, Any]] = []
+        self.keys: list[str | None] = []
+        """The keys that came with all requests."""
+        self.said: list[str] = []
+        """The streams, piece by piece, as they were sent."""
         self.is_step = is_step or (lambda request: bool(request.get("tools")))
         self.lock = threading.Lock()
         self.over = threading.Event()
@@ -116,6 +124,7 @@ class _Answering(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["content-length"])) or b"{}")
+        self.server.keys.append(self.headers["authorization"])
         path = self.path.partition("?")[0]
         dialect = next((speak for pattern, speak in DIALECTS.items() if re.search(pattern, path)), None)
         if dialect is None:
@@ -126,6 +135,7 @@ class _Answering(BaseHTTPRequestHandler):
             self._whole(
                 step.status,
                 {"type": "error", "error": {"type": "scripted_error", "message": f"scripted {step.status}", "code": step.status}},
+                step.headers,
             )
             return
         if dialect is messages and not request.get("stream"):
@@ -141,7 +151,9 @@ class _Answering(BaseHTTPRequestHandler):
         try:
             for name, piece in pieces[: len(pieces) // 2] if hang else pieces:
                 data = piece if isinstance(piece, str) else json.dumps(piece)
-                self.wfile.write((f"event: {name}\n" if name else "").encode() + f"data: {data}\n\n".encode())
+                event = (f"event: {name}\n" if name else "") + f"data: {data}\n\n"
+                self.server.said.append(event)
+                self.wfile.write(event.encode())
                 self.wfile.flush()
                 time.sleep(0.002)
             while hang and not self.server.over.wait(0.05):
@@ -151,9 +163,11 @@ class _Answering(BaseHTTPRequestHandler):
             pass  # the agent hung up
         self.close_connection = True
 
-    def _whole(self, status: int, body: Any) -> None:
+    def _whole(self, status: int, body: Any, headers: dict[str, str] | None = None) -> None:
         data = json.dumps(body).encode()
         self.send_response(status)
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(data)))
         self.end_headers()
@@ -260,7 +274,7 @@ def responses(step: Step) -> Iterator[tuple[str, Any]]:
                     "name": item.name,
                     "arguments": json.dumps(item.args),
                     "status": "completed",
-                }
+                } | ({} if item.namespace is None else {"namespace": item.namespace})
                 yield event("response.output_item.added", output_index=index, item=made | {"arguments": "", "status": "in_progress"})
                 for part in halves(made["arguments"]):
                     yield event("response.function_call_arguments.delta", item_id=made["id"], output_index=index, delta=part)
@@ -322,9 +336,29 @@ def chat(step: Step) -> Iterator[tuple[str, Any]]:
     yield "", "[DONE]"
 
 
+def gemini(step: Step) -> Iterator[tuple[str, Any]]:
+    """Google's Gemini API."""
+
+    def chunk(part: dict[str, Any], **more: Any) -> tuple[str, Any]:
+        candidate = {"content": {"parts": [part], "role": "model"}, "index": 0, **more}
+        usage = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}
+        return "", {"candidates": [candidate], "modelVersion": "scripted", "responseId": f"r{id(step):x}", "usageMetadata": usage}
+
+    for item in step.items:
+        match item:
+            case Text(text=text):
+                yield from (chunk({"text": part}) for part in halves(text))
+            case Thinking(text=text):
+                yield chunk({"text": text, "thought": True})
+            case Call():
+                yield chunk({"functionCall": {"name": item.name, "args": item.args, "id": item.id}})
+    yield chunk({"text": ""}, finishReason="STOP")
+
+
 DIALECTS: dict[str, Callable[[Step], Iterator[tuple[str, Any]]]] = {
     r"/messages$": messages,
     r"/responses$": responses,
     r"/chat/completions$": chat,
+    r":streamGenerateContent$": gemini,
 }
 """By how the path of a request ends."""

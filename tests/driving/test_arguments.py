@@ -45,8 +45,8 @@ def test_a_value_stays_one_value(agent: Agent, case: dict[str, Any], program: st
     value = case["value"]
     asked: Any = [value] if case["option"] == "allowed_tools" else value
     plain: Any = ["Read"] if case["option"] == "allowed_tools" else "plain"
-    expected = argv(agent, program, **{case["option"]: plain})
     try:
+        expected = argv(agent, program, **{case["option"]: plain})
         made = argv(agent, program, **{case["option"]: asked})
     except UsageError:
         return

@@ -7,6 +7,8 @@ from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any
 
+from opentelemetry.sdk.trace.id_generator import IdGenerator
+
 
 def atif_accepts(documents: list[dict[str, Any]], data: bytes) -> None:
     """The `atif` package's own models, and what they do not check: references lead somewhere, ids are once, nothing is inline."""
@@ -127,10 +129,10 @@ def replayed(data: bytes) -> dict[int, Any]:
         if span.status.code:
             made.set_status(Status(StatusCode(span.status.code), span.status.message))
         made.end(span.end_time_unix_nano)
-    return {span.context.span_id: span for span in exporter.get_finished_spans()}
+    return {span.context.span_id: span for span in exporter.get_finished_spans() if span.context is not None}
 
 
-class FileIds:
+class FileIds(IdGenerator):
     """Gives the SDK the ids of the file."""
 
     trace = span = 0

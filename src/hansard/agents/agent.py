@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hansard.agents.environment import environment
 from hansard.agents.link import Link
 from hansard.agents.process import Command, Process
-from hansard.errors import AgentNotStarted, Refused, UsageError
-from hansard.events import ControlRequest, ControlResponsePayload, Event
+from hansard.errors import AgentNotStarted, CannotEncode, Refused, UsageError
+from hansard.events import ConfigurationChangePayload, ControlRequest, ControlResponsePayload, Event, UserMessage
 from hansard.framing import Framer, Lines
 
 
@@ -67,7 +68,7 @@ class Capabilities(Struct, frozen=True, kw_only=True, rename="camel"):
     """Whether single tools can be allowed and denied."""
     mcp: bool = True
     one_shot: bool = False
-    """Whether each turn is a process of its own."""
+    """Whether each turn is a process of its own: it is started with the prompt on its input, and a setting holds from the next start."""
 
 
 class Talk(Protocol):
@@ -115,16 +116,32 @@ class Agent:
         """The answer to a request of the agent's that is no question to a person; None if there is none: then it is told so."""
         return None
 
+    def changed(self, options: Options, change: ConfigurationChangePayload) -> Options:
+        """The options of a one-shot agent after a change of its settings, or `Refused`."""
+        if (change.mode_id, change.options) != (None, None):
+            raise Refused("unsupported", f"{self.title} has no such setting")
+        wanted = {"model": change.model, "permission_mode": change.permission_mode}
+        after = replace(options, **{name: value for name, value in wanted.items() if value is not None})
+        try:
+            self.argv(after)
+        except UsageError as problem:
+            raise Refused("refused", str(problem)) from problem
+        return after
+
     def take_over(self, events: Iterable[Event], options: Options) -> bool:
         """Put the conversation so far where the agent goes on from it (and say so in ``options``); false if it has to be told in words."""
         return False
+
+    def compose(self, said: UserMessage, options: Options, events: Iterable[Event]) -> bytes:
+        """The frame that says a message, for an agent that is told the whole conversation each time: ``events`` are those of the log."""
+        raise CannotEncode(f"{self.title} keeps its conversation itself")
 
     # ---- what everybody gets
 
     def check(self, options: Options) -> None:
         """Refuse what it cannot do, before it is started."""
         wanted = {
-            "a system prompt": options.system_prompt is not None and not self.can.system_prompt,
+            "a system prompt": (options.system_prompt or options.append_system_prompt) is not None and not self.can.system_prompt,
             "that single tools are allowed or denied": bool(options.allowed_tools or options.denied_tools) and not self.can.tools,
             "MCP servers": bool(options.mcp_servers) and not self.can.mcp,
             "to go on with an earlier session": options.resume is not None and not self.can.resume,
@@ -135,7 +152,7 @@ class Agent:
 
     async def connect(self, options: Options) -> Link:
         """Start it."""
-        return await Process.start(self.command(options))
+        return await Process.start(self.command(options), one_shot=self.can.one_shot)
 
     async def set(self, talk: Talk, change: Event) -> None:
         """Set something the agent must have before it begins."""

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from uuid import uuid4
+
 import msgspec
 
 from hansard.agents.agent import Agent, Capabilities, Options, Talk, value
-from hansard.events import ControlRequest, ControlResponsePayload
+from hansard.agents.handover import put
+from hansard.events import ControlRequest, ControlResponsePayload, Event
 from hansard.loose import as_object
+from hansard.projections.claude_session import ClaudeSession
 
 NO_SUCH_SERVER = -32601
 """JSON-RPC: method not found."""
@@ -27,6 +34,12 @@ class Claude(Agent):
 
     async def greet(self, talk: Talk, options: Options) -> None:
         await talk.ask("initialize", {"hooks": None})
+
+    def take_over(self, events: Iterable[Event], options: Options) -> bool:
+        env = os.environ | options.env
+        home = Path(env.get("CLAUDE_CONFIG_DIR") or Path(env.get("HOME") or Path.home()) / ".claude")
+        options.resume = put(ClaudeSession(cwd=os.path.realpath(options.cwd), name=str(uuid4())), events, home)
+        return True
 
     def reply(self, request: ControlRequest, options: Options) -> ControlResponsePayload | None:
         """We register no hooks and serve no tools from here; should it ask all the same, a hook has nothing against it."""

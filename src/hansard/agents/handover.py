@@ -18,9 +18,11 @@ SO_FAR = "hansard:conversation"
 """The address under which a conversation is shown to an agent that cannot read a file of it."""
 
 
-def put(form: ClaudeSession | CodexRollout, events: Iterable[Event], home: Path) -> str:
-    """Write the session file where the agent looks for it; the id to resume."""
+def put(form: ClaudeSession | CodexRollout, events: Iterable[Event], home: Path) -> str | None:
+    """Write the session file where the agent looks for it; the id to resume, or None if nothing was said yet."""
     data = b"".join(written(Projected(form, spoken(events)), form.shape))
+    if not data:
+        return None
     place = home / form.path
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_bytes(data)

@@ -7,6 +7,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from hansard.events import ErrorInfo
+
 
 class Started(Struct, frozen=True):
     """A process runs."""
@@ -20,6 +22,10 @@ class Heard(Struct, frozen=True):
 
     data: bytes
     aside: bool = False
+    status: int | None = None
+    """The HTTP status of the answer that this is of."""
+    retry_after_ms: int | None = None
+    """When that answer says to ask again."""
 
 
 class Closed(Struct, frozen=True):
@@ -36,7 +42,13 @@ class Ended(Struct, frozen=True):
     """Why it was ended, if the link itself did that."""
 
 
-Piece = Heard | Closed | Ended
+class HungUp(Struct, frozen=True):
+    """A connection without a process of ours is over; ``error`` says what was wrong with it, if the wire itself did not."""
+
+    error: ErrorInfo | None = None
+
+
+Piece = Heard | Closed | Ended | HungUp
 
 
 class Link(Protocol):
@@ -44,7 +56,7 @@ class Link(Protocol):
 
     @property
     def started(self) -> Started | None:
-        """The process that was started for it."""
+        """The process that was started for it, if one was."""
         ...
 
     def __aiter__(self) -> AsyncIterator[Piece]: ...

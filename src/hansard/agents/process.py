@@ -42,16 +42,17 @@ class Process:
 
     started: Started
 
-    def __init__(self, keeper: subprocess.Popen[bytes], pipes: Pipes) -> None:
+    def __init__(self, keeper: subprocess.Popen[bytes], pipes: Pipes, one_shot: bool = False) -> None:
         self._keeper = keeper
         self._pipes = pipes
+        self._one_shot = one_shot
         self._pieces: asyncio.Queue[Piece | None] = asyncio.Queue(AHEAD)
         self._work: list[asyncio.Task[None]] = []
         self._gone = asyncio.Event()
 
     @classmethod
-    async def start(cls, command: Command, grace: float = GRACE) -> Process:
-        """Start it. Whoever is cancelled meanwhile leaves nothing behind."""
+    async def start(cls, command: Command, grace: float = GRACE, *, one_shot: bool = False) -> Process:
+        """Start it; of a ``one_shot`` one the first thing it is sent is all its input. Whoever is cancelled leaves nothing behind."""
         heard, control = os.pipe()
         told, status = os.pipe()
         try:
@@ -68,7 +69,7 @@ class Process:
             os.close(heard)
             os.close(status)
         pipes = Pipes(control, told, keeper)
-        self = cls(keeper, pipes)
+        self = cls(keeper, pipes, one_shot)
         try:
             await pipes.connect()
             news = await pipes.next_news()
@@ -95,6 +96,8 @@ class Process:
         if stdin.get_write_buffer_size() + len(data) > UNSENT:
             raise AgentGone(f"the agent does not read: more than {UNSENT // 1024 // 1024} MB wait for it")
         stdin.write(data)
+        if self._one_shot:
+            self.close_input()
 
     def close_input(self) -> None:
         """Tell it that nothing more comes."""

@@ -98,6 +98,8 @@ class Past(Struct):
                 self.launch = msgspec.convert(life.detail, Launch)
                 if self.launch.run == 0:
                     self.own, self.untold = None, self.launch.untold
+            case SessionLifecycle(payload=life) if life.provider_session_id is not None and event.parent_tool_call_id is None:
+                self.own = life.provider_session_id
             case SessionInit(payload=init) if event.parent_tool_call_id is None:
                 self.own = init.provider_session_id or self.own
                 if init.capabilities is not None:

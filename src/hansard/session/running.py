@@ -10,7 +10,7 @@ import msgspec
 
 from hansard.adapter import Adapter
 from hansard.agents.agent import Agent
-from hansard.agents.link import Closed, Ended, Heard, Link
+from hansard.agents.link import Closed, Ended, Heard, HungUp, Link
 from hansard.errors import AgentGone, CannotEncode, Refused
 from hansard.events import (
     ControlResponse,
@@ -18,11 +18,13 @@ from hansard.events import (
     Error,
     ErrorInfo,
     Event,
+    TurnEnd,
     TurnStatus,
     control_request,
     error,
     process,
 )
+from hansard.framing import Frame
 from hansard.loose import as_object
 from hansard.originals import wrap
 from hansard.store.ids import now_ms
@@ -47,13 +49,14 @@ class Running:
         heard: Callable[[Event], object],
     ) -> None:
         self.agent = agent
-        self._adapter = adapter
+        self.adapter = adapter
         self._link = link
         self._record = record
         self._heard = heard
         self._sending = asyncio.Lock()
         self._waiting: dict[str, asyncio.Future[ControlResponsePayload]] = {}
         self._complaints = b""
+        self._told = False
         self._ended_by_us: TurnStatus | None = None
         if link.started is not None:
             record([process(event="started", argv=link.started.argv, pid=link.started.pid)])
@@ -75,11 +78,15 @@ class Running:
         return (await self._send(command, False, before, spoken))[0]
 
     def interrupt(self) -> None:
-        """Interrupt its process, for an agent whose wire has no word for it."""
+        """Interrupt its process, for an agent whose wire has no word for it. One that was there for this turn alone ends."""
+        if self.agent.can.one_shot:
+            self._ended_by_us = self._ended_by_us or "interrupted"
         self._link.interrupt()
 
     async def stop(self, status: TurnStatus = "interrupted") -> None:
-        """End it; an open turn ends so."""
+        """End it; an open turn ends so. A one-shot agent that has ended its turn is ending by itself, and may say its last word."""
+        if self.agent.can.one_shot and self._told and self.adapter.turn is None:
+            await asyncio.wait([self.over], timeout=SILENT)
         self._ended_by_us = self._ended_by_us or status
         await self._link.stop()
         await asyncio.wait([self.over])
@@ -91,7 +98,7 @@ class Running:
             if self.over.done():
                 raise AgentGone(f"{self.agent.title} is not running any more")
             try:
-                data, events = self._adapter.send(command, now_ms(), spoken)
+                data, events = self.adapter.send(command, now_ms(), spoken)
             except CannotEncode as problem:
                 self._record([trouble(str(problem))])
                 raise Refused("unsupported", str(problem)) from problem
@@ -99,7 +106,8 @@ class Running:
             if name is not None:
                 self._waiting[name] = asyncio.get_running_loop().create_future()
             stamped = self._record([*before, *events])
-            if data:
+            if data or self.agent.can.one_shot:
+                self._told = True
                 await self._link.send(data)
         reply = ControlResponsePayload(ok=True) if name is None else await self._answer(name, command)
         return next((event for event in stamped if type(event) is type(command)), stamped[0]), reply
@@ -118,24 +126,31 @@ class Running:
     # ---- what it says
 
     async def _hear(self) -> None:
-        framer = self.agent.framer()
+        framer, last = self.agent.framer(), Heard(b"")
         async for piece in self._link:
             match piece:
                 case Heard(data=data, aside=True):
                     self._complaints = (self._complaints + data)[-TOLD:]
                     self._record([_complaint(data)])
                 case Heard(data=data):
-                    now = now_ms()
-                    events: list[Event] = []
-                    for frame in framer.feed(data):
-                        frame.time = now
-                        events += self._adapter.feed(frame)
-                    self._take(events)
+                    last = piece
+                    self._take(self._read(framer.feed(data), last))
                 case Closed():
                     asyncio.get_running_loop().call_later(SILENT, self._fell_silent)
                 case Ended():
-                    self._take([event for frame in framer.end() for event in self._adapter.feed(frame)])
+                    self._take(self._read(framer.end(), last))
                     self._end(piece)
+                case HungUp(error=error):
+                    self._take(self._read(framer.end(), last))
+                    self._take(self.adapter.finish("the connection is over", self._ended_by_us or "error", error))
+
+    def _read(self, frames: list[Frame], heard: Heard) -> list[Event]:
+        now = now_ms()
+        events: list[Event] = []
+        for frame in frames:
+            frame.time, frame.status, frame.retry_after_ms = now, heard.status, heard.retry_after_ms
+            events += self.adapter.feed(frame)
+        return events
 
     def _take(self, events: list[Event]) -> None:
         for event in self._record(events) if events else ():
@@ -151,16 +166,22 @@ class Running:
             self._silenced = asyncio.create_task(self._link.stop())
 
     def _end(self, end: Ended) -> None:
-        """Say how it ended, and close what it left open. An end that we did not ask for is an error if it was in a turn, or a bad one."""
+        """Say how it ended, and close what it left open. An end that we did not ask for is an error if it was in a turn, or a bad one.
+
+        A one-shot agent also ends badly to say that its turn did, which the turn itself has told.
+        """
         words = _words(end)
         complaint = self._complaints.decode("utf-8", "backslashreplace").strip()
         events: list[Event] = [process(event="exited", exit_code=end.exit_code, signal=end.signal, text=words)]
         problem = None
-        if self._ended_by_us is None and (self._adapter.turn is not None or end.exit_code != 0):
+        bad = end.exit_code != 0 and not self.agent.can.one_shot
+        if self._ended_by_us is None and (self.adapter.turn is not None or bad):
             details = {"stderr": complaint} if complaint else None
             problem = ErrorInfo(code="execution_error", message=words, details=details, error_source="process")
-            events.append(Error(payload=problem))
-        self._record(events + self._adapter.finish(words, self._ended_by_us or "error", problem))
+        closing = self.adapter.finish(words, self._ended_by_us or "error", problem)
+        if problem is not None and (bad or any(isinstance(event, TurnEnd) and event.payload.error is problem for event in closing)):
+            events.append(Error(payload=problem))  # a wire whose turns end with the process may know of a better end
+        self._record(events + closing)
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_exception(AgentGone(f"{words}: {complaint}" if complaint else words))

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
 from typing import Any, Literal, Self
 
 import msgspec
+from msgspec.structs import replace
 
-from hansard.adapter import Context
+from hansard.adapter import Adapter, Context
 from hansard.adapters import adapter_for
 from hansard.agents import agent_for
 from hansard.agents.agent import Agent, Options
@@ -73,6 +75,7 @@ class Session:
         self._running: Running | None = None
         self._services: Services | None = None
         self._starting = asyncio.Lock()
+        self._saying = asyncio.Lock()
         self._commanded: dict[str, asyncio.Task[Event]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
@@ -87,8 +90,7 @@ class Session:
         options.cwd = os.path.abspath(options.cwd)
         head = store.create(session_id, **header)
         self = cls(store, head.session_id, Past.of(store.read(head.session_id)))
-        self._record([session_lifecycle(subtype=LAUNCHED, detail=_detail(Launch(agent=agent, options=options, run=0)))])
-        self._launch.options.env = options.env  # the log has only the names
+        self._launched(Launch(agent=agent, options=options, run=0))
         return self
 
     @classmethod
@@ -129,6 +131,10 @@ class Session:
         """Put something on the record that is not said to the agent."""
         return self._record([event])[0]
 
+    def _launched(self, launch: Launch) -> None:
+        self._record([session_lifecycle(subtype=LAUNCHED, detail=_detail(launch))])
+        self._launch.options.env = launch.options.env  # the log has only the names
+
     def _record(self, events: Sequence[Event]) -> list[Event]:
         turn = next(iter(self.past.turns), None)
         for event in events:
@@ -145,10 +151,11 @@ class Session:
         return stamped
 
     async def until(self, holds: Callable[[Past], bool]) -> None:
-        """Wait until something holds of the log, or the agent is gone."""
-        while not holds(self.past) and self.running:
+        """Wait until something holds of the log, or the agent is gone and nothing more is done."""
+        while not holds(self.past) and (self.running or self._tasks):
             changed = asyncio.ensure_future(self._changed.wait())
-            await asyncio.wait([changed, self._now.over], return_when=asyncio.FIRST_COMPLETED)
+            over = [self._now.over] if self.running else []
+            await asyncio.wait([changed, *over, *self._tasks], return_when=asyncio.FIRST_COMPLETED)
             changed.cancel()
 
     async def idle(self) -> None:
@@ -158,18 +165,29 @@ class Session:
     # ---- the agent's life
 
     async def start(self) -> None:
-        """Start the agent if it does not run. If it ran before it goes on with its own session, where it can."""
+        """Start the agent if it does not run. If it ran before it goes on with its own session, where it can.
+
+        A one-shot agent is started with each message instead.
+        """
         async with self._starting:
-            if not self.running:
+            if not self.running and not self.agent.can.one_shot:
                 await self._start(self._launch)
                 self._later(self._next())
+
+    async def _ready(self) -> None:
+        """Have an agent that takes a message: a one-shot one that has ended its turn ends, and is started again."""
+        if not self.agent.can.one_shot:
+            await self.start()
+            return
+        if self._running is not None:
+            await self._running.stop()
+        await self._start(self._launch)
 
     async def _start(self, launch: Launch) -> None:
         agent, options = agent_for(launch.agent), launch.options
         if self.past.own is not None and agent.can.resume:
             options.resume = self.past.own
-        self._record([session_lifecycle(subtype=LAUNCHED, detail=_detail(Launch(agent=launch.agent, options=options, run=launch.run + 1)))])
-        self._launch.options.env = options.env
+        self._launched(Launch(agent=launch.agent, options=options, run=launch.run + 1))
         try:
             options = await self._with_talk(options)
             agent.check(options)
@@ -177,9 +195,8 @@ class Session:
         except HansardError as problem:
             self._record([trouble(str(problem))])
             raise
-        context = Context(ids=lambda frame, index: self._ids.next(), frames=self.past.frames, resumed=options.resume is not None)
         self._services = Services(options)
-        self._running = running = Running(agent, adapter_for(agent.format)(context), link, self._record, self._heard)
+        self._running = running = Running(agent, self._adapter(agent, options), link, self._record, self._heard)
         running.over.add_done_callback(lambda _: self._gone())
         try:
             await agent.greet(running, options)
@@ -199,6 +216,19 @@ class Session:
             raise Refused("unsupported", "agents reach each other through a hub, and this session is in none")
         return msgspec.structs.replace(options, mcp_servers=options.mcp_servers | await self.offer(self))
 
+    def _adapter(self, agent: Agent, options: Options) -> Adapter:
+        """A new one for each process; but the processes of a one-shot agent speak as one."""
+        before = self._running
+        if agent.can.one_shot and before is not None and before.agent is agent:
+            return before.adapter
+        context = Context(
+            ids=lambda frame, index: self._ids.next(),
+            frames=self.past.frames,
+            resumed=options.resume is not None,
+            compose=lambda said: agent.compose(said, self._launch.options, self.store.read(self.id)),
+        )
+        return adapter_for(agent.format)(context)
+
     async def switch(self, agent: str, options: Options | None = None) -> None:
         """Go on with another agent, from the log: it takes over as if it had been there. An imported session can be gone on with, too."""
         chosen, known = options or Options(), agent_for(agent)
@@ -209,8 +239,8 @@ class Session:
         before = self.past.state.init.agent_id if launch is None and self.past.state.init is not None else launch and launch.agent
         known_to_it = known.take_over(self.store.read(self.id), chosen)
         next_one = Launch(agent=agent, options=chosen, run=0, untold=not known_to_it)
-        self._record([agent_switch(from_agent_id=before, to_agent_id=agent), session_lifecycle(subtype=LAUNCHED, detail=_detail(next_one))])
-        self._launch.options.env = chosen.env
+        self._record([agent_switch(from_agent_id=before, to_agent_id=agent)])
+        self._launched(next_one)
 
     async def choose(self, agent: str, **options: Any) -> None:
         """Go on with this agent, and with these options instead of those it had. If it is another one, it is a switch."""
@@ -293,34 +323,48 @@ class Session:
         """Say something. While a turn is open it waits in the queue; or it steers the turn, if that is asked and the agent can."""
 
         async def work() -> Event:
+            self._must_take(content or [])
             await self.start()
-            if self.past.busy and not (steer and self.agent.can.steer):
-                queued = queue_update(
-                    action="queued",
-                    item_id=self._ids.next(),
-                    text=text,
-                    content=content,
-                    author=author,
-                    from_agent_id=from_agent_id,
-                    from_session_id=from_session_id,
-                    message_id=message_id,
-                )
-                return self._record([_named(queued, command_id)])[0]
-            said = UserMessagePayload(text, content, author, from_agent_id, from_session_id, message_id=message_id)
-            return await self._now.send(_named(self._message(said), command_id))
+            async with self._saying:
+                if self.past.busy and not (steer and self.agent.can.steer):
+                    queued = queue_update(
+                        action="queued",
+                        item_id=self._ids.next(),
+                        text=text,
+                        content=content,
+                        author=author,
+                        from_agent_id=from_agent_id,
+                        from_session_id=from_session_id,
+                        message_id=message_id,
+                    )
+                    return self._record([_named(queued, command_id)])[0]
+                await self._ready()
+                said = UserMessagePayload(text, content, author, from_agent_id, from_session_id, message_id=message_id)
+                return await self._send(_named(self._message(said), command_id))
 
         return await self._once(command_id, work)
 
+    def _must_take(self, content: list[AnyBlock]) -> None:
+        if not self.agent.can.images and any(isinstance(block, ImageBlock) for block in content):
+            problem = f"{self.agent.title} does not take pictures"
+            self._record([trouble(problem)])
+            raise Refused("unsupported", problem)
+
     def _message(self, said: UserMessagePayload) -> Event:
         """The message; the first one to an agent that took over tells it in words what was said before, if it cannot know."""
-        if not self.agent.can.images and any(isinstance(block, ImageBlock) for block in said.content or ()):
-            self._record([trouble(f"{self.agent.title} does not take pictures")])
-            raise Refused("unsupported", f"{self.agent.title} does not take pictures")
         if self.past.untold:
             before = told(self.store.read(self.id), self.past.embeds)
             if before is not None:
                 said.content = [before, *(said.content or [TextBlock(said.text)])]
         return UserMessage(payload=said)
+
+    async def _send(self, said: Event, *before: Event, spoken: Event | None = None) -> Event:
+        try:
+            return await self._now.send(said, *before, spoken=spoken)
+        except Refused:
+            if self.agent.can.one_shot:
+                await self.stop()  # it waits for this message alone
+            raise
 
     def call_back(self, answered: AgentCallbackPayload, at_once: bool = True) -> Event:
         """Another agent has answered. This one is told in a turn of its own, when no other is open; not ``at_once``: when it runs."""
@@ -347,29 +391,33 @@ class Session:
 
     async def _next(self) -> None:
         """Send the next message of the queue, if its turn has come. An agent that is gone is started again, a few times."""
-        try:
-            if self.past.queue and not self.past.busy and not self.running:
-                await self._relaunch()
-        except HansardError as problem:
-            asked = [_cancelled(*item, reason=str(problem)) for item in self.past.queue.items() if item[1].from_session_id is not None]
-            self._record([trouble(f"a message that waited was not sent: {problem}"), *asked])
-            return
-        if self.past.busy or not self.past.queue:
-            return
-        item_id, waiting = next(iter(self.past.queue.items()))
-        try:
-            await self._send(waiting, queue_update(action="sent", item_id=item_id))
-        except HansardError as problem:
-            self._record([trouble(f"a message that waited was not sent: {problem}")])
-            if isinstance(problem, Refused):
-                self._record([_cancelled(item_id, waiting, reason=str(problem))])
-                self._later(self._next())
+        async with self._saying:
+            if self.past.busy or not self.past.queue:
+                return
+            try:
+                if not self.running and not self.agent.can.one_shot:
+                    await self._relaunch()
+                await self._ready()
+            except HansardError as problem:
+                asked = [_cancelled(*item, reason=str(problem)) for item in self.past.queue.items() if item[1].from_session_id is not None]
+                self._record([trouble(f"a message that waited was not sent: {problem}"), *asked])
+                return
+            item_id, waiting = next(iter(self.past.queue.items()), (None, None))
+            if item_id is None or waiting is None:  # it was taken out meanwhile
+                return
+            try:
+                await self._send_waiting(waiting, queue_update(action="sent", item_id=item_id))
+            except HansardError as problem:
+                self._record([trouble(f"a message that waited was not sent: {problem}")])
+                if isinstance(problem, Refused):
+                    self._record([_cancelled(item_id, waiting, reason=str(problem))])
+                    self._later(self._next())
 
-    async def _send(self, waiting: QueueUpdatePayload, sent: Event) -> None:
+    async def _send_waiting(self, waiting: QueueUpdatePayload, sent: Event) -> None:
         answered = waiting.callback
         if answered is not None:
             words = f"{callback_words(answered)}\n\n(This answers your message {answered.message_id}.)"
-            await self._now.send(AgentCallback(payload=answered), sent, spoken=self._message(UserMessagePayload(words)))
+            await self._send(AgentCallback(payload=answered), sent, spoken=self._message(UserMessagePayload(words)))
             return
         said = UserMessagePayload(
             waiting.text or "",
@@ -379,7 +427,7 @@ class Session:
             waiting.from_session_id,
             message_id=waiting.message_id,
         )
-        await self._now.send(self._message(said), sent)
+        await self._send(self._message(said), sent)
 
     async def _relaunch(self) -> None:
         self._relaunches += 1
@@ -397,12 +445,12 @@ class Session:
 
         async def work() -> Event:
             command = _named(interrupt(reason=reason, by=by), command_id)
-            try:
-                return await self._now.send(command)
-            except Refused:
-                stamped = self._record([command])[0]
-                self._now.interrupt()
-                return stamped
+            if not self.agent.can.one_shot:
+                with suppress(Refused):
+                    return await self._now.send(command)
+            stamped = self._record([command])[0]
+            self._now.interrupt()
+            return stamped
 
         return await self._once(command_id, work)
 
@@ -479,13 +527,26 @@ class Session:
         async def work() -> Event:
             await self.start()
             held, wanted = _held(self.past), ConfigurationChangePayload(subtype, model, permission_mode, mode_id, options=options)
+            change = _named(ConfigurationChange(payload=wanted), command_id)
             try:
-                return await self._now.tell(_named(ConfigurationChange(payload=wanted), command_id))
+                return self._set_for_next(change) if self.agent.can.one_shot else await self._now.tell(change)
             except Refused:
                 self._record([_synthetic(ConfigurationChange(payload=held))])
                 raise
 
         return await self._once(command_id, work)
+
+    def _set_for_next(self, change: ConfigurationChange) -> Event:
+        """A one-shot agent is told when it is started."""
+        launch = self._launch
+        try:
+            options = self.agent.changed(launch.options, change.payload)
+        except Refused as problem:
+            self._record([trouble(str(problem))])
+            raise
+        stamped = self._record([change])[0]
+        self._launched(replace(launch, options=options))
+        return stamped
 
     # ---- within
 

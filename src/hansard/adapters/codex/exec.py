@@ -34,10 +34,11 @@ _RETRY = re.compile(r"Reconnecting\.\.\.")
 
 
 class CodexExec(Conversation):
-    """What ``codex exec --json`` prints. It takes nothing: the prompt is an argument, and not on the wire."""
+    """What ``codex exec --json`` prints. All that it takes is the prompt: on its standard input, or as an argument."""
 
     formats = ("codex-exec-json",)
     wire = wire.Line
+    takes_text = True
 
     def __init__(self, context: Context | None = None) -> None:
         super().__init__(context)
@@ -57,7 +58,7 @@ class CodexExec(Conversation):
             case wire.ThreadStarted():
                 yield from self.thread_started(message.thread_id)
             case wire.TurnStarted():
-                yield from self.start_turn("user")
+                yield from self.begin_turn("user")
             case wire.ItemStarted(item=item):
                 yield from self.need_turn()
                 yield from self.started(item)

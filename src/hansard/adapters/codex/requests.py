@@ -13,11 +13,13 @@ from hansard.adapters.codex import blocks, outcomes
 from hansard.adapters.codex.app_items import plain
 from hansard.adapters.codex.app_server import AppServerOutput
 from hansard.adapters.codex.ends import error_of
+from hansard.adapters.codex.modes import MODES, Mode
 from hansard.adapters.codex.words import command_arguments, line, told
 from hansard.errors import CannotEncode
 from hansard.events import (
     Answer,
     ConfigurationChange,
+    ConfigurationChangePayload,
     ControlRequest,
     ControlResponse,
     Event,
@@ -45,6 +47,8 @@ _FILES = "item/fileChange/requestApproval"
 _MORE = "item/permissions/requestApproval"
 _ELICITATION = "mcpServer/elicitation/request"
 _QUESTIONS = "item/tool/requestUserInput"
+_STARTING = ""
+"""The turn that was asked for and has no name yet, for who interrupts it."""
 _OLD = ("execCommandApproval", "applyPatchApproval")
 
 # What can be answered: our kind of each of their words, and how we name it.
@@ -329,11 +333,11 @@ class CodexAppServer(AppServerOutput):
                     return line(id=asked.id, result={"answers": reply.values or {}})
                 return line(id=asked.id, result={"action": reply.action or "accept", "content": reply.values, "_meta": None})
             case Interrupt():
-                return self.ask("turn/interrupt", {"threadId": self.main, "turnId": self.wire_turn})
+                return self.ask("turn/interrupt", {"threadId": self.main, "turnId": self.wire_turn or _STARTING})
             case ConfigurationChange(payload=change):
                 method = change.subtype if "/" in change.subtype else "thread/settings/update"
                 turn = {"turnId": self.wire_turn} if method == "turn/settings/update" else {}
-                settings = {"model": change.model, "approvalPolicy": change.permission_mode, **as_object(change.options)}
+                settings = {"model": change.model, **self.modes(change), **as_object(change.options)}
                 said = {key: value for key, value in settings.items() if value is not None}
                 return self.ask(method, {"threadId": self.main, **turn, **said})
             case ControlRequest(payload=request):
@@ -345,6 +349,15 @@ class CodexAppServer(AppServerOutput):
                 return line(id=asked.id, result=reply.result) if reply.ok else line(id=asked.id, error=_rpc_error(reply.error))
             case _:
                 raise CannotEncode(f"Codex has no words for {command.type}")
+
+    def modes(self, change: ConfigurationChangePayload) -> dict[str, Any]:
+        """What a change of the permission mode or of the mode sets. A word that Codex does not know it is told, and refuses."""
+        word = change.permission_mode
+        mode = None if word is None else MODES.get(word, Mode(word))
+        said: dict[str, Any] = {} if mode is None else {"approvalPolicy": mode.approval, "sandboxPolicy": mode.sandbox_policy}
+        if change.mode_id is not None:
+            said["collaborationMode"] = {"mode": change.mode_id, "settings": {"model": change.model or self.model}}
+        return said
 
     def say(self, content: list[Any], client_id: str | None, queued: bool) -> bytes:
         named = {} if client_id is None else {"clientUserMessageId": client_id}
@@ -418,6 +431,8 @@ def _rest(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rpc_error(error: Any) -> dict[str, Any]:
+    if error is None:
+        return {"code": -32601, "message": "this client does not do that"}
     fields = as_object(error)
     return fields if "code" in fields else {"code": -32000, "message": str(error)}
 

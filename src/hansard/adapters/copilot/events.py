@@ -57,6 +57,7 @@ class Copilot(Adapter):
     formats = ("copilot-json", "copilot-session")
     source = "copilot"
     wire = wire.Event
+    takes_text = True
 
     def __init__(self, context: Context | None = None) -> None:
         super().__init__(context)
@@ -187,19 +188,23 @@ class Copilot(Adapter):
     def said(self, message: wire.UserMessage) -> Iterator[Event]:
         main = self.parent == self.context.parent_tool_call_id
         queued = message.delivery not in (None, "idle") and self.turn is not None
-        if main and not queued:
+        echo = main and self.repeats_prompt(message.content)
+        if main and not queued and not echo:
             yield from self.settle()
             yield from self.start_turn("user")
         yield from self.in_mode(message.agent_mode)
         blocks = [attachment(item, self.assets) for item in message.attachments or []]
-        yield user_message(
-            text=message.content,
-            content=[TextBlock(text=message.content), *blocks] if blocks else None,
-            author="human" if main else "agent",
-            message_id=message.message_id,
-            queued=queued,
-            from_agent_id=message.source,
-        )
+        if echo:
+            yield status_change(status="prompt_echo")
+        else:
+            yield user_message(
+                text=message.content,
+                content=[TextBlock(text=message.content), *blocks] if blocks else None,
+                author="human" if main else "agent",
+                message_id=message.message_id,
+                queued=queued,
+                from_agent_id=message.source,
+            )
         for added in around(message.transformed_content, message.content):
             yield user_message(text=added, author="harness")
 
@@ -567,6 +572,8 @@ class Copilot(Adapter):
         status, error = self.end()
         used = as_object(message.usage)
         yield status_change(status="result", detail={"exitCode": message.exit_code, "usage": message.usage})
+        if message.session_id is not None:  # nothing before it names the session
+            yield session_lifecycle(subtype="updated", provider_session_id=message.session_id)
         changes = as_object(used.get("codeChanges"))
         yield result(
             status=status,

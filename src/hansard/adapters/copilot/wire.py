@@ -332,6 +332,7 @@ class Over(Line, tag_field="type", tag="result", kw_only=True):
     """The last line of a run, its fields beside the type."""
 
     exit_code: int | None = None
+    session_id: str | None = None
     usage: Any = None
 
 

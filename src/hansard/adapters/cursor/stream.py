@@ -48,6 +48,7 @@ class CursorStream(Adapter):
     formats = ("cursor-stream-json",)
     source = "cursor"
     wire = wire.Line
+    takes_text = True
 
     def __init__(self, context: Context | None = None) -> None:
         super().__init__(context)
@@ -105,10 +106,13 @@ class CursorStream(Adapter):
 
     def user(self, line: wire.User) -> Iterator[Event]:
         yield from self.silence()
-        queued = self.turn is not None
-        yield from self.need_turn("user")
         blocks = [self.block(item) for item in items(line.message.content)]
         text = "\n".join(block.text for block in blocks if isinstance(block, TextBlock))
+        if self.repeats_prompt(text):
+            yield status_change(status="prompt_echo")
+            return
+        queued = self.turn is not None
+        yield from self.need_turn("user")
         plain = len(blocks) == 1 and isinstance(blocks[0], TextBlock)
         yield user_message(text=text, content=None if plain else blocks, queued=queued)
 

@@ -24,6 +24,7 @@ from hansard.events import (
     raw,
     result,
     session_init,
+    status_change,
     tool_call,
     tool_result,
     usage,
@@ -43,6 +44,7 @@ class GeminiStream(Adapter):
     formats = ("gemini-stream-json",)
     source = "gemini"
     wire = wire.Line
+    takes_text = True
 
     def __init__(self, context: Context | None = None) -> None:
         super().__init__(context)
@@ -68,6 +70,8 @@ class GeminiStream(Adapter):
         match message:
             case wire.Init():
                 yield session_init(agent_id="gemini", provider_session_id=message.session_id, model=message.model)
+            case wire.Message(role="user") if self.repeats_prompt(message.content):
+                yield status_change(status="prompt_echo")
             case wire.Message(role="user"):
                 queued = self.turn is not None
                 yield from self.need_turn("user")

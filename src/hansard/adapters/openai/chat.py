@@ -466,7 +466,7 @@ class ChatCompletions(OpenAI):
         sound = as_object(message.audio).get("format")
         self.sound = f"audio/{sound}" if isinstance(sound, str) else None
         left_out = message.x_recorder_left_out_messages
-        fresh = self.conversation.fresh(message.messages, left_out, self.answered)
+        fresh = self.news(message.messages, left_out)
         yield from self.request(fresh, {"messages": left_out + len(message.messages), "stream": message.stream is True})
 
     def is_answer(self, message: Any) -> bool:

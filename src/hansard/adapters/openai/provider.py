@@ -17,6 +17,7 @@ from hansard.events import (
     Event,
     TurnStatus,
     Usage,
+    UserMessage,
     configuration_change,
     interrupt,
     session_init,
@@ -49,6 +50,9 @@ class OpenAI(Adapter):
         self.returned: set[str] = set()
         self.heard: set[str] = set()
         self.recalled = 0
+        self.retry_after_ms: int | None = None
+        self.composed = False
+        self.ending: tuple[TurnStatus, ErrorInfo | None] = "lost", None
         self._dated = False
         self._arrives_timed = False
 
@@ -78,12 +82,29 @@ class OpenAI(Adapter):
 
     def feed(self, frame: Frame) -> list[Event]:
         """The events of one frame; the HTTP status of a recorded answer goes into its error."""
-        self.http_status, self._arrives_timed = frame.status, frame.time is not None
+        self.http_status, self.retry_after_ms, self._arrives_timed = frame.status, frame.retry_after_ms, frame.time is not None
         return super().feed(frame)
 
+    def finish(self, reason: str = "the stream ended", status: TurnStatus = "lost", error: ErrorInfo | None = None) -> list[Event]:
+        """The events that close what is open. Live we know who hung up, and why."""
+        self.ending = status, error
+        return super().finish(reason, status, error)
+
     def encode(self, command: Event) -> bytes:
-        """Nothing can be said in one frame: every request is an HTTP call of its own, with the conversation in it."""
-        raise CannotEncode(f"an OpenAI request carries the whole conversation; {command.type} has no frame of its own")
+        """A request: the message with the conversation before it, which only the log has. Nothing else can be said."""
+        if self.context.compose is None or not isinstance(command, UserMessage):
+            raise CannotEncode(f"an OpenAI request carries the whole conversation; {command.type} has no frame of its own")
+        data = self.context.compose(command)
+        self.composed = True
+        return data
+
+    def news(self, messages: list[Any], left_out: int = 0) -> list[Any]:
+        """What a request says for the first time. Of one that was composed from the log that is its last message."""
+        fresh = self.conversation.fresh(messages, left_out, self.answered)
+        if not self.composed:
+            return fresh
+        self.composed = False
+        return messages[-1:]
 
     def date(self, created: float | None, first: bool) -> int | None:
         """The time of an answer's first frame, in whole seconds on the wire: used where no better time is known."""
@@ -177,17 +198,29 @@ class OpenAI(Adapter):
     def fail(self, error: ErrorInfo) -> Iterator[Event]:
         """An error that ends the turn."""
         yield from self.need_turn("user")
+        error.retry_after_ms = self.retry_after_ms if error.retry_after_ms is None else error.retry_after_ms
         yield Error(payload=error)
         yield from self.over("refused" if ends.refuses(error) else "error", stop_reason=error.provider_code, error=error)
 
     def cut(self) -> Iterator[Event]:
         """The stream stopped in the middle of an answer. Who stopped it, the server or the client, the wire does not say."""
+        status, error = self.ending
         yield from self.need_turn("user")
+        if status == "interrupted":
+            yield from self.over(status)
+            return
         yield interrupt(reason="error")
-        yield from self.fail(ErrorInfo(code="api_error", message="the stream ended before the answer did", error_source="transport"))
+        yield from self.fail(error or _cut())
 
     def at_end(self) -> Iterator[Event]:
         """An answer that stopped in the middle was cut off; a turn that waits for results nobody sent is over."""
         yield from self.leave()
+        status, error = self.ending
         if self.turn is not None and self.waiting is not None:
             yield from self.over("completed", self.waiting)
+        elif self.turn is not None and status == "error":  # nothing was answered
+            yield from self.fail(error or _cut())
+
+
+def _cut() -> ErrorInfo:
+    return ErrorInfo(code="api_error", message="the stream ended before the answer did", error_source="transport")

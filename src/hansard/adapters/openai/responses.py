@@ -140,7 +140,7 @@ class Responses(Items):
                 yield from self.body(message)
             case wire.ErrorEvent():
                 nested = message.error if message.error is not None else told(message, "error", "status")
-                yield from self.broken(nested, message.status)
+                yield from self.broken(nested, message.status or self.http_status)
             case wire.ErrorBody():
                 yield from self.broken(message.error, self.http_status)
             case wire.ItemAdded():
@@ -401,10 +401,11 @@ class Responses(Items):
         said = ("type", "input", "model", "instructions", "previous_response_id", "conversation", "tools", "stream")
         yield from self.configure(told(message, *said))
         self.conversation.on([message.previous_response_id, message.conversation])
-        fresh = self.conversation.fresh(given, 0, self.answered)
+        composed, fresh = self.composed, self.news(given)
         if message.instructions is not None and message.instructions != self.instructions:
             self.instructions = message.instructions
-            fresh.insert(0, {"role": "system", "content": message.instructions})
+            if not composed:
+                fresh.insert(0, {"role": "system", "content": message.instructions})
         detail = {"items": len(given), "stream": message.stream is True, **told(message, *set(message.__struct_fields__) - _THREAD)}
         yield from self.request(fresh, detail)
 

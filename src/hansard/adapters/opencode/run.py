@@ -17,6 +17,7 @@ class OpenCodeRun(OpenCode):
 
     formats = ("opencode-run-json",)
     wire = wire.RunLine
+    takes_text = True
 
     @classmethod
     def recognises(cls, message: dict[str, Any]) -> bool:

@@ -1,0 +1,304 @@
+"""Programs that run for one turn: the real ones against a scripted model, and one that cannot be installed as a player of its recording."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import Struct
+
+from hansard import project
+from hansard.agents import agent_for
+from hansard.agents.agent import Options
+from hansard.content import ImageBlock, TextBlock
+from hansard.errors import Refused, UsageError
+from hansard.events import Event
+from hansard.session import Session
+from tests.driving.model import Model, Step, Text, calls, model, says
+from tests.driving.surroundings import Surroundings, claude_program, idle, program, until
+from tests.recorded import FOLDER
+
+pytestmark = pytest.mark.anyio
+ODD = "--help  Which bird? $(touch no) `touch no`\n/quit"
+"""A prompt that would be something else as an argument, or in a shell."""
+
+
+class Real(Struct):
+    """How a real program is set up so that it asks the scripted model, and nobody else."""
+
+    name: str
+    program: Callable[[], str]
+    home: str | None
+    settings: dict[str, Any]
+    env: dict[str, str]
+    path: str
+    model: str
+    mode: str
+    shell: str
+    allowed: list[str] = []
+
+    def session(self, around: Surroundings, server: Model, agent: str | None = None, **more: Any) -> Session:
+        if self.home is not None:
+            place = around.home / self.home
+            place.parent.mkdir(exist_ok=True)
+            place.write_text(json.dumps(self.settings))
+        given: dict[str, Any] = {"model": self.model, "permission_mode": self.mode, "allowed_tools": self.allowed} | more
+        return around.session(
+            agent or self.name, Options(program=self.program(), base_url=server.url + self.path, env={"NO_COLOR": "1", **self.env}, **given)
+        )
+
+
+_QUIET = {"privacy": {"usageStatisticsEnabled": False}, "telemetry": {"enabled": False}, "tools": {"useRipgrep": False}}
+GEMINI = Real(
+    name="gemini-oneshot",
+    program=lambda: program(".bin/gemini"),
+    home=".gemini/settings.json",
+    settings=_QUIET
+    | {
+        "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
+        "general": {"enableAutoUpdate": False, "maxAttempts": 1},
+    },
+    env={"GEMINI_API_KEY": "dummy-key", "GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_CLI_NO_RELAUNCH": "true"},
+    path="",
+    model="gemini-2.5-pro",
+    mode="yolo",
+    shell="run_shell_command",
+)
+QWEN = Real(
+    name="qwen-oneshot",
+    program=lambda: program(".bin/qwen"),
+    home=".qwen/settings.json",
+    settings=_QUIET
+    | {
+        "security": {"auth": {"selectedType": "openai"}, "folderTrust": {"enabled": False}},
+        "general": {"enableAutoUpdate": False},
+        "memory": {"enableManagedAutoMemory": False, "enableManagedAutoDream": False},
+        "ui": {"enableFollowupSuggestions": False},
+    },
+    env={"OPENAI_API_KEY": "dummy-key", "QWEN_CODE_NO_RELAUNCH": "true"},
+    path="/v1",
+    model="scripted",
+    mode="yolo",
+    shell="run_shell_command",
+)
+COPILOT = Real(
+    name="copilot-oneshot",
+    program=lambda: program("@github/copilot-linux-x64/copilot"),
+    home=None,
+    settings={},
+    env={"COPILOT_OFFLINE": "true", "COPILOT_PROVIDER_API_KEY": "dummy-key", "COPILOT_MODEL": "scripted", "COPILOT_AUTO_UPDATE": "false"},
+    path="/v1",
+    model="scripted",
+    mode="allow-all",
+    shell="bash",
+)
+CLAUDE = Real(
+    name="claude-oneshot",
+    program=claude_program,
+    home=None,
+    settings={},
+    env={
+        "ANTHROPIC_API_KEY": "dummy-key",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "CLAUDE_CODE_MAX_RETRIES": "0",
+        "DISABLE_AUTOUPDATER": "1",
+        "DISABLE_TELEMETRY": "1",
+    },
+    path="",
+    model="sonnet",
+    mode="default",
+    shell="Bash",
+    allowed=["Bash"],
+)
+REAL = [pytest.param(real, id=real.name, marks=pytest.mark.slow) for real in (GEMINI, QWEN, COPILOT, CLAUDE)]
+
+
+@pytest.fixture
+def around(tmp_path: Path) -> Surroundings:
+    return Surroundings(tmp_path)
+
+
+def log(session: Session) -> list[Event]:
+    return list(session.store.read(session.id))
+
+
+def of(session: Session, kind: str) -> list[Any]:
+    return [event.payload for event in log(session) if event.type == kind]
+
+
+def said(session: Session) -> list[str]:
+    return [message.text for message in of(session, "user_message") if message.author == "human"]
+
+
+def ends(session: Session) -> list[str]:
+    return [end.status for end in of(session, "turn_end")]
+
+
+async def turn(session: Session, text: str) -> None:
+    await session.say(text)
+    await idle(session)
+
+
+def sent(session: Session) -> bytes:
+    return b"".join(project(log(session), "native", direction="out"))
+
+
+@pytest.mark.parametrize("real", REAL)
+async def test_turns_tools_and_the_next_process_goes_on(real: Real, around: Surroundings) -> None:
+    script = (
+        says("A heron it is."),
+        calls(real.shell, {"command": "echo from-the-shell", "description": "Say it"}),
+        says("Done."),
+        says("Again."),
+    )
+    with model(*script) as server:
+        session = real.session(around, server)
+        await turn(session, ODD)
+        await turn(session, "Use a tool.")
+        await session.close()
+        again = Session.open(around.store, session.id, around.env | {"NO_COLOR": "1", **real.env})
+        await turn(again, "And again.")
+        await again.close()
+    assert said(again) == [ODD, "Use a tool.", "And again."]
+    assert [done.text for done in of(again, "assistant_done")] == ["A heron it is.", "Done.", "Again."]
+    assert ends(again) == ["completed"] * 3
+    [call], [result] = of(again, "tool_call"), of(again, "tool_result")
+    assert call.tool_name == real.shell and result.tool_call_id == call.tool_call_id
+    assert "from-the-shell" in json.dumps(result.result) and not result.is_error
+    started = [news for news in of(again, "process") if news.event == "started"]
+    assert len(started) == 3 and not any(ODD in argument for news in started for argument in news.argv)
+    assert len([news for news in of(again, "process") if news.event == "exited"]) == 3
+    assert "A heron it is." in json.dumps(server.asked[1]) and "Which bird?" in json.dumps(server.asked[3])
+    assert not of(again, "error") and not of(again, "raw")
+    assert not list(around.work.iterdir())
+
+
+@pytest.mark.parametrize("real", REAL)
+async def test_an_interrupt_ends_the_turn_and_keeps_what_was_said(real: Real, around: Surroundings) -> None:
+    with model(Step([Text("A very long answer about herons.")], hang=True)) as server:
+        session = real.session(around, server)
+        await session.say("Tell me all.")
+        await until(session, lambda _: any(chunk.text for chunk in of(session, "assistant_chunk")))
+        await session.interrupt()
+        await idle(session)
+        await session.close()
+    assert ends(session) == ["interrupted"]
+    assert [one.reason for one in of(session, "interrupt")][:1] == ["user_cancel"]
+    [cut] = of(session, "assistant_done")
+    assert "A very long answer about herons.".startswith(cut.text)
+    assert of(session, "process")[-1].event == "exited"
+
+
+@pytest.mark.parametrize("real", [param for param in REAL if param.id != COPILOT.name])  # Copilot tries again and again
+async def test_a_key_that_is_not_taken_is_an_error(real: Real, around: Surroundings) -> None:
+    with model(Step(status=401)) as server:
+        session = real.session(around, server)
+        await turn(session, "Hello.")
+        await session.close()
+    assert ends(session) == ["error"]
+    assert {problem.code for problem in of(session, "error")} == {"provider_auth"}
+
+
+@pytest.mark.slow
+async def test_settings_hold_from_the_next_turn_and_messages_wait(around: Surroundings) -> None:
+    with model(says("one"), says("two")) as server:
+        session = GEMINI.session(around, server)
+        await session.say("first")
+        await session.set("set_model", model="gemini-2.5-flash")
+        with pytest.raises(Refused, match="no permission mode 'wild'"):
+            await session.set("set_permission_mode", permission_mode="wild")
+        await session.say("second")
+        assert [waiting.text for waiting in session.past.queue.values()] == ["second"]
+        await idle(session)
+        await session.close()
+    models = [[part for part in news.argv if part.startswith("--model")] for news in of(session, "process") if news.argv]
+    assert models == [["--model=gemini-2.5-pro"], ["--model=gemini-2.5-flash"]]
+    assert ends(session) == ["completed"] * 2 and said(session) == ["first", "second"]
+    assert sent(session) == b"firstsecond"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("real", [pytest.param(QWEN, id="qwen"), pytest.param(CLAUDE, id="claude")])
+async def test_pictures_are_in_the_prompt_of_those_that_take_json(real: Real, around: Surroundings) -> None:
+    picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+    with model(says("A dot.")) as server:
+        session = real.session(around, server)
+        await session.say("Look.", [TextBlock(text="Look."), ImageBlock(media_type="image/png", data=picture)])
+        await idle(session)
+        await session.close()
+    assert picture in sent(session).decode() and ends(session) == ["completed"]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Arguments, and a program that plays a recording
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "argv"),
+    [
+        ("gemini-oneshot", {"model": "-m", "permission_mode": "plan"}, ["--approval-mode=plan", "--model=-m"]),
+        ("gemini-oneshot", {"resume": "--yolo"}, ["--resume=--yolo"]),
+        ("qwen-oneshot", {"system_prompt": "-y", "denied_tools": ["a b"]}, ["--system-prompt=-y", "--exclude-tools=a b"]),
+        ("copilot-oneshot", {"permission_mode": "allow-all", "allowed_tools": ["shell(git)"]}, ["--allow-all", "--allow-tool=shell(git)"]),
+        ("opencode-oneshot", {"permission_mode": "plan", "resume": "ses_1"}, ["--agent=plan", "--session=ses_1"]),
+        ("cursor-oneshot", {"permission_mode": "force", "model": "gpt", "resume": "id"}, ["--force", "--model=gpt", "--resume=id"]),
+        ("claude-oneshot", {"permission_mode": "plan"}, ["--permission-mode=plan"]),
+        ("claude-oneshot", {"allowed_tools": ["Bash(git *)", "-p"]}, ["--allowedTools=Bash(git *)", "--allowedTools=-p"]),
+    ],
+)
+async def test_each_option_is_one_argument(name: str, options: dict[str, Any], argv: list[str]) -> None:
+    found = agent_for(name).argv(Options(**options))
+    flags = len(agent_for(name).argv(Options()))
+    assert found[flags:] == argv and all(flag.startswith("-") or flag == "run" for flag in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("gemini-oneshot", {"system_prompt": "Be brief."}),
+        ("cursor-oneshot", {"denied_tools": ["shell"]}),
+        ("opencode-oneshot", {"permission_mode": "yolo"}),
+        ("copilot-oneshot", {"mcp_servers": {"demo": {"command": "x"}}}),
+        ("gemini-oneshot", {"model": "a\0b"}),
+    ],
+)
+async def test_what_a_program_has_no_option_for_is_refused(name: str, options: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        agent_for(name).argv(Options(**options))
+
+
+@pytest.fixture
+def player(tmp_path: Path) -> Callable[[str, str, str], str]:
+    """Makes a program that reads its prompt and then plays a recording, in which it says that prompt where the recorded one stood."""
+
+    def make(format: str, scenario: str, prompt: str) -> str:
+        recording = next((FOLDER / format / scenario).glob("stdout.jsonl*"))
+        place = tmp_path / "player"
+        place.write_text(
+            f"#!{sys.executable}\nimport json, sys\nprompt = json.dumps(sys.stdin.read())[1:-1]\n"
+            f"sys.stdout.write(open({str(recording)!r}).read().replace({json.dumps(prompt)[1:-1]!r}, prompt))\n"
+        )
+        place.chmod(0o700)
+        return str(place)
+
+    return make
+
+
+async def test_cursor_is_heard_and_its_echo_is_no_second_message(around: Surroundings, player: Callable[[str, str, str], str]) -> None:
+    session = around.session("cursor-oneshot", Options(program=player("cursor-stream-json", "text", "Name the lighthouse.")))
+    await turn(session, "Greet me.")
+    await session.close()
+    assert said(session) == ["Greet me."] and ends(session) == ["completed"]
+    assert of(session, "assistant_done") and [one.status for one in of(session, "status_change")].count("prompt_echo") == 1
+    assert sent(session) == b"Greet me."
+
+
+async def test_opencode_ends_its_turn_with_its_process(around: Surroundings, player: Callable[[str, str, str], str]) -> None:
+    session = around.session("opencode-oneshot", Options(program=player("opencode-run-json", "text", "unused")))
+    await turn(session, "Hello.")
+    await session.close()
+    assert said(session) == ["Hello."] and ends(session) == ["completed"] and not of(session, "error")

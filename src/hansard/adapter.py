@@ -225,7 +225,7 @@ class Adapter:
                 _add_what_the_wire_leaves_out(event.payload, command.payload)
                 if isinstance(event, UserMessage) and isinstance(command, UserMessage):
                     event.payload.text = command.payload.text  # what was said, whatever was sent with it
-                elif isinstance(event, Interrupt):
+                elif isinstance(event, Interrupt) and isinstance(command, Interrupt):
                     event.payload.reason = command.payload.reason  # a wire only says that it is one
                 break
         return data, events

@@ -84,7 +84,7 @@ async def soon(session: Session, holds: Callable[[Past], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def called_back(session: Session) -> AgentCallback:
+async def called_back(session: Session) -> Any:
     await soon(session, lambda past: any(isinstance(cause, AgentCallback) for cause in past.talked.causes.values()))
     await idle(session)
     return log(session, AgentCallback)[0]
@@ -419,13 +419,13 @@ async def test_the_tools_over_mcp(hub: Hub, talking: Callable[[], Options]):
         assert "cannot be reached" in await used(client, "list_sessions")
 
 
-async def test_the_ticket_is_private_and_ends_with_its_session(hub: Hub, talking: Callable[[], Options]):
+async def test_the_ticket_is_private_and_ends_with_its_session(hub: Hub, store: JsonlStore, talking: Callable[[], Options]):
     asking = hub.create("demo", talking())
     ticket = Path((await tools(hub, asking)).args[-1])
     assert stat.S_IMODE(ticket.stat().st_mode) == 0o600 and stat.S_IMODE(ticket.parent.stat().st_mode) == 0o700
     held = json.loads(ticket.read_text())
     await asking.start()
-    assert held["token"] not in Path(asking.store.root / asking.id / "events.jsonl").read_text()
+    assert held["token"] not in Path(store.root / asking.id / "events.jsonl").read_text()
     for line, why in [
         (json.dumps({"token": "x", "tool": "list_agents"}), "void"),
         ("{", "no call"),

@@ -210,13 +210,14 @@ async def test_an_interrupted_turn_is_no_answer(hub: Hub, talking: Callable[[], 
     assert "as interrupted" in (await called_back(asking)).payload.error
 
 
-async def test_agents_that_others_set_to_work_are_told_by_a_policy_if_nobody_is_there(hub: Hub, talking: Callable[[], Options]):
-    asking = hub.create("demo", talking())
-    for policy, answer in [("deny", "You did not let me. I stop here."), ("allow", "There are")]:
-        hub.talks.policy = policy
-        answered = await hub.talks.message(asking, "demo", "run")
-        assert answer in answered.answer
-        assert hub.get(answered.session_id or "").past.outcomes
+@pytest.mark.parametrize(("policy", "answer"), [("deny", "You did not let me. I stop here."), ("allow", "There are")])
+async def test_agents_that_others_set_to_work_are_told_by_a_policy_if_nobody_is_there(
+    hub: Hub, talking: Callable[[], Options], policy: Any, answer: str
+):
+    asking, hub.talks.policy = hub.create("demo", talking()), policy
+    answered = await hub.talks.message(asking, "demo", "run")
+    assert answer in answered.answer
+    assert hub.get(answered.session_id or "").past.outcomes
 
 
 # ---- bounds

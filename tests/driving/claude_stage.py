@@ -11,46 +11,21 @@ from typing import Any
 
 import msgspec
 
-from hansard.agents.agent import Options
-from hansard.events import Event, PermissionRequest
 from hansard.normalizing import normalize
 from hansard.projections import project
 from hansard.session import Session
+from tests.driving import stage as any_stage
 from tests.driving.model import Model, Step, calls, model
-from tests.driving.surroundings import QUIET_CLAUDE, Surroundings, claude_program, idle, until
-from tests.driving.witness import Witness, whole
-from tests.shared import only
+from tests.driving.surroundings import QUIET_CLAUDE, claude_program
+from tests.driving.witness import whole
 
 
-class Stage:
+class Stage(any_stage.Stage):
     """A real Claude Code, its model, and a witness of what they say."""
 
     def __init__(self, agent: str, folder: Path, scripted: Model, **asked: Any) -> None:
+        super().__init__(folder, scripted, agent, claude_program(), QUIET_CLAUDE, base_url=scripted.url, **asked)
         self.agent = agent
-        self.around = Surroundings(folder)
-        self.model = scripted
-        self.witness = Witness(claude_program(), folder)
-        self.env = QUIET_CLAUDE
-        self.session = self.around.session(agent, Options(program=self.witness.program, base_url=scripted.url, env=dict(self.env), **asked))
-
-    @property
-    def events(self) -> list[Event]:
-        """The log."""
-        return list(self.around.store.read(self.session.id))
-
-    def only(self, kind: str) -> list[Any]:
-        """The payloads of that type."""
-        return only(self.events, kind)
-
-    async def says(self, text: str, **more: Any) -> None:
-        """Say it and wait for the end of the turn."""
-        await self.session.say(text, **more)
-        await idle(self.session)
-
-    async def asked(self) -> PermissionRequest:
-        """Wait for a permission question."""
-        await until(self.session, lambda past: bool(past.asked))
-        return next(event for event in reversed(self.events) if isinstance(event, PermissionRequest))
 
     async def ends(self) -> None:
         """Stop, and look at the record."""

@@ -140,6 +140,8 @@ class _Answering(BaseHTTPRequestHandler):
             return
         if dialect is messages and not request.get("stream"):
             self._whole(200, whole_message(step))
+        elif path.endswith(":generateContent"):
+            self._whole(200, next(gemini(step))[1])
         else:
             self._stream(list(dialect(step)), step.hang)
 
@@ -359,6 +361,6 @@ DIALECTS: dict[str, Callable[[Step], Iterator[tuple[str, Any]]]] = {
     r"/messages$": messages,
     r"/responses$": responses,
     r"/chat/completions$": chat,
-    r":streamGenerateContent$": gemini,
+    r":(stream)?[gG]enerateContent$": gemini,
 }
 """By how the path of a request ends."""

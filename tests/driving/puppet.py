@@ -1,15 +1,20 @@
-"""Agents that do what a test says: a puppet on a string, and any small Python program. Both speak Claude's wire, and neither is greeted."""
+"""Agents that do what a test says: a puppet on a string, and any small Python program. They speak ACP, or Claude's wire ungreeted."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
 from hansard.agents import agents
+from hansard.agents.acp import AcpAgent
 from hansard.agents.agent import Agent, Capabilities, Options
+from hansard.session import Session
+
+PATIENCE = 60
 
 _RELAY = """
 import os, socket, sys, threading
@@ -40,17 +45,26 @@ class Child(Agent):
         return ["-c"]
 
 
-def child(source: str, *arguments: str) -> tuple[str, Options]:
+class AcpChild(Child, AcpAgent):
+    """The same, but it speaks ACP and is greeted."""
+
+    name, title, format = "acp-child", "An ACP child", "acp"
+    can = AcpAgent.can
+
+
+def child(source: str, *arguments: str, kind: type[Child] = Child) -> tuple[str, Options]:
     """What to create a session with whose agent is this program."""
-    agents()[Child.name] = Child()
-    return Child.name, Options(arguments=[source, *arguments])
+    agents()[kind.name] = kind()
+    return kind.name, Options(arguments=[source, *arguments])
 
 
 class Puppet:
     """Holds the string. Use it as a context: inside, sessions can be created whose agent says what the puppet `says`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, kind: type[Child] = Child) -> None:
         self._place = folder / "string"
+        self._kind = kind
+        self._asked = 0
         self._writers: asyncio.Queue[asyncio.StreamWriter] = asyncio.Queue()
         self.heard: list[dict[str, Any]] = []
 
@@ -63,7 +77,7 @@ class Puppet:
 
     def agent(self) -> tuple[str, Options]:
         """What to create a session with."""
-        return child(_RELAY, str(self._place))
+        return child(_RELAY, str(self._place), kind=self._kind)
 
     async def _pulled(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writers.put_nowait(writer)
@@ -77,9 +91,43 @@ class Puppet:
 
     async def says(self, **frame: Any) -> None:
         """Say a frame."""
-        self._writer.write(json.dumps(frame).encode() + b"\n")
+        await self.says_line(json.dumps(frame))
+
+    async def says_line(self, line: str) -> None:
+        """Say a line that need not be a frame."""
+        self._writer.write(line.encode() + b"\n")
         await self._writer.drain()
 
     def exits(self, code: int) -> None:
         """End the process."""
         self._writer.write(b"exit %d\n" % code)
+
+    async def hears(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """Wait for a frame, and take it."""
+        async with asyncio.timeout(PATIENCE):
+            while (frame := next(filter(wanted, self.heard), None)) is None:
+                await asyncio.sleep(0.005)
+        self.heard.remove(frame)
+        return frame
+
+    # ---- in JSON-RPC
+
+    async def answers(self, method: str, **reply: Any) -> None:
+        """Answer the next request for a method."""
+        request = await self.hears(lambda frame: frame.get("method") == method)
+        await self.says(jsonrpc="2.0", id=request["id"], **reply)
+
+    async def asks(self, method: str, params: Any = None) -> dict[str, Any]:
+        """Ask for something; its answer."""
+        self._asked += 1
+        name = f"asked-{self._asked}"
+        await self.says(jsonrpc="2.0", id=name, method=method, params=params)
+        return await self.hears(lambda frame: frame.get("id") == name)
+
+    async def is_greeted(self, session: Session, **can: Any) -> None:
+        """Start as an ACP agent that can do this."""
+        starting = asyncio.create_task(session.start())
+        await self.begins()
+        await self.answers("initialize", result={"protocolVersion": 1, "agentCapabilities": can})
+        await self.answers("session/new", result={"sessionId": "puppet"})
+        await starting

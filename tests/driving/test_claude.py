@@ -17,11 +17,10 @@ from hansard.events import control_request
 from hansard.session import Session
 from tests.driving.claude_stage import shown_to, stage, written
 from tests.driving.model import Call, Step, Text, Thinking, calls, says
+from tests.driving.stage import DOT
 from tests.driving.surroundings import idle, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
-
-DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
 @pytest.fixture(params=["claude", "agent-sdk"])

@@ -120,7 +120,7 @@ class Running:
         finally:
             self._waiting.pop(name, None)
         if not reply.ok:
-            raise Refused("refused", _reason(reply.error))
+            raise Refused("refused", _reason(reply.error), reply.error)
         return reply
 
     # ---- what it says
@@ -227,5 +227,7 @@ def trouble(message: str) -> Event:
 
 
 def _reason(problem: Any) -> str:
-    words = as_object(problem).get("message", as_object(problem).get("error", problem))
-    return words if isinstance(words, str) else "refused" if words is None else msgspec.json.encode(words).decode()
+    said = as_object(problem)
+    words, details = said.get("message", said.get("error", problem)), as_object(said.get("data")).get("details")
+    reason = words if isinstance(words, str) else "refused" if words is None else msgspec.json.encode(words).decode()
+    return f"{reason}: {details}" if isinstance(details, str) else reason

@@ -195,9 +195,9 @@ class Session:
         except HansardError as problem:
             self._record([trouble(str(problem))])
             raise
-        self._services = Services(options)
+        self._services = services = Services(options)
         self._running = running = Running(agent, self._adapter(agent, options), link, self._record, self._heard)
-        running.over.add_done_callback(lambda _: self._gone())
+        running.over.add_done_callback(lambda _: self._gone(services))
         try:
             await agent.greet(running, options)
         except BaseException as problem:
@@ -256,6 +256,8 @@ class Session:
         """End the agent, and with it whatever is open. Twice is once."""
         if self._running is not None:
             await self._running.stop(status)
+        if self._services is not None:
+            await self._services.close()
 
     async def close(self) -> None:
         """Stop, and let somebody else write this session."""
@@ -265,9 +267,8 @@ class Session:
         self._record([session_lifecycle(subtype="closed", reason="stopped")])
         self.store.release(self.id)
 
-    def _gone(self) -> None:
-        if self._services is not None:
-            self._later(self._services.close())
+    def _gone(self, services: Services) -> None:
+        self._later(services.close())
         if self.past.queue:
             self._later(self._next())
 
@@ -282,25 +283,27 @@ class Session:
     def _heard(self, event: Event) -> None:
         match event:
             case ControlRequest(payload=asked) if asked.request_id is not None:
-                self._later(self._reply(event))
+                self._later(self._reply(event, self._now, self._services))
             case TurnEnd() if event.parent_tool_call_id is None:
                 self._relaunches = 0
                 self._later(self._next())
             case _:
                 pass
 
-    async def _reply(self, asked: ControlRequest) -> None:
+    async def _reply(self, asked: ControlRequest, running: Running, services: Services | None) -> None:
         """Every request of the agent is answered: by its own file, by what a session does for its agent, or with a refusal."""
         request = asked.payload
         try:
             reply = self.agent.reply(asked, self._launch.options)
-            if reply is None and self._services is not None:
-                reply = await self._services.reply(request)
+            if reply is None and services is not None:
+                reply = await services.reply(request)
         except (HansardError, OSError, ValueError) as problem:
             reply = ControlResponsePayload(ok=False, error=str(problem))
         given = reply or ControlResponsePayload(ok=False)
+        if running.over.done():
+            return  # nobody waits for it any more
         try:
-            await self._now.send(
+            await running.send(
                 control_response(ok=given.ok, request_id=request.request_id, method=request.method, result=given.result, error=given.error)
             )
         except HansardError as problem:

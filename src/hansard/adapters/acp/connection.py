@@ -277,10 +277,13 @@ class Acp(Encoding):
         self.version = hello.protocol_version or self.version
         who = hello.agent_info or hello.info
         self.agent = None if who is None else who.name
+        capabilities = hello.capabilities if hello.agent_capabilities is None else hello.agent_capabilities
+        prompts = as_object(capabilities).get("promptCapabilities")
+        self.takes = None if prompts is None else as_object(prompts)
         yield session_init(
             agent_id=self.agent or self.source,
             agent_version=None if who is None else who.version,
-            capabilities=hello.capabilities if hello.agent_capabilities is None else hello.agent_capabilities,
+            capabilities=capabilities,
             auth_methods=hello.auth_methods,
         )
 

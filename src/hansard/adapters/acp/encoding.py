@@ -8,6 +8,7 @@ from hansard.adapter import Context
 from hansard.adapters.acp import blocks
 from hansard.adapters.acp.updates import Updates
 from hansard.adapters.acp.words import line, rpc_id
+from hansard.content import AudioBlock, ImageBlock, TextBlock
 from hansard.errors import CannotEncode
 from hansard.events import (
     Answer,
@@ -20,6 +21,7 @@ from hansard.events import (
     PermissionOption,
     PermissionResponse,
     UserMessage,
+    UserMessagePayload,
 )
 from hansard.loose import as_object
 
@@ -36,6 +38,8 @@ class Encoding(Updates):
         self.next_id = 0
         self.has_modes = False
         self.has_models = False
+        self.takes: dict[str, Any] | None = None
+        """What a prompt may have in it beside text, if the agent said that."""
 
     def used_id(self, value: Any) -> None:
         """An id of ours is taken."""
@@ -45,8 +49,7 @@ class Encoding(Updates):
     def encode(self, command: Event) -> bytes:
         match command:
             case UserMessage(payload=said):
-                content = [{"type": "text", "text": said.text}] if said.content is None else [blocks.from_block(b) for b in said.content]
-                return self.request("session/prompt", self.in_session(prompt=content))
+                return self.request("session/prompt", self.in_session(prompt=self.prompt_blocks(said)))
             case PermissionResponse():
                 return self.reply(command.payload.request_id, {"outcome": self.outcome(command)})
             case Answer(payload=reply):
@@ -67,6 +70,18 @@ class Encoding(Updates):
                 return line(id=rpc_id(reply.request_id), error=rpc_error(reply.error, reply.method))
             case _:
                 raise CannotEncode(f"ACP has no words for {command.type}")
+
+    def prompt_blocks(self, said: UserMessagePayload) -> list[Any]:
+        """What is said, in blocks; its text first, if the blocks do not say it."""
+        given = list(said.content or [])
+        texts = [blocks.text_of(given), *(blocks.text_of([block]) for block in given)]
+        if not given or (said.text and said.text not in texts):
+            given.insert(0, TextBlock(said.text))
+        for block in given:
+            kind = "image" if isinstance(block, ImageBlock) else "audio" if isinstance(block, AudioBlock) else None
+            if kind is not None and self.takes is not None and not self.takes.get(kind):
+                raise CannotEncode(f"this agent takes no {kind}")
+        return [blocks.from_block(block) for block in given]
 
     def in_session(self, **params: Any) -> dict[str, Any]:
         if self.session is None:

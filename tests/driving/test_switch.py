@@ -1,0 +1,121 @@
+"""Every agent goes on with what every other began: its model is told the turns before, in order, each call with its result."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hansard.agents.agent import Options
+from hansard.events import AgentSwitch, Event
+from hansard.projections import project
+from hansard.session import Session
+from tests.driving.model import Model, calls, model, says
+from tests.driving.surroundings import QUIET_CLAUDE, Surroundings, claude_program, idle, program
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+AGENTS = ("claude", "codex", "openai-chat", "openai-responses", "demo")
+"""The demo agent stands for ACP: it has no model, and says what it was shown."""
+TOOLS = {
+    "claude": ("Bash", {"command": "echo from-a-tool", "description": "Say it"}),
+    "codex": ("exec_command", {"cmd": "echo from-a-tool"}),
+}
+NO_RETRIES = ["--config=model_providers.hansard.request_max_retries=0", "--config=model_providers.hansard.stream_max_retries=0"]
+
+
+def options(agent: str, served: Model, around: Surroundings) -> Options:
+    """How each agent is started here."""
+    here: dict[str, Any] = {
+        "cwd": str(around.work),
+        "env": around.env | QUIET_CLAUDE | {"OPENAI_API_KEY": "scripted", "DEMO_AGENT_PACE": "0"},
+    }
+    match agent:
+        case "claude":
+            return Options(program=claude_program(), base_url=served.url, permission_mode="acceptEdits", allowed_tools=["Bash"], **here)
+        case "codex":
+            found = program("@openai/codex-linux-*/vendor/*/bin/codex")
+            return Options(
+                program=found, base_url=f"{served.url}/v1", model="gpt-5.5", permission_mode="full-access", arguments=NO_RETRIES, **here
+            )
+        case "demo":
+            return Options(permission_mode="auto", **here)
+        case _:
+            return Options(base_url=f"{served.url}/v1", model="scripted", **here)
+
+
+@pytest.mark.parametrize("first", AGENTS)
+@pytest.mark.parametrize("second", AGENTS)
+async def test_switch(first: str, second: str, tmp_path: Path) -> None:
+    around = Surroundings(tmp_path)
+    tool = [calls(*TOOLS[first])] if first in TOOLS else []
+    begins = [] if first == "demo" else [*tool, says("The lynx is in the garden.")]
+    goes_on = [] if second == "demo" else [says("It still is.")]
+    with model(*begins, *goes_on, is_step=is_step) as served:
+        session = Session.create(around.store, first, options(first, served, around))
+        await said(session, "run" if first == "demo" else "Where is the lynx?")
+        await session.switch(second, options(second, served, around))
+        await said(session, "And now?")
+        log = list(around.store.read(session.id))
+        assert [event.payload.to_agent_id for event in log if isinstance(event, AgentSwitch)] == [second]
+        assert [event.payload.status for event in log if event.type == "turn_end"] == ["completed", "completed"]
+        assert knows_before(second, served, log)
+        await session.close()
+
+
+async def said(session: Session, text: str) -> None:
+    await asyncio.wait_for(session.say(text), 120)
+    await idle(session)
+
+
+def is_step(request: dict[str, Any]) -> bool:
+    """What the conversation is about; agents ask for titles and the like beside it."""
+    return bool(request.get("tools")) or request.get("model") == "scripted"
+
+
+def knows_before(second: str, served: Model, log: list[Event]) -> bool:
+    """The facts of the conversation, in order, are in what the second agent's model was sent (or the demo agent was shown)."""
+    switched = next(event.seq for event in log if isinstance(event, AgentSwitch))
+    before = [fact for message in project([event for event in log if event.seq < switched], "openai-messages") for fact in facts(message)]
+    if second == "demo":
+        shown = next(event for event in reversed(log) if event.type == "user_message").payload.content[0].text
+    else:
+        shown = json.dumps(served.asked[-1].get("messages", served.asked[-1].get("input")), ensure_ascii=False)
+        pairs_are_valid(served.asked[-1])
+    position = 0
+    for fact in before:
+        position = shown.find(fact, position) + 1
+        assert position, fact
+    return len(before) >= 2
+
+
+def facts(message: dict[str, Any]) -> list[str]:
+    """Short words of a message that survive every spelling of it."""
+    texts = [message["content"]] if isinstance(message.get("content"), str) else []
+    called = [call["function"]["name"] for call in message.get("tool_calls") or []]
+    return [text.strip().splitlines()[-1].strip()[:40] for text in texts if text.strip()] + called
+
+
+def pairs_are_valid(request: dict[str, Any]) -> None:
+    """Every call has one result, after it."""
+    made: list[str] = []
+    given: list[str] = []
+    for item in request.get("messages", request.get("input", [])):
+        content = item.get("content")
+        blocks = [item, *(item.get("tool_calls") or []), *(content if isinstance(content, list) else [])]
+        for block in blocks:
+            match block:
+                case {"type": "tool_use" | "function", "id": name} | {"type": "function_call", "call_id": name}:
+                    made.append(name)
+                case {"type": "tool_result", "tool_use_id": name} | {"type": "function_call_output", "call_id": name}:
+                    assert name in made
+                    given.append(name)
+                case {"role": "tool", "tool_call_id": name}:
+                    assert name in made
+                    given.append(name)
+                case _:
+                    pass
+    assert sorted(made) == sorted(given)

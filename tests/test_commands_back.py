@@ -20,6 +20,7 @@ from hansard.events import (
     Interrupt,
     PermissionResponse,
     UserMessage,
+    agent_callback,
     answer,
     assistant_done,
     configuration_change,
@@ -302,3 +303,39 @@ def test_a_request_of_ours_is_sent_with_its_id() -> None:
 def test_a_request_of_ours_can_be_withdrawn() -> None:
     frame = encoded(control_request(method="control_cancel_request", request_id="req_9"))
     assert frame == {"type": "control_cancel_request", "request_id": "req_9"}
+
+
+# ---- what another agent answered
+
+
+BEGINNINGS: dict[str, list[tuple[str, dict[str, Any]]]] = {
+    "claude-control": [],
+    "qwen-stream-json-io": [],
+    "acp": [
+        ("out", {"jsonrpc": "2.0", "id": 0, "method": "session/new", "params": {"cwd": "/", "mcpServers": []}}),
+        ("in", {"jsonrpc": "2.0", "id": 0, "result": {"sessionId": "s"}}),
+    ],
+    "codex-app-server": [
+        ("out", {"id": 0, "method": "thread/start", "params": {}}),
+        ("in", {"id": 0, "result": {"thread": {"id": "t"}, "model": "m"}}),
+    ],
+    "opencode-sse": [
+        ("out", {"method": "POST", "path": "/session", "body": {}}),
+        ("in", {"type": "session.created", "properties": {"info": {"id": "ses_1"}}}),
+    ],
+}
+"""What is said on each wire before the first message of a user."""
+
+
+@pytest.mark.parametrize("format", BEGINNINGS)
+def test_a_callback_is_told_as_a_message_and_recorded_as_a_callback(format: str) -> None:
+    adapter = adapter_for(format)()
+    for direction, message in BEGINNINGS[format]:
+        say(adapter, message, out=direction == "out")
+    answered = agent_callback(message_id="m", result="42", from_agent_id="helper", from_session_id="s")
+    data, events = adapter.send(answered, spoken=user_message(text="[Callback from helper]: 42"))
+    assert b"[Callback from helper]: 42" in data
+    assert [start.trigger for start in only(events, "turn_start")] == ["callback"]
+    assert only(events, "agent_callback") == [answered.payload] and not only(events, "user_message")
+    assert [event.type for event in events if event.original is not None] == [events[0].type]
+    assert all(event.direction == "out" and event.turn_id == events[-1].turn_id for event in events)

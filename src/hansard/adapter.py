@@ -17,6 +17,7 @@ from hansard import loose, originals
 from hansard.content import RawBlock, TextBlock
 from hansard.errors import CannotEncode
 from hansard.events import (
+    AgentCallback,
     ErrorInfo,
     Event,
     Interrupt,
@@ -204,24 +205,27 @@ class Adapter:
         self._stamp(events, None)
         return events
 
-    def send(self, command: Event, time: int | None = None) -> tuple[bytes, list[Event]]:
+    def send(self, command: Event, time: int | None = None, spoken: Event | None = None) -> tuple[bytes, list[Event]]:
         """The frame for a command, and the events of that frame: the command itself first among its kind, with its own ids.
 
-        A wire that takes a command along with a later one has no frame for it; the command itself is on the record.
+        A wire that takes a command along with a later one has no frame for it; the command itself is on the record. No wire has a word
+        for a callback: ``spoken`` is the message that tells the agent of it, and the callback stands in its place.
         """
-        data = self.encode(command)
+        data = self.encode(spoken or command)
         if not data and not self.takes_text:
             return data, self._without_frame(command, time)
         line, eol = (data, "") if self.takes_text else (data.removesuffix(b"\n"), "\n")
         events = self.feed(Frame(line, eol=eol, out=True, time=time))
+        if isinstance(command, AgentCallback):
+            events = [_called_back(event, command) for event in events]
         for event in events:
             if type(event) is type(command):
                 event.command_id = command.command_id
                 event.id = command.id or event.id
                 _add_what_the_wire_leaves_out(event.payload, command.payload)
-                if isinstance(event, UserMessage):
+                if isinstance(event, UserMessage) and isinstance(command, UserMessage):
                     event.payload.text = command.payload.text  # what was said, whatever was sent with it
-                elif isinstance(event, Interrupt):
+                elif isinstance(event, Interrupt) and isinstance(command, Interrupt):
                     event.payload.reason = command.payload.reason  # a wire only says that it is one
                 break
         return data, events
@@ -427,6 +431,18 @@ class Adapter:
                 event.received_at = self._arrived
             if frame.out:
                 event.direction = "out"
+
+
+def _called_back(event: Event, callback: AgentCallback) -> Event:
+    """An event of the frame by which an agent is told of a callback."""
+    if isinstance(event, TurnStart):
+        event.payload.trigger = "callback"
+    if not isinstance(event, UserMessage):
+        return event
+    told = AgentCallback(payload=callback.payload)
+    for name in set(Event.__struct_fields__) - {"payload"}:
+        setattr(told, name, getattr(event, name))
+    return told
 
 
 def _add_what_the_wire_leaves_out(said: msgspec.Struct, meant: msgspec.Struct) -> None:

@@ -382,12 +382,13 @@ class AgentMessage(Event, tag="agent_message", kw_only=True):
 
 
 class AgentCallbackPayload(Part):
-    """The other agent's answer."""
+    """The other agent's answer. If it came to no good end, ``error`` says why, and ``result`` is what there is of an answer."""
 
     message_id: str
     result: Any
     from_agent_id: str | None = None
     from_session_id: str | None = None
+    error: str | None = None
 
 
 class AgentCallback(Event, tag="agent_callback", kw_only=True):
@@ -732,12 +733,18 @@ class TeamStateChange(Event, tag="team_state_change", kw_only=True):
 
 
 class QueueUpdatePayload(Part):
-    """A message that waits for its turn."""
+    """What waits for its turn: a message, or (``callback``) an answer of another agent."""
 
     action: Literal["queued", "edited", "cancelled", "sent", "steered"]
     item_id: str | None = None
     text: str | None = None
     content: list[AnyBlock] | None = None
+    author: Literal["human", "agent", "harness"] = "human"
+    from_agent_id: str | None = None
+    from_session_id: str | None = None
+    message_id: str | None = None
+    callback: AgentCallbackPayload | None = None
+    reason: str | None = None
 
 
 class QueueUpdate(Event, tag="queue_update", kw_only=True):

@@ -22,15 +22,12 @@ from hansard.agents.agent import Options
 from hansard.content import AnyBlock, ImageBlock, TextBlock
 from hansard.errors import AgentError, UsageError
 from hansard.events import (
-    AssistantDone,
     ErrorInfo,
     Event,
     PermissionRequest,
     Process,
     Question,
     Result,
-    ToolCall,
-    ToolResult,
     TurnEnd,
     TurnStatus,
 )
@@ -39,6 +36,7 @@ from hansard.projections import project
 from hansard.projections.standard_messages import StandardMessage
 from hansard.projections.tally import Spent
 from hansard.session import Session
+from hansard.session.said import final_text
 from hansard.store import Store, open_store
 
 GRACE = 10.0
@@ -285,24 +283,6 @@ class Stream:
     async def _answer(self, asked: Question) -> None:
         values = None if self._answers is None else await _told(self._answers(asked))
         await self.session.answer(asked.payload.request_id, values, "cancel" if values is None else "accept")
-
-
-def final_text(events: Sequence[Event]) -> str:
-    """What an agent said last: in its own summing-up, or after its last tool."""
-    said: list[str] = []
-    for event in events:
-        if event.parent_tool_call_id is not None:
-            continue
-        match event:
-            case ToolCall() | ToolResult():
-                said = []
-            case AssistantDone():
-                said.append(event.payload.text)
-            case Result() if event.payload.text:
-                said = [event.payload.text]
-            case _:
-                pass
-    return "\n\n".join(said)
 
 
 def _store(place: Store | str | os.PathLike[str] | None) -> tuple[Store, bool]:

@@ -12,6 +12,7 @@ from hansard.events import SessionLifecycle
 from hansard.session import Session
 from hansard.session.past import LAUNCHED
 from hansard.store import SessionInfo, Store
+from hansard.talk import Talks
 
 
 class Hub:
@@ -20,6 +21,7 @@ class Hub:
     def __init__(self, store: Store) -> None:
         self.store = store
         self._open: dict[str, Session] = {}
+        self.talks = Talks(self)
 
     async def __aenter__(self) -> Self:
         self.recover()
@@ -32,6 +34,7 @@ class Hub:
         """A new session for an agent."""
         made = Session.create(self.store, agent, options, session_id, title)
         self._open[made.id] = made
+        self.talks.join(made)
         return made
 
     def open(self, session_id: str, env: dict[str, str] | None = None) -> Session:
@@ -39,6 +42,7 @@ class Hub:
         found = self._open.get(session_id)
         if found is None:
             found = self._open[session_id] = Session.open(self.store, session_id, env)
+            self.talks.join(found)
         return found
 
     def get(self, session_id: str) -> Session:
@@ -62,7 +66,10 @@ class Hub:
         leaving = self.sessions if session_id is None else [self.get(session_id)]
         for session in leaving:
             del self._open[session.id]
+            self.talks.leave(session)
         await asyncio.gather(*(session.close() for session in leaving))
+        if session_id is None:
+            await self.talks.close()
 
     def recover(self) -> list[str]:
         """Close what killed writers left open in the sessions they drove, and say in which. Nothing is read of all others."""

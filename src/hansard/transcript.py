@@ -308,7 +308,10 @@ class Transcript:
 
     def agent_callback(self, event: AgentCallback) -> Iterator[Line]:
         """The other agent's answer."""
-        yield Line(f"← {event.payload.from_agent_id or 'agent'}: {_plain(event.payload.result)}", "agent")
+        answered = event.payload
+        why = "" if answered.error is None else f"no answer: {answered.error} "
+        said = "" if answered.result is None else _plain(answered.result)
+        yield Line(f"← {answered.from_agent_id or 'agent'}: {why}{said}".rstrip(), "agent")
 
     def agent_switch(self, event: AgentSwitch) -> Iterator[Line]:
         """Another agent goes on."""

@@ -82,7 +82,7 @@ def test_pictures_of_the_user_and_of_tools_are_carried() -> None:
 
 def test_a_callback_is_user_text() -> None:
     assert chat(agent_callback(message_id="m", from_agent_id="helper", result="42")) == [
-        {"role": "user", "content": "[helper answered]\n42"}
+        {"role": "user", "content": "[Callback from helper]: 42"}
     ]
 
 

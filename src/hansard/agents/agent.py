@@ -43,6 +43,8 @@ class Options(Struct, kw_only=True, omit_defaults=True, rename="camel"):
     """More arguments, for what hansard has no word for. For an ACP agent of the user's own: the command itself."""
     services: list[Literal["read", "write", "terminal"]] = field(default_factory=lambda: ["read", "write"])
     """What the session does for an agent that asks for it: read and write files of its folder, run commands. The agent asks nobody else."""
+    talk: bool = False
+    """Whether it may ask other agents, and be asked by them, through tools that hansard offers to it."""
     resume: str | None = None
     """The agent's own name of the session to go on with."""
 

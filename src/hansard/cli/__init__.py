@@ -18,6 +18,7 @@ VERBS: dict[str, str] = {
     "sql": "Ask the record a question in SQL.",
     "export": "Give a session another form: messages for a provider, a trajectory, a page of text and more.",
     "acp": "Let an editor load recorded sessions: an agent of the Agent Client Protocol.",
+    "mcp": "Let an agent send messages to other agents: an MCP server that agents start themselves.",
     "audit": "Account for every wire type and field: what it became, what is only in the original.",
     "verify": "Check the integrity of logs.",
     "schema": "Print the JSON Schema of events.",

@@ -27,6 +27,7 @@ from hansard.events import (
     TurnEnd,
     TurnStatus,
 )
+from hansard.hub import Hub
 from hansard.loose import as_object
 from hansard.session import Session
 from hansard.terminal import visible_line
@@ -38,7 +39,7 @@ STOPPED = 128
 """Plus the number of the signal: what a shell reports of a program that one ended."""
 
 
-async def converse(session: Session, side: Side, said: str | None, images: Sequence[AnyBlock]) -> int:
+async def converse(hub: Hub, session: Session, side: Side, said: str | None, images: Sequence[AnyBlock]) -> int:
     """Talk until there is nothing more to say, and give the exit code."""
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, side.interrupted)
@@ -51,7 +52,7 @@ async def converse(session: Session, side: Side, said: str | None, images: Seque
             else:
                 await side.say(said, [TextBlock(text=said), *images] if images else None)
     finally:
-        await session.close()
+        await hub.close()
         side.goodbye()
     return side.code
 

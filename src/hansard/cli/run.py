@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 @click.option("--program", type=click.Path(), metavar="PATH", help="The agent's program, if not the one on the PATH.")
 @click.option("--argument", "arguments", multiple=True, metavar="TEXT", help="One more argument of the program. Repeatable.")
 @click.option("--base-url", metavar="URL", help="Where the agent finds its model.")
+@click.option("--talk", is_flag=True, help="Let it send messages to other agents; what those ask for, --allow or --deny decides.")
 @click.option("--resume", metavar="ID", help="The agent's own name of an earlier session to go on with.")
 @click.option("--allow", "policy", flag_value="allow", help="Allow whatever it asks for.")
 @click.option("--deny", "policy", flag_value="deny", help="Deny whatever it asks for. So it is when nobody can be asked.")
@@ -51,7 +52,6 @@ def command(agent: str, prompt: str | None, going_on: str | None, as_json: bool,
     from hansard.cli.inputs import need_session
     from hansard.executing import picture
     from hansard.hub import Hub
-    from hansard.session import Session
     from hansard.store import open_store
 
     policy, images = about.pop("policy"), [picture(path) for path in about.pop("images")]
@@ -63,15 +63,13 @@ def command(agent: str, prompt: str | None, going_on: str | None, as_json: bool,
     options = _options(about)
 
     async def go(opened: Store) -> int:
-        Hub(opened).recover()
-        if going_on is None:
-            session = Session.create(opened, agent, Options(**options))
-        else:
-            session = Session.open(opened, need_session(root, going_on))
-        side = Machine(session, asks) if as_json else Person(session, asks)
-        session.watchers.append(side.saw)
-        await session.choose(agent, **options)
-        return await converse(session, side, said, images)
+        async with Hub(opened) as hub:
+            hub.talks.policy = "allow" if asks == "allow" else "deny"
+            session = hub.create(agent, Options(**options)) if going_on is None else hub.open(need_session(root, going_on))
+            side = Machine(session, asks) if as_json else Person(session, asks)
+            session.watchers.append(side.saw)
+            await session.choose(agent, **options)
+            return await converse(hub, session, side, said, images)
 
     with open_store(root) as opened:
         return asyncio.run(go(opened))

@@ -11,10 +11,11 @@ import json
 import os
 import queue
 import re
+import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import IO, Any, cast
 
 HELP = """I am the demo agent: no model, no account, no network. Say one of these words:
 
@@ -25,6 +26,7 @@ HELP = """I am the demo agent: no model, no account, no network. Say one of thes
 - **plan** and I make a plan and work through it
 - **ask** and I ask you something
 - **say** and I say the rest of the line after you
+- **tell** NAME and I say the rest to another agent, if I may, and tell you its answer; **send** NAME and I do not wait for it
 - **count** and I count slowly, so that you can interrupt me
 - **fail** and I fail; **refuse** and I refuse; **crash** and I am gone
 """
@@ -92,7 +94,7 @@ class Agent:
                 return {"protocolVersion": 1, "agentInfo": about, "agentCapabilities": can, "authMethods": []}
             case "session/new" | "session/resume":
                 name = params.get("sessionId") or f"demo-{os.getpid()}-{len(self.sessions) + 1}"
-                session = self.sessions[name] = Session(self, name, params["cwd"])
+                session = self.sessions[name] = Session(self, name, params["cwd"], params.get("mcpServers") or [])
                 threading.Timer(0, session.update, ["available_commands_update"], {"availableCommands": COMMANDS}).start()
                 state = {
                     "modes": {"currentModeId": "ask", "availableModes": MODES},
@@ -131,8 +133,8 @@ class Agent:
 class Session:
     """A conversation."""
 
-    def __init__(self, agent: Agent, name: str, cwd: str) -> None:
-        self.agent, self.name, self.cwd = agent, name, cwd
+    def __init__(self, agent: Agent, name: str, cwd: str, servers: list[dict[str, Any]]) -> None:
+        self.agent, self.name, self.cwd, self.servers = agent, name, cwd, servers
         self.mode = "ask"
         self.calls = 0
         self.cancelled = threading.Event()
@@ -148,6 +150,10 @@ class Session:
                 self.say(f"You showed me: {', '.join(shown)}. ")
             asked = [word.strip(".,!?/").lower() for word in text.split()]
             deeds = [DEEDS[word] for word in asked if word in DEEDS] or [Session.echo]
+            if asked[:1] in (["tell"], ["send"]):  # the rest is for somebody else
+                deeds = [Session.tell]
+            if text.startswith("[Callback from "):
+                deeds = [Session.thank]
             for deed in dict.fromkeys(deeds):
                 if (reason := deed(self, text)) is not None:
                     return {"stopReason": reason}
@@ -222,6 +228,23 @@ class Session:
         answer: dict[str, Any] = self.agent.ask("elicitation/create", form)
         self.say(f"You like {answer['content']['colour']}." if answer["action"] == "accept" else "You did not say.")
 
+    def tell(self, text: str) -> None:
+        how, name, *words = text.split()
+        given = {"to": name, "message": " ".join(words), "wait": how.lower() == "tell"}
+        call = self.call(f"message_agent {name}", "other", given)
+        server = next((server for server in self.servers if server["name"] == "hansard"), None)
+        if server is None:
+            self.result(call, "failed", "nobody gave me the tools for that")
+            self.say("I cannot reach other agents.")
+            return
+        answer = use_tool(server, "message_agent", given)
+        told = "\n".join(part["text"] for part in answer["content"])
+        self.result(call, "failed" if answer.get("isError") else "completed", told)
+        self.say(f"I could not: {told}" if answer.get("isError") else json.loads(told).get("answer") or "The answer comes later.")
+
+    def thank(self, text: str) -> None:
+        self.say("So that is the answer. Thank you.")
+
     def count(self, text: str) -> None:
         far = next((int(word) for word in text.split() if word.isdecimal()), 100)
         for number in range(1, far + 1):
@@ -289,6 +312,30 @@ class Session:
     def rest(self, times: int) -> None:
         if self.cancelled.wait(PACE * times):
             raise Cancelled
+
+
+def use_tool(server: dict[str, Any], tool: str, given: dict[str, Any]) -> dict[str, Any]:
+    """What a tool of an MCP server gives back. The server is started for it, and ends with it."""
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "demo", "version": "1"}}
+    env = os.environ | {pair["name"]: pair["value"] for pair in server["env"]}
+    with subprocess.Popen([server["command"], *server["args"]], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        stdin, stdout = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
+
+        def say(**fields: Any) -> None:
+            stdin.write(json.dumps({"jsonrpc": "2.0", **fields}).encode() + b"\n")
+            stdin.flush()
+
+        def ask(number: int, method: str, params: dict[str, Any]) -> dict[str, Any]:
+            say(id=number, method=method, params=params)
+            answers = (json.loads(line) for line in stdout)
+            answer = next((answer for answer in answers if answer.get("id") == number), {"error": {"message": "the server is gone"}})
+            if "error" in answer:
+                raise Failed(answer["error"]["message"])
+            return answer["result"]
+
+        ask(0, "initialize", about)
+        say(method="notifications/initialized")
+        return ask(1, "tools/call", {"name": tool, "arguments": given})
 
 
 DEEDS: dict[str, Callable[[Session, str], str | None]] = {

@@ -50,7 +50,7 @@ from hansard.events import (
 from hansard.projections.projection import OURS, Projection
 from hansard.projections.reasons import except_for
 from hansard.projections.speaking import Done, Speaking
-from hansard.projections.words import as_text, block_text, given, result_text, whole
+from hansard.projections.words import block_text, callback_words, given, result_text, whole
 
 Update = dict[str, Any]
 
@@ -99,7 +99,7 @@ class Acp(Projection[Update]):
             case UserAudio(payload=spoken):
                 yield _chunk("user_message_chunk", _text(spoken.transcription), event.id or None)
             case AgentCallback(payload=back):
-                yield _chunk("user_message_chunk", _text(as_text(back.result)), event.id or None)
+                yield _chunk("user_message_chunk", _text(callback_words(back)), event.id or None)
             case AssistantDone() | ThinkingDone():
                 yield from self._done(event)
             case ContentBlock(payload=said) if not isinstance(said.block, RawBlock):

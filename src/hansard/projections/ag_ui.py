@@ -41,7 +41,7 @@ from hansard.projections.projection import OURS, Projection
 from hansard.projections.reasons import except_for
 from hansard.projections.running import SAFE, Call, Run
 from hansard.projections.speaking import Block, Done, Piece
-from hansard.projections.words import as_text, block_text, given, result_text, whole
+from hansard.projections.words import as_text, block_text, callback_words, given, result_text, whole
 
 Sent = dict[str, Any]
 
@@ -166,7 +166,7 @@ class AgUi(Projection[Sent]):
             case UserAudio(payload=spoken):
                 yield from self._words(event, run, "user", spoken.transcription, whole(event)["payload"])
             case AgentCallback(payload=back):
-                yield from self._words(event, run, "user", as_text(back.result), whole(event)["payload"], back.from_agent_id)
+                yield from self._words(event, run, "user", callback_words(back), whole(event)["payload"], back.from_agent_id)
             case ToolInputChunk():
                 yield from self._input(event, run)
             case ToolCall():

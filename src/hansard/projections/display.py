@@ -23,7 +23,7 @@ from hansard.events import (
     UserMessage,
 )
 from hansard.projections.blocks import result_content
-from hansard.projections.words import as_text, block_text, result_text
+from hansard.projections.words import block_text, callback_words, result_text
 
 LINE = 120
 """So many characters a list has room for."""
@@ -54,7 +54,7 @@ def display_items(event: Event) -> list[AnyBlock]:
         case UserAudio(payload=spoken):
             return [AudioBlock(blob=spoken.audio, transcript=spoken.transcription, duration_ms=spoken.duration_ms)]
         case AgentCallback(payload=callback):
-            return [TextBlock(f"[{callback.from_agent_id or callback.message_id} answered]\n{as_text(callback.result)}")]
+            return [TextBlock(callback_words(callback))]
         case ToolResult(payload=result):
             return [ToolResultBlock(result.tool_call_id, result_content(result), result.is_error)]
         case _:

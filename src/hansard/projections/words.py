@@ -24,7 +24,7 @@ from hansard.content import (
     TextBlock,
     ThinkingBlock,
 )
-from hansard.events import Event, RawEvent, ToolResultPayload, Unknown, Usage
+from hansard.events import AgentCallbackPayload, Event, RawEvent, ToolResultPayload, Unknown, Usage
 from hansard.projections.projection import Report
 from hansard.projections.writing import encode
 
@@ -94,6 +94,15 @@ def image_url(block: ImageBlock) -> str | None:
 def as_text(value: Any) -> str:
     """Any JSON as text: a string as it is, everything else as JSON."""
     return value if isinstance(value, str) else encode(value).decode()
+
+
+def callback_words(answered: AgentCallbackPayload) -> str:
+    """What an agent is told when another one has answered it."""
+    told = f"[Callback from {answered.from_agent_id or answered.message_id}]: "
+    if answered.error is None:
+        return told + as_text(answered.result)
+    so_far = "" if answered.result is None else f"\n\nBefore that it said:\n\n{as_text(answered.result)}"
+    return f"{told}no answer: {answered.error}{so_far}"
 
 
 def result_text(payload: ToolResultPayload) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 from msgspec import Struct, field
 
 from hansard.agents.agent import Options
 from hansard.events import (
+    AgentCallback,
     Answer,
     Event,
     PermissionCancelled,
@@ -30,12 +31,10 @@ from hansard.events import (
 from hansard.ledger import Ledger
 from hansard.loose import as_object
 from hansard.projections.state import State
+from hansard.session.talked import Talked, remember
 
 LAUNCHED = "launched"
 """The lifecycle event that says with which agent, and how, a session goes on."""
-REMEMBERED = 10_000
-"""So many answered questions and commands are known by their ids."""
-
 Outcome = Literal["answered", "cancelled"]
 
 
@@ -75,6 +74,8 @@ class Past(Struct):
     """What was commanded, by the name its client gave it."""
     queue: dict[str, QueueUpdatePayload] = field(default_factory=dict[str, QueueUpdatePayload])
     """The messages that wait for their turn, in order."""
+    talked: Talked = field(default_factory=Talked)
+    """The messages between this agent and others."""
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> Past:
@@ -88,9 +89,10 @@ class Past(Struct):
         """Take one event in."""
         self.state.apply(event)
         self.ledger.saw(event)
+        self.talked.apply(event)
         self.frames = max(self.frames, event.frame or 0)
         if event.command_id is not None:
-            _remember(self.commands, event.command_id, event)
+            remember(self.commands, event.command_id, event)
         match event:
             case SessionLifecycle(payload=life) if life.subtype == LAUNCHED:
                 self.launch = msgspec.convert(life.detail, Launch)
@@ -102,7 +104,7 @@ class Past(Struct):
                 self.own = init.provider_session_id or self.own
                 if init.capabilities is not None:
                     self.embeds = bool(as_object(as_object(init.capabilities).get("promptCapabilities")).get("embeddedContext"))
-            case UserMessage() if event.direction == "out":
+            case UserMessage() | AgentCallback() if event.direction == "out":
                 self.untold = False
             case Process(payload=news):
                 self.running = news.pid if news.event == "started" else None if news.event in ("exited", "killed") else self.running
@@ -141,23 +143,17 @@ class Past(Struct):
 
     def _settled(self, request: str, outcome: Outcome) -> None:
         self.asked.pop(request, None)
-        _remember(self.outcomes, request, outcome)
+        remember(self.outcomes, request, outcome)
 
     def _queued(self, item: str, change: QueueUpdatePayload) -> None:
         match change.action:
             case "queued":
                 self.queue[item] = change
             case "edited" if item in self.queue:
-                self.queue[item] = change
+                self.queue[item] = msgspec.structs.replace(self.queue[item], text=change.text, content=change.content)
             case _:
                 self.queue.pop(item, None)
 
 
 def _is_cancelled(event: Event) -> bool:
     return event.payload.decision == "cancelled" if isinstance(event, PermissionResponse) else event.payload.action == "cancelled"
-
-
-def _remember(known: dict[str, Any], name: str, value: Any) -> None:
-    known[name] = value
-    while len(known) > REMEMBERED:
-        del known[next(iter(known))]

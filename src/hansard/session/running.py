@@ -73,9 +73,9 @@ class Running:
         """Send a request and wait for its answer. One that says no is raised."""
         return (await self._send(control_request(method=method, params=params), answered=True))[1]
 
-    async def send(self, command: Event) -> Event:
-        """Put a command on the record, then send it."""
-        return (await self._send(command, answered=False))[0]
+    async def send(self, command: Event, *before: Event, spoken: Event | None = None) -> Event:
+        """Put a command on the record, and with it what comes ``before`` it, then send it; ``spoken``: in which words."""
+        return (await self._send(command, False, before, spoken))[0]
 
     def interrupt(self) -> None:
         """Interrupt its process, for an agent whose wire has no word for it. One that was there for this turn alone ends."""
@@ -91,19 +91,21 @@ class Running:
         await self._link.stop()
         await asyncio.wait([self.over])
 
-    async def _send(self, command: Event, answered: bool) -> tuple[Event, ControlResponsePayload]:
+    async def _send(
+        self, command: Event, answered: bool, before: Sequence[Event] = (), spoken: Event | None = None
+    ) -> tuple[Event, ControlResponsePayload]:
         async with self._sending:
             if self.over.done():
                 raise AgentGone(f"{self.agent.title} is not running any more")
             try:
-                data, events = self.adapter.send(command, now_ms())
+                data, events = self.adapter.send(command, now_ms(), spoken)
             except CannotEncode as problem:
                 self._record([trouble(str(problem))])
                 raise Refused("unsupported", str(problem)) from problem
             name = _name_of_answer(data) if answered else None
             if name is not None:
                 self._waiting[name] = asyncio.get_running_loop().create_future()
-            stamped = self._record(events)
+            stamped = self._record([*before, *events])
             if data or self.agent.can.one_shot:
                 self._told = True
                 await self._link.send(data)

@@ -19,6 +19,8 @@ from hansard.agents.handover import told
 from hansard.content import AnyBlock, ImageBlock, TextBlock
 from hansard.errors import AgentGone, AgentNotStarted, HansardError, Refused
 from hansard.events import (
+    AgentCallback,
+    AgentCallbackPayload,
     Answer,
     ConfigurationChange,
     ConfigurationChangePayload,
@@ -26,6 +28,7 @@ from hansard.events import (
     ControlResponsePayload,
     Event,
     PermissionResponse,
+    QueueUpdatePayload,
     TurnEnd,
     TurnStatus,
     UserMessage,
@@ -39,6 +42,7 @@ from hansard.events import (
     queue_update,
     session_lifecycle,
 )
+from hansard.projections.words import callback_words
 from hansard.session.past import LAUNCHED, Launch, Past
 from hansard.session.running import Running, trouble
 from hansard.session.services import Services
@@ -50,6 +54,8 @@ RELAUNCHES = 3
 
 Decision = Literal["allow", "deny", "cancelled"]
 Watcher = Callable[[Event], object]
+Offer = Callable[["Session"], Awaitable[dict[str, dict[str, Any]]]]
+"""Gives the MCP servers by which an agent reaches others."""
 
 
 class Session:
@@ -64,6 +70,7 @@ class Session:
         self.past = past
         self.watchers: list[Watcher] = []
         """Called with every event, when it is on the record."""
+        self.offer: Offer | None = None
         self._ids = TimeOrderedIds()
         self._running: Running | None = None
         self._services: Services | None = None
@@ -115,6 +122,15 @@ class Session:
             raise Refused("no_agent", "this session is a record; choose an agent to go on with it")
         return self.past.launch
 
+    @property
+    def options(self) -> Options:
+        """How its agent is started."""
+        return self._launch.options
+
+    def note(self, event: Event) -> Event:
+        """Put something on the record that is not said to the agent."""
+        return self._record([event])[0]
+
     def _launched(self, launch: Launch) -> None:
         self._record([session_lifecycle(subtype=LAUNCHED, detail=_detail(launch))])
         self._launch.options.env = launch.options.env  # the log has only the names
@@ -156,6 +172,7 @@ class Session:
         async with self._starting:
             if not self.running and not self.agent.can.one_shot:
                 await self._start(self._launch)
+                self._later(self._next())
 
     async def _ready(self) -> None:
         """Have an agent that takes a message: a one-shot one that has ended its turn ends, and is started again."""
@@ -172,6 +189,7 @@ class Session:
             options.resume = self.past.own
         self._launched(Launch(agent=launch.agent, options=options, run=launch.run + 1))
         try:
+            options = await self._with_talk(options)
             agent.check(options)
             link = await agent.connect(options)
         except HansardError as problem:
@@ -189,6 +207,14 @@ class Session:
             if isinstance(problem, Refused | AgentGone):
                 raise AgentNotStarted(f"{agent.title} does not begin: {problem}") from problem
             raise
+
+    async def _with_talk(self, options: Options) -> Options:
+        """The options with the tools by which the agent reaches others, if it may."""
+        if not options.talk:
+            return options
+        if self.offer is None:
+            raise Refused("unsupported", "agents reach each other through a hub, and this session is in none")
+        return msgspec.structs.replace(options, mcp_servers=options.mcp_servers | await self.offer(self))
 
     def _adapter(self, agent: Agent, options: Options) -> Adapter:
         """A new one for each process; but the processes of a one-shot agent speak as one."""
@@ -294,6 +320,7 @@ class Session:
         author: Literal["human", "agent"] = "human",
         from_session_id: str | None = None,
         from_agent_id: str | None = None,
+        message_id: str | None = None,
         command_id: str | None = None,
     ) -> Event:
         """Say something. While a turn is open it waits in the queue; or it steers the turn, if that is asked and the agent can."""
@@ -303,10 +330,19 @@ class Session:
             await self.start()
             async with self._saying:
                 if self.past.busy and not (steer and self.agent.can.steer):
-                    queued = queue_update(action="queued", item_id=self._ids.next(), text=text, content=content)
+                    queued = queue_update(
+                        action="queued",
+                        item_id=self._ids.next(),
+                        text=text,
+                        content=content,
+                        author=author,
+                        from_agent_id=from_agent_id,
+                        from_session_id=from_session_id,
+                        message_id=message_id,
+                    )
                     return self._record([_named(queued, command_id)])[0]
                 await self._ready()
-                said = UserMessagePayload(text, content, author, from_agent_id, from_session_id)
+                said = UserMessagePayload(text, content, author, from_agent_id, from_session_id, message_id=message_id)
                 return await self._send(_named(self._message(said), command_id))
 
         return await self._once(command_id, work)
@@ -325,42 +361,76 @@ class Session:
                 said.content = [before, *(said.content or [TextBlock(said.text)])]
         return UserMessage(payload=said)
 
-    async def _send(self, said: Event) -> Event:
+    async def _send(self, said: Event, *before: Event, spoken: Event | None = None) -> Event:
         try:
-            return await self._now.send(said)
+            return await self._now.send(said, *before, spoken=spoken)
         except Refused:
             if self.agent.can.one_shot:
                 await self.stop()  # it waits for this message alone
             raise
 
+    def call_back(self, answered: AgentCallbackPayload, at_once: bool = True) -> Event:
+        """Another agent has answered. This one is told in a turn of its own, when no other is open; not ``at_once``: when it runs."""
+        queued = self._record([queue_update(action="queued", item_id=self._ids.next(), callback=answered)])[0]
+        if at_once:
+            self._later(self._next())
+        return queued
+
     def edit(self, item_id: str, text: str) -> Event:
         """Change a message that waits."""
-        self._must_wait(item_id)
+        if self._waiting(item_id).callback is not None:
+            raise Refused("unsupported", "what another agent answered is not edited")
         return self._record([queue_update(action="edited", item_id=item_id, text=text)])[0]
 
     def cancel(self, item_id: str) -> Event:
         """Take a message out of the queue."""
-        self._must_wait(item_id)
-        return self._record([queue_update(action="cancelled", item_id=item_id)])[0]
+        return self._record([_cancelled(item_id, self._waiting(item_id))])[0]
 
-    def _must_wait(self, item_id: str) -> None:
-        if item_id not in self.past.queue:
+    def _waiting(self, item_id: str) -> QueueUpdatePayload:
+        found = self.past.queue.get(item_id)
+        if found is None:
             raise Refused("not_found", f"no message {item_id} waits")
+        return found
 
     async def _next(self) -> None:
         """Send the next message of the queue, if its turn has come. An agent that is gone is started again, a few times."""
         async with self._saying:
             if self.past.busy or not self.past.queue:
                 return
-            item_id, waiting = next(iter(self.past.queue.items()))
             try:
                 if not self.running and not self.agent.can.one_shot:
                     await self._relaunch()
                 await self._ready()
-                self._record([queue_update(action="sent", item_id=item_id)])
-                await self._send(self._message(UserMessagePayload(waiting.text or "", waiting.content)))
+            except HansardError as problem:
+                asked = [_cancelled(*item, reason=str(problem)) for item in self.past.queue.items() if item[1].from_session_id is not None]
+                self._record([trouble(f"a message that waited was not sent: {problem}"), *asked])
+                return
+            item_id, waiting = next(iter(self.past.queue.items()), (None, None))
+            if item_id is None or waiting is None:  # it was taken out meanwhile
+                return
+            try:
+                await self._send_waiting(waiting, queue_update(action="sent", item_id=item_id))
             except HansardError as problem:
                 self._record([trouble(f"a message that waited was not sent: {problem}")])
+                if isinstance(problem, Refused):
+                    self._record([_cancelled(item_id, waiting, reason=str(problem))])
+                    self._later(self._next())
+
+    async def _send_waiting(self, waiting: QueueUpdatePayload, sent: Event) -> None:
+        answered = waiting.callback
+        if answered is not None:
+            words = f"{callback_words(answered)}\n\n(This answers your message {answered.message_id}.)"
+            await self._send(AgentCallback(payload=answered), sent, spoken=self._message(UserMessagePayload(words)))
+            return
+        said = UserMessagePayload(
+            waiting.text or "",
+            waiting.content,
+            waiting.author,
+            waiting.from_agent_id,
+            waiting.from_session_id,
+            message_id=waiting.message_id,
+        )
+        await self._send(self._message(said), sent)
 
     async def _relaunch(self) -> None:
         self._relaunches += 1
@@ -509,6 +579,13 @@ def _held(past: Past) -> ConfigurationChangePayload:
 def _named(event: Event, command_id: str | None) -> Any:
     event.command_id = command_id
     return event
+
+
+def _cancelled(item_id: str, waiting: QueueUpdatePayload, reason: str | None = None) -> Event:
+    """It is not sent. Another agent that asked hears of that by the name of its message."""
+    return queue_update(
+        action="cancelled", item_id=item_id, message_id=waiting.message_id, from_session_id=waiting.from_session_id, reason=reason
+    )
 
 
 def _synthetic(event: Event) -> Event:

@@ -32,6 +32,7 @@ class AcpAgent(Agent):
     """A program that becomes an ACP agent with these ``flags``."""
 
     format = "acp"
+    asks_on = True
     can = Capabilities(questions=True)
     flags: ClassVar[tuple[str, ...]] = ()
     takes: ClassVar[frozenset[str]] = frozenset()

@@ -96,6 +96,8 @@ class Agent:
     install: ClassVar[str] = ""
     """What to do if it is not there."""
     can: ClassVar[Capabilities] = Capabilities()
+    asks_on: ClassVar[bool] = False
+    """Whether it waits for the answers to its questions even after an interrupt."""
     framer: ClassVar[type[Framer]] = Lines
     """How its live stream is cut. Not the adapter's own, which also takes recordings: an agent must not be able to play one to us."""
 

@@ -27,6 +27,7 @@ from hansard.events import (
     ControlRequest,
     ControlResponsePayload,
     Event,
+    PermissionRequest,
     PermissionResponse,
     QueueUpdatePayload,
     TurnEnd,
@@ -80,6 +81,8 @@ class Session:
         self._tasks: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
         self._relaunches = 0
+        self._halted = False
+        """Whether the agent was stopped, and not by itself."""
 
     # ---- from the log, to the log
 
@@ -184,6 +187,7 @@ class Session:
         await self._start(self._launch)
 
     async def _start(self, launch: Launch) -> None:
+        self._halted = False
         agent, options = agent_for(launch.agent), launch.options
         if self.past.own is not None and agent.can.resume:
             options.resume = self.past.own
@@ -253,7 +257,8 @@ class Session:
         self._launch.options.cwd = os.path.abspath(self._launch.options.cwd)
 
     async def stop(self, status: TurnStatus = "interrupted") -> None:
-        """End the agent, and with it whatever is open. Twice is once."""
+        """End the agent, and with it whatever is open; what waits in the queue stays there. Twice is once."""
+        self._halted = True
         if self._running is not None:
             await self._running.stop(status)
         if self._services is not None:
@@ -269,7 +274,7 @@ class Session:
 
     def _gone(self, services: Services) -> None:
         self._later(services.close())
-        if self.past.queue:
+        if self.past.queue and not self._halted:
             self._later(self._next())
 
     @property
@@ -450,12 +455,25 @@ class Session:
             command = _named(interrupt(reason=reason, by=by), command_id)
             if not self.agent.can.one_shot:
                 with suppress(Refused):
-                    return await self._now.send(command)
+                    sent = await self._now.send(command)
+                    await self._withdraw()
+                    return sent
             stamped = self._record([command])[0]
             self._now.interrupt()
             return stamped
 
         return await self._once(command_id, work)
+
+    async def _withdraw(self) -> None:
+        """Answer what the agent asked and still waits for after an interrupt."""
+        for request_id, asked in list(self.past.asked.items()) if self.agent.asks_on else ():
+            permission = isinstance(asked, PermissionRequest)
+            none = (
+                permission_response(request_id=request_id, decision="cancelled")
+                if permission
+                else answer(request_id=request_id, values=None, action="cancel")
+            )
+            await self._now.send(none)
 
     # ---- what is answered
 

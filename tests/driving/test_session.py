@@ -1,0 +1,122 @@
+"""A session with the demo agent: the queue, commands that are done once, settings, and what another process finds in the log."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hansard.agents.agent import Options
+from hansard.content import AudioBlock, TextBlock
+from hansard.errors import AgentGone, Refused
+from hansard.session import Session
+from hansard.store import JsonlStore
+from tests.driving.surroundings import idle, until
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    return Session.create(JsonlStore(tmp_path / "store"), "demo", Options(cwd=str(tmp_path), env={"DEMO_AGENT_PACE": "0"}))
+
+
+def payloads(session: Session, *kinds: str) -> list[Any]:
+    return [event.payload for event in session.store.read(session.id, types=kinds)]
+
+
+async def question(session: Session) -> str:
+    await until(session, lambda past: bool(past.asked))
+    return next(iter(session.past.asked))
+
+
+async def test_messages_wait_in_order_and_can_be_changed_and_taken_back(session: Session) -> None:
+    await session.say("run")
+    asked = await question(session)
+    for text in ("first", "second", "third"):
+        await session.say(text)
+    one, two, three = session.past.queue
+    session.edit(two, "second, changed")
+    session.cancel(three)
+    await session.decide(asked, "deny")
+    await idle(session)
+    assert [said.text for said in payloads(session, "user_message")] == ["run", "first", "second, changed"]
+    assert [change.action for change in payloads(session, "queue_update")] == ["queued"] * 3 + ["edited", "cancelled", "sent", "sent"]
+    with pytest.raises(Refused, match=one):
+        session.cancel(one)
+    await session.close()
+
+
+async def test_what_waits_is_there_in_another_process(session: Session, tmp_path: Path) -> None:
+    await session.say("run")
+    await question(session)
+    await session.say("later", [TextBlock("later"), TextBlock("with more")])
+    await session.close()
+    again = Session.open(JsonlStore(tmp_path / "store"), session.id, {"DEMO_AGENT_PACE": "0"})
+    assert [(item.text, len(item.content or [])) for item in again.past.queue.values()] == [("later", 2)]
+    await again.start()
+    await idle(again)
+    assert [said.text for said in payloads(again, "user_message")] == ["run", "later"]
+    assert [life.subtype for life in payloads(again, "session_lifecycle") if life.subtype == "resumed"] == ["resumed"]
+    await again.close()
+
+
+async def test_the_same_command_twice_is_done_once(session: Session) -> None:
+    first, second = await asyncio.gather(session.say("hello", command_id="c1"), session.say("hello", command_id="c1"))
+    await idle(session)
+    assert first.id == second.id == (await session.say("hello", command_id="c1")).id
+    assert len(payloads(session, "user_message")) == 1
+    await session.close()
+    again = Session.open(session.store, session.id)
+    assert (await again.say("hello", command_id="c1")).id == first.id
+    assert len(payloads(session, "user_message")) == 1
+    await again.close()
+
+
+async def test_a_setting_is_confirmed_or_refused_and_the_log_says_which(session: Session) -> None:
+    await session.set("set_mode", mode_id="auto")
+    assert session.past.state.mode == "auto"
+    with pytest.raises(Refused, match="no mode") as refused:
+        await session.set("set_mode", mode_id="nonsense")
+    assert refused.value.code == "refused"
+    assert session.past.state.mode == "auto"
+    assert [reply.ok for reply in payloads(session, "control_response") if reply.method == "session/set_mode"] == [True, False]
+    await session.close()
+
+
+async def test_what_the_wire_has_no_words_for_is_refused_visibly(session: Session) -> None:
+    with pytest.raises(Refused) as refused:
+        await session.say("listen", [AudioBlock(blob="00")])
+    assert refused.value.code == "unsupported"
+    assert payloads(session, "error")[-1].error_source == "hansard"
+    await session.say("hello")
+    await idle(session)
+    assert [end.status for end in payloads(session, "turn_end")] == ["completed"]
+    await session.close()
+
+
+async def test_an_agent_that_dies_is_started_again_for_its_queue_and_not_for_ever(session: Session) -> None:
+    await session.say("run")
+    asked = await question(session)
+    for _ in range(6):
+        await session.say("crash")
+    await session.decide(asked, "deny")
+    async with asyncio.timeout(60):
+        while not any("not started again" in error.message for error in payloads(session, "error")):
+            await asyncio.sleep(0.05)
+    assert [news.event for news in payloads(session, "process")].count("relaunched") == 3
+    assert not session.running
+    assert session.past.queue  # what was not said is still there to be said
+    await session.close()
+
+
+async def test_a_question_of_an_agent_that_is_gone_cannot_be_answered(session: Session) -> None:
+    await session.say("run")
+    asked = await question(session)
+    await session.stop()
+    with pytest.raises((Refused, AgentGone)):
+        await session.decide(asked, "allow")
+    assert [closed.request_id for closed in payloads(session, "permission_cancelled")] == [asked]
+    await session.close()

@@ -172,7 +172,9 @@ class Running:
         """
         words = _words(end)
         complaint = self._complaints.decode("utf-8", "backslashreplace").strip()
-        events: list[Event] = [process(event="exited", exit_code=end.exit_code, signal=end.signal, text=words)]
+        more = ["stopped by hansard"] if self._ended_by_us == "interrupted" else [end.because] if end.because else []
+        text = "; ".join([*more, *_left(end)]) or None
+        events: list[Event] = [process(event="exited", exit_code=end.exit_code, signal=end.signal, text=text)]
         problem = None
         bad = end.exit_code != 0 and not self.agent.can.one_shot
         if self._ended_by_us is None and (self.adapter.turn is not None or bad):
@@ -206,9 +208,11 @@ def _name_of_answer(data: bytes) -> str | None:
 
 def _words(end: Ended) -> str:
     how = f"exit code {end.exit_code}" if end.exit_code is not None else f"signal {end.signal}" if end.signal else "nobody saw how"
-    rest = f"; {end.left} processes that it had left were stopped" if end.left else ""
-    why = f"{end.because}; " if end.because else ""
-    return f"the agent's process ended: {why}{how}{rest}"
+    return "the agent's process ended: " + "; ".join([*([end.because] if end.because else []), how, *_left(end)])
+
+
+def _left(end: Ended) -> list[str]:
+    return [f"{end.left} processes that it had left were stopped"] if end.left else []
 
 
 def _complaint(data: bytes) -> Event:

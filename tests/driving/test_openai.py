@@ -16,7 +16,7 @@ import pytest
 from hansard import project
 from hansard.agents import openai
 from hansard.agents.agent import Options
-from hansard.agents.https import Address
+from hansard.agents.http import Address
 from hansard.content import FileBlock, ImageBlock, TextBlock
 from hansard.errors import Refused, UsageError
 from hansard.events import Event

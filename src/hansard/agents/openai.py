@@ -21,7 +21,7 @@ from hansard.adapters.openai.ends import error_of
 from hansard.agents.agent import Agent, Capabilities, Options
 from hansard.agents.environment import environment
 from hansard.agents.handover import spoken
-from hansard.agents.https import Address, Answer
+from hansard.agents.http import Address, Answer
 from hansard.agents.link import Heard, HungUp, Piece
 from hansard.content import AnyBlock, TextBlock
 from hansard.errors import AgentGone, CannotEncode, Refused, UsageError
@@ -74,10 +74,10 @@ class Request:
         """Ask and hear the answer. What comes back is what went wrong, for an answer whose body does not say it."""
         address, path, headers = self._to
         body = await self._asked
-        answer = await Answer.post(address, path, headers, body, connecting=CONNECTING, silence=SILENCE)
-        failed, heard = answer.status >= 300, b""
-        wait = retry_after(answer.headers, datetime.now(UTC)) if failed else None
+        answer = await Answer.to(address, "POST", path, headers, body, connecting=CONNECTING, silence=SILENCE)
         try:
+            failed, heard = await answer.head() >= 300, b""
+            wait = retry_after(answer.headers, datetime.now(UTC)) if failed else None
             async for data in answer.body():
                 heard = (heard + data)[:SHOWN] if failed else b""
                 self._pieces.put_nowait(Heard(data, status=answer.status, retry_after_ms=wait))
@@ -130,7 +130,7 @@ class OpenAIAgent(Agent):
     async def connect(self, options: Options) -> Request:
         env = environment(os.environ, options.env)
         address = Address.of(options.base_url or env.get("OPENAI_BASE_URL") or SERVICE)
-        headers = {"Content-Type": "application/json", "Accept": "text/event-stream"}
+        headers = {"Accept": "text/event-stream"}
         if key := env.get("OPENAI_API_KEY"):
             headers["Authorization"] = f"Bearer {key}"
         return Request(address, self.path, headers)

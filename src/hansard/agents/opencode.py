@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from hansard.agents.agent import Agent, Capabilities, Options, Talk
-from hansard.agents.http import BROKEN, HOST, Exchange
+from hansard.agents.http import Address, Answer
 from hansard.agents.link import Ended, Heard, Link, Piece
 from hansard.agents.process import AHEAD, Command, Process
 from hansard.errors import AgentGone, UsageError
@@ -22,6 +22,7 @@ from hansard.events import configuration_change
 from hansard.framing import Frame, ServerSentEvents
 from hansard.loose import as_list, as_object
 
+HOST = "127.0.0.1"
 USER = "opencode"
 CONFIG = "OPENCODE_CONFIG_CONTENT"
 """The variable with settings that go before those in OpenCode's files."""
@@ -160,10 +161,10 @@ class Server:
             raise AgentGone("OpenCode's server has ended")
         body = None if request.body is None else msgspec.json.encode(request.body)
         try:
-            exchange = await Exchange.begin(port, request.method, request.path, self._fields, body)
+            answer = await Answer.to(_here(port), request.method, request.path, self._fields, body)
         except OSError as problem:
             raise AgentGone(f"OpenCode's server does not listen any more: {problem}") from problem
-        self._also(self._answer(request, exchange))
+        self._also(self._answer(request, answer))
 
     def interrupt(self) -> None:
         """As Ctrl-C in its terminal would."""
@@ -212,18 +213,18 @@ class Server:
         framer = ServerSentEvents()
         reason = "its event stream ended"
         try:
-            exchange = await Exchange.begin(port, "GET", "/event", self._fields)
+            answer = await Answer.to(_here(port), "GET", "/event", self._fields)
             try:
-                status = await exchange.head()
+                status = await answer.head()
                 if status != 200:
-                    raise ValueError(f"it answers with status {status}")
-                async for chunk in exchange.body():
+                    raise OSError(f"it answers with status {status}")
+                async for chunk in answer.body():
                     await self._hear(framer.feed(chunk))
                     if not self._port.done():
                         self._port.set_result(port)
             finally:
-                exchange.close()
-        except BROKEN as problem:
+                answer.close()
+        except OSError as problem:
             reason = f"its event stream broke: {problem}"
         await self._hear(framer.end())
         self._also(self._end_with(reason))
@@ -236,14 +237,14 @@ class Server:
                 self._broke = reason
             await self._process.stop()
 
-    async def _answer(self, request: Request, exchange: Exchange) -> None:
+    async def _answer(self, request: Request, answer: Answer) -> None:
         """The answer to a request. There is always one."""
         try:
-            status, body = await exchange.head(), await exchange.whole()
-        except BROKEN as problem:
+            status, body = await answer.head(), await answer.whole()
+        except OSError as problem:
             status, body = 502, msgspec.json.encode({"message": f"there was no answer: {problem!r}"})
         finally:
-            exchange.close()
+            answer.close()
         await self._pieces.put(Heard(answered(request, status, body)))
 
     async def _hear(self, frames: Iterable[Frame]) -> None:
@@ -256,6 +257,10 @@ class Server:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _here(port: int) -> Address:
+    return Address(HOST, port, secure=False, path="")
 
 
 def answered(request: Request, status: int, body: bytes) -> bytes:

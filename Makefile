@@ -80,8 +80,8 @@ test: lint $(VENV)/.agents $(NODE)  ## lint and every test, the long ones in the
 # A network with nothing in it but loopback, where the machine has such: then no agent reaches anybody but its scripted model.
 ALONE := unshare --map-root-user --net sh -c 'ip link set lo up && exec "$$@"' sh
 test-agents: $(VENV)/.all-agents  ## every real agent, driven with a scripted model, without a network
-	@if $(ALONE) true 2>/dev/null; then set -x; $(ALONE) $(PYTEST) tests/driving; else \
-		echo 'make: this machine gives no network of its own (unshare, ip); the agents could reach the real one' >&2; set -x; $(PYTEST) tests/driving; fi
+	@if $(ALONE) true 2>/dev/null; then set -x; HANSARD_ALL_AGENTS=1 $(ALONE) $(PYTEST) tests/driving; else \
+		echo 'make: this machine gives no network of its own (unshare, ip); the agents could reach the real one' >&2; set -x; HANSARD_ALL_AGENTS=1 $(PYTEST) tests/driving; fi
 
 soak: lint $(VENV)/.agents $(NODE)  ## every test, the long ones in their long form: hours
 	HANSARD_KILLS=$${HANSARD_KILLS:-5000} HANSARD_EXAMPLES=$${HANSARD_EXAMPLES:-20000} $(PYTEST) --timeout 0

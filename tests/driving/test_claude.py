@@ -23,7 +23,7 @@ from tests.driving.surroundings import idle, until
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
-@pytest.fixture(params=["claude", "agent-sdk"])
+@pytest.fixture(params=["claude", pytest.param("agent-sdk", marks=pytest.mark.all_agents)])
 def agent(request: pytest.FixtureRequest) -> str:
     """Both ways to it."""
     return request.param

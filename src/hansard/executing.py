@@ -78,6 +78,7 @@ class How(TypedDict, total=False):
     program: str
     arguments: list[str]
     services: list[Literal["read", "write", "terminal"]]
+    talk: bool
     resume: str
 
 

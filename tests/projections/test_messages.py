@@ -158,9 +158,12 @@ def test_a_message_keeps_its_place_among_the_others():
 
 EVERYWHERE = {"session_id", "tool_use_id", "error", "status", "model", "usage"}
 SILENT = {
+    "anthropic-messages": {"session_id", "usage", "error"},
+    "atif": {"error"},
     "codex-exec-json": {"model"},
     "copilot-json": {"session_id"},
     "openai-chat-completions": {"session_id"},
+    "openai-messages": {"session_id", "usage", "error"},
     "openai-responses": {"session_id"},
     "opencode-run-json": {"model"},
 }

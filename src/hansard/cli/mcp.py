@@ -7,9 +7,12 @@ from pathlib import Path
 
 import click
 
+from hansard.cli.options import json_anyway_option
+
 
 @click.command("mcp")
 @click.argument("ticket", type=click.Path(path_type=Path))
+@json_anyway_option
 def command(ticket: Path) -> None:
     """Let an agent send messages to other agents: an MCP server on stdin and stdout.
 

@@ -8,7 +8,7 @@ from typing import Self
 
 from hansard.agents.agent import Options
 from hansard.errors import LogLocked, UsageError
-from hansard.events import SessionLifecycle
+from hansard.events import Event, SessionLifecycle
 from hansard.session import Session
 from hansard.session.past import LAUNCHED
 from hansard.store import SessionInfo, Store
@@ -21,6 +21,7 @@ class Hub:
     def __init__(self, store: Store) -> None:
         self.store = store
         self._open: dict[str, Session] = {}
+        self._taking: dict[str, asyncio.Lock] = {}
         self.talks = Talks(self)
 
     async def __aenter__(self) -> Self:
@@ -44,6 +45,36 @@ class Hub:
             found = self._open[session_id] = Session.open(self.store, session_id, env)
             self.talks.join(found)
         return found
+
+    async def take(self, session_id: str) -> Session:
+        """Like `open`; a long log is read on another thread, so that nobody else has to wait for it."""
+        async with self._taking.setdefault(session_id, asyncio.Lock()):
+            found = self._open.get(session_id)
+            if found is None:
+                found = self._open[session_id] = await asyncio.to_thread(Session.open, self.store, session_id)
+                self.talks.join(found)
+            return found
+
+    async def note(self, session_id: str, event: Event) -> Event:
+        """Put something on the record of a session that is about the session itself; it is not opened for this."""
+        async with self._taking.setdefault(session_id, asyncio.Lock()):
+            found = self._open.get(session_id)
+            if found is not None:
+                return found.note(event)
+            return await asyncio.to_thread(self._noted, session_id, event)
+
+    def _noted(self, session_id: str, event: Event) -> Event:
+        self.store.head(session_id)  # it is there
+        try:
+            return self.store.append(session_id, [event])[0]
+        finally:
+            self.store.release(session_id)
+
+    async def leave(self, session_id: str) -> None:
+        """Stop the agent of a session, if it is open, and let others write there."""
+        async with self._taking.setdefault(session_id, asyncio.Lock()):
+            if session_id in self._open:
+                await self.close(session_id)
 
     def get(self, session_id: str) -> Session:
         """A session that is open here."""

@@ -31,7 +31,7 @@ class Stage(any_stage.Stage):
         """Stop, and look at the record."""
         await self.session.close()
         whole(self.session)
-        if self.agent == "claude":
+        if self.agent != "agent-sdk":
             self.witness.confirms(self.session)
         else:
             replays(self.session)

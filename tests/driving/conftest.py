@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+from tests.driving.witness import Around
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -14,3 +18,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left = [item for item in items if item.get_closest_marker("all_agents")]
     config.hook.pytest_deselected(items=left)
     items[:] = [item for item in items if item not in left]
+
+
+@pytest.fixture
+def around(tmp_path: Path) -> Iterator[Around]:
+    """Where agents run; in the end every byte of those that were witnessed must be on the record."""
+    here = Around(tmp_path)
+    yield here
+    here.confirm()

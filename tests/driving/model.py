@@ -18,6 +18,8 @@ from typing import Any
 from msgspec import Struct, field
 
 FILLER = "A filler"
+SOON = {"retry-after": "1", "retry-after-ms": "100"}
+"""Headers of an error that let an agent ask again soon: some do it a few times before they give up, and then not after minutes."""
 
 
 class Text(Struct):

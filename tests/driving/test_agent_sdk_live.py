@@ -13,12 +13,15 @@ from hansard.agents.agent import Options
 from hansard.agents.agent_sdk import Pipe
 from hansard.errors import AgentNotStarted, Refused
 from tests.driving.claude_stage import stage
-from tests.driving.model import says
+from tests.driving.model import calls, says
+from tests.driving.playbill import plays
+from tests.driving.test_codex import loud_one
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.slow
+@plays("setting", agent="agent-sdk")
 async def test_settings_are_calls_of_the_client(tmp_path: Path) -> None:
     with stage("agent-sdk", tmp_path, says("One."), says("Two."), model="first-model") as play:
         await play.says("Begin.")
@@ -32,6 +35,18 @@ async def test_settings_are_calls_of_the_client(tmp_path: Path) -> None:
         await play.ends()
         assert [request["model"] for request in play.model.asked] == ["first-model", "second-model"]
         assert [payload.ok for payload in play.only("control_response")] == [True, True, False]
+
+
+@pytest.mark.slow
+@pytest.mark.all_agents
+async def test_what_an_mcp_server_asks_the_sdk_declines_itself(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"mcp_servers": loud_one("ask"), "allowed_tools": ["mcp__loud_one__shout"]}
+    with stage("agent-sdk", tmp_path, calls("mcp__loud_one__shout", {}), says("Fine."), **asked) as play:
+        await play.says("Shout")
+        await play.ends()
+        assert not play.only("question")
+        assert "accept" not in str(play.only("tool_result")[0].result)
+        assert [payload.status for payload in play.only("turn_end")] == ["completed"]
 
 
 def test_without_the_sdk_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

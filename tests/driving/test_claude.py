@@ -9,16 +9,19 @@ from typing import Any, cast
 
 import pytest
 
-from hansard.agents import agent_for
-from hansard.agents.agent import Options
+from hansard.agents import agent_for, agents
+from hansard.agents.agent import Options, Talk
+from hansard.agents.claude import Claude
 from hansard.content import ImageBlock, TextBlock
 from hansard.errors import AgentNotStarted, Refused
 from hansard.events import control_request
 from hansard.session import Session
 from tests.driving.claude_stage import shown_to, stage, written
 from tests.driving.model import Call, Step, Text, Thinking, calls, says
+from tests.driving.playbill import plays
 from tests.driving.stage import DOT
 from tests.driving.surroundings import idle, until
+from tests.driving.test_codex import loud_one
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -29,6 +32,7 @@ def agent(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
+@plays("text")
 async def test_thinking_text_and_the_commands(agent: str, tmp_path: Path) -> None:
     with stage(agent, tmp_path, Step([Thinking("Let me see."), Text("It is a fine day.")])) as play:
         await play.says("How is the day?")
@@ -42,6 +46,7 @@ async def test_thinking_text_and_the_commands(agent: str, tmp_path: Path) -> Non
         assert [payload.event for payload in play.only("process")] == ["started", "exited"]
 
 
+@plays("tools", "allowed", "denied")
 async def test_a_tool_that_is_allowed_runs_and_one_that_is_denied_does_not(agent: str, tmp_path: Path) -> None:
     folder = tmp_path / "work"
     script = [written(folder), says("Written."), calls("Write", {"file_path": str(folder / "b.txt"), "content": "b"}), says("Not then.")]
@@ -79,6 +84,7 @@ async def test_what_is_always_allowed_is_not_asked_again(agent: str, tmp_path: P
         assert len(play.only("permission_request")) == 1
 
 
+@plays("interrupt")
 async def test_an_interrupt_in_the_middle_of_a_sentence(agent: str, tmp_path: Path) -> None:
     with stage(agent, tmp_path, Step([Text("A long story " * 20)], hang=True), says("Yes?")) as play:
         await play.session.say("Tell me a story.")
@@ -108,6 +114,7 @@ async def test_an_interrupt_at_a_question_withdraws_it(agent: str, tmp_path: Pat
         assert [payload.status for payload in play.only("turn_end")] == ["interrupted"]
 
 
+@plays("setting", agent="claude")
 async def test_settings_are_confirmed_or_refused(tmp_path: Path) -> None:
     with stage("claude", tmp_path, says("One."), says("Two."), model="first-model") as play:
         await play.says("Begin.")
@@ -126,7 +133,14 @@ async def test_settings_are_confirmed_or_refused(tmp_path: Path) -> None:
         await play.ends()
 
 
-@pytest.mark.parametrize(("status", "code"), [(401, "provider_auth"), (429, "rate_limit"), (500, "api_error")])
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        pytest.param(401, "provider_auth", marks=plays("401")),
+        pytest.param(429, "rate_limit", marks=plays("429")),
+        (500, "api_error"),
+    ],
+)
 async def test_an_error_of_the_api_is_the_end_of_the_turn(agent: str, tmp_path: Path, status: int, code: str) -> None:
     with stage(agent, tmp_path, Step(status=status)) as play:
         await play.says("Hello?")
@@ -136,6 +150,7 @@ async def test_an_error_of_the_api_is_the_end_of_the_turn(agent: str, tmp_path: 
         assert code in [payload.code for payload in play.only("error")]
 
 
+@plays("resume")
 async def test_a_new_process_goes_on_with_the_conversation(agent: str, tmp_path: Path) -> None:
     with stage(agent, tmp_path, says("Nice to meet you, Ada."), says("Your name is Ada.")) as play:
         await play.says("My name is Ada.")
@@ -147,6 +162,18 @@ async def test_a_new_process_goes_on_with_the_conversation(agent: str, tmp_path:
         assert shown.index("My name is Ada.") < shown.index("Nice to meet you") < shown.index("What is my name?")
         assert [payload.status for payload in play.only("turn_end")] == ["completed", "completed"]
         assert len({payload.provider_session_id for payload in play.only("session_init")}) == 1
+
+
+async def test_what_was_set_holds_in_the_next_process(agent: str, tmp_path: Path) -> None:
+    with stage(agent, tmp_path, says("One."), says("Two."), model="first-model") as play:
+        await play.says("Begin.")
+        await play.session.set("set_model", model="second-model")
+        await play.session.set("set_permission_mode", permission_mode="plan")
+        await play.restarts()
+        await play.says("Go on.")
+        await play.ends()
+        assert [request["model"] for request in play.model.asked] == ["first-model", "second-model"]
+        assert play.session.past.state.permission_mode == "plan"
 
 
 async def test_a_session_that_is_not_there_is_said_to_be_missing(agent: str, tmp_path: Path) -> None:
@@ -247,6 +274,74 @@ async def test_prompts_tools_and_servers_are_as_asked(agent: str, tmp_path: Path
         assert not play.only("permission_request")
         assert [payload.server for payload in play.only("tool_call")] == ["demo"]
         assert "3 kg" in str(play.only("tool_result")[0].result)
+
+
+@pytest.mark.parametrize("action", ["accept", *(pytest.param(no, marks=pytest.mark.all_agents) for no in ("decline", "cancel"))])
+async def test_a_question_of_an_mcp_server(tmp_path: Path, action: str) -> None:
+    asked: dict[str, Any] = {"mcp_servers": loud_one("ask"), "allowed_tools": ["mcp__loud_one__shout"]}
+    with stage("claude", tmp_path, calls("mcp__loud_one__shout", {}), says("Fine."), **asked) as play:
+        await play.session.say("Shout")
+        await until(play.session, lambda past: bool(past.asked))
+        (question,) = play.only("question")
+        assert (question.message, question.server) == ("Which?", "loud_one")
+        await play.session.answer(question.request_id, {"size": "large"} if action == "accept" else None, action)
+        await idle(play.session)
+        await play.ends()
+        (result,) = play.only("tool_result")
+        assert (action in str(result.result), "large" in str(result.result)) == (True, action == "accept")
+        assert [(payload.values, payload.action) for payload in play.only("answer")] == [
+            ({"size": "large"} if action == "accept" else None, action)
+        ]
+        assert [payload.status for payload in play.only("turn_end")] == ["completed"]
+
+
+async def test_an_interrupt_at_a_question_of_an_mcp_server_withdraws_it(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"mcp_servers": loud_one("ask"), "allowed_tools": ["mcp__loud_one__shout"]}
+    with stage("claude", tmp_path, calls("mcp__loud_one__shout", {}), says("Yes?"), **asked) as play:
+        await play.session.say("Shout")
+        await until(play.session, lambda past: bool(past.asked))
+        await play.session.interrupt()
+        await idle(play.session)
+        await play.says("Are you there?")
+        await play.ends()
+        assert [payload.status for payload in play.only("turn_end")] == ["interrupted", "completed"]
+
+
+class Hooked(Claude):
+    """Claude Code, told to call back before and after each tool."""
+
+    name = "claude-hooked"
+
+    async def greet(self, talk: Talk, options: Options) -> None:
+        hooks = {when: [{"matcher": None, "hookCallbackIds": [when]}] for when in ("PreToolUse", "PostToolUse", "Stop")}
+        await talk.ask("initialize", {"hooks": hooks})
+
+
+async def test_a_hook_that_calls_back_is_answered_and_has_nothing_against_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(agents(), Hooked.name, Hooked())
+    with stage(Hooked.name, tmp_path, calls("Bash", {"command": "echo hooked"}), says("Done."), allowed_tools=["Bash"]) as play:
+        await play.says("Run it.")
+        await play.ends()
+        called = [payload.params["callback_id"] for payload in play.only("control_request") if payload.method == "hook_callback"]
+        assert called == ["PreToolUse", "PostToolUse", "Stop"]
+        assert [payload.result for payload in play.only("control_response") if payload.method == "hook_callback"] == [{}] * 3
+        assert "hooked" in str(play.only("tool_result")[0].result)
+        assert [payload.status for payload in play.only("turn_end")] == ["completed"]
+
+
+async def test_a_hook_of_the_users_own_can_forbid_a_tool(agent: str, tmp_path: Path) -> None:
+    says_no = "echo 'Not on a Sunday.' >&2; exit 2"
+    hooks = {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": says_no}]}]}
+    with stage(agent, tmp_path, calls("Bash", {"command": "echo hooked"}), says("Not then."), allowed_tools=["Bash"]) as play:
+        place = play.around.home / ".claude/settings.json"
+        place.parent.mkdir()
+        place.write_text(json.dumps({"hooks": hooks}))
+        await play.says("Run it.")
+        await play.ends()
+        (result,) = play.only("tool_result")
+        assert result.is_error and "Not on a Sunday." in str(result.result)
+        assert "Not on a Sunday." in shown_to(play.model.asked[-1])
+        assert [payload.text for payload in play.only("assistant_done")] == ["Not then."]
 
 
 async def test_a_prompt_can_be_added_to_its_own(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from hansard.originals import embed
 from hansard.projections import project
 from hansard.session import Session
 from tests.driving.model import Call, Model, Step, Text, Thinking, calls, model, says
+from tests.driving.playbill import plays
 from tests.driving.surroundings import PATIENCE, Surroundings, idle, program, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -137,6 +138,7 @@ def check(session: Session) -> None:
 
 
 @BOTH
+@plays("text", "tools")
 async def test_a_turn_with_thinking_and_a_tool(stage: Callable[..., Stage], agent: str) -> None:
     with model(
         Step([Thinking("I look"), Text("Looking."), Call("exec_command", {"cmd": "echo sea; exit 3"})]), says("Done: sea")
@@ -158,6 +160,7 @@ async def test_a_turn_with_thinking_and_a_tool(stage: Callable[..., Stage], agen
 
 
 @BOTH
+@plays("resume")
 async def test_a_new_process_goes_on_with_the_thread(stage: Callable[..., Stage], agent: str) -> None:
     with model(says("Blue."), says("You said blue."), says("Still blue.")) as script:
         on = stage(script)
@@ -226,6 +229,7 @@ async def test_a_message_waits_while_a_turn_is_open(stage: Callable[..., Stage],
 
 
 @BOTH
+@plays("interrupt")
 async def test_an_interrupt_in_mid_stream(stage: Callable[..., Stage], agent: str) -> None:
     with model(Step([Text("This is the beginning of a long story")], hang=True), says("Short.")) as script:
         on = stage(script)
@@ -263,7 +267,9 @@ async def test_an_interrupt_before_the_turn_has_a_name(stage: Callable[..., Stag
 
 
 @BOTH
-@pytest.mark.parametrize(("status", "code"), [(401, "provider_auth"), (429, "rate_limit")])
+@pytest.mark.parametrize(
+    ("status", "code"), [pytest.param(401, "provider_auth", marks=plays("401")), pytest.param(429, "rate_limit", marks=plays("429"))]
+)
 async def test_an_error_of_the_provider(stage: Callable[..., Stage], agent: str, status: int, code: str) -> None:
     with model(Step(status=status), says("Better.")) as script:
         session = stage(script).codex(agent)
@@ -317,7 +323,14 @@ async def test_exec_takes_no_image(stage: Callable[..., Stage]) -> None:
 # ---- questions
 
 
-@pytest.mark.parametrize("decision", ["allow", "deny", "cancelled"])
+@pytest.mark.parametrize(
+    "decision",
+    [
+        pytest.param("allow", marks=plays("allowed", agent="codex")),
+        pytest.param("deny", marks=plays("denied", agent="codex")),
+        "cancelled",
+    ],
+)
 async def test_a_command_that_must_ask(stage: Callable[..., Stage], decision: Any) -> None:
     with model(calls("exec_command", {"cmd": "echo made > made", **ASKING}), says("So be it.")) as script:
         on = stage(script)
@@ -362,6 +375,7 @@ async def test_a_question_to_the_person(stage: Callable[..., Stage]) -> None:
 # ---- settings
 
 
+@plays("setting", agent="codex")
 async def test_a_model_and_a_permission_mode_are_changed_and_a_wrong_one_is_refused(stage: Callable[..., Stage]) -> None:
     with model(says("One."), says("Two.")) as script:
         on = stage(script)
@@ -381,6 +395,7 @@ async def test_a_model_and_a_permission_mode_are_changed_and_a_wrong_one_is_refu
     check(session)
 
 
+@plays("setting", agent="codex-exec")
 async def test_exec_gets_another_model_with_its_next_turn(stage: Callable[..., Stage]) -> None:
     with model(says("One."), says("Two.")) as script:
         session = stage(script).codex("codex-exec")

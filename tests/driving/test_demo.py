@@ -173,3 +173,15 @@ async def test_model_and_mode_can_be_changed_or_not(session: Session):
     assert of(events, PermissionRequest) == [] and status(events) == ["completed"]
     changes = of(list(session.store.read(session.id)), ConfigurationChange)
     assert [(change.subtype, change.model) for change in changes if change.subtype == "refused"] == [("refused", "cuckoo")]
+
+
+async def test_an_agent_that_would_not_hear_of_a_changed_input_is_not_told_one(session: Session) -> None:
+    await session.say("run")
+    await until(session, lambda past: bool(past.asked))
+    asked = next(iter(session.past.asked.values()))
+    with pytest.raises(Refused, match="does not take a changed input"):
+        await session.decide(asked.payload.request_id, "allow", updated_input={"command": "ls -l"})
+    assert list(session.past.asked) == [asked.payload.request_id]
+    await deny(session, asked)
+    await idle(session)
+    await session.close()

@@ -106,9 +106,12 @@ async def test_a_message_in_a_turn_waits_for_the_next_process(session: Session) 
 async def test_an_interrupt_ends_the_process_and_the_session_goes_on(session: Session) -> None:
     await session.say("wait")
     await until(session, lambda _: bool(said(session)))
+    await asyncio.sleep(0.05)
     await session.interrupt()
     await idle(session)
     assert ends(session) == ["interrupted"]
+    times = {event.type: event.timestamp for event in events(session)}
+    assert times["turn_end"] >= times["interrupt"]
     await session.say("on")
     await idle(session)
     assert ends(session) == ["interrupted", "completed"]

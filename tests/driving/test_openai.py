@@ -14,14 +14,15 @@ from typing import Any
 import pytest
 
 from hansard import project
-from hansard.agents import openai
+from hansard.agents import agent_for, openai
 from hansard.agents.agent import Options
 from hansard.agents.http import Address
 from hansard.content import FileBlock, ImageBlock, TextBlock
-from hansard.errors import Refused, UsageError
+from hansard.errors import AgentNotStarted, Refused, UsageError
 from hansard.events import Event
 from hansard.session import Session
 from tests.driving.model import Model, Step, Text, Thinking, calls, model, says
+from tests.driving.playbill import plays
 from tests.driving.surroundings import Surroundings, idle, until
 
 pytestmark = pytest.mark.anyio
@@ -76,6 +77,7 @@ async def turn(session: Session, text: str) -> None:
     await idle(session)
 
 
+@plays("text")
 async def test_a_conversation_is_in_each_request_and_each_message_once_on_the_record(agent: str, around: Surroundings) -> None:
     with scripted(Step([Thinking("Let me think."), Text("A heron 🐦 it is.")]), says("Still a heron.")) as server:
         session = open_session(around, agent, server, system_prompt="Be brief.")
@@ -112,6 +114,7 @@ async def test_every_byte_both_ways_is_on_the_record_and_the_key_is_not(agent: s
     assert all(KEY.encode() not in path.read_bytes() for path in around.store.root.rglob("*") if path.is_file())
 
 
+@plays("resume")
 async def test_a_session_goes_on_in_another_process_and_with_another_api(agent: str, around: Surroundings) -> None:
     other = AGENTS[1 - AGENTS.index(agent)]
     with scripted(says("one"), says("two"), says("three"), says("four")) as server:
@@ -135,6 +138,7 @@ async def test_a_session_goes_on_in_another_process_and_with_another_api(agent: 
     assert [said.text for said in of(again, "user_message")] == ["first", "second", "third", "hello", "fourth"]
 
 
+@plays("interrupt")
 async def test_an_interrupt_hangs_up_and_keeps_what_was_said(agent: str, around: Surroundings) -> None:
     with scripted(Step([Text("A very long answer about herons.")], hang=True), says("Shorter.")) as server:
         session = open_session(around, agent, server)
@@ -166,6 +170,7 @@ async def test_a_message_in_a_turn_waits(agent: str, around: Surroundings) -> No
     assert [change.action for change in of(session, "queue_update")] == ["queued", "sent"]
 
 
+@plays("setting")
 async def test_a_model_is_changed_with_the_next_request_and_a_mode_is_refused(agent: str, around: Surroundings) -> None:
     with scripted(says("one"), says("two"), says("three")) as server:
         session = open_session(around, agent, server)
@@ -186,8 +191,8 @@ async def test_a_model_is_changed_with_the_next_request_and_a_mode_is_refused(ag
 @pytest.mark.parametrize(
     ("step", "code", "retryable", "wait"),
     [
-        pytest.param(Step(status=401), "provider_auth", False, None, id="401"),
-        pytest.param(Step(status=429, headers={"Retry-After": "7"}), "rate_limit", True, 7000, id="429"),
+        pytest.param(Step(status=401), "provider_auth", False, None, id="401", marks=plays("401")),
+        pytest.param(Step(status=429, headers={"Retry-After": "7"}), "rate_limit", True, 7000, id="429", marks=plays("429")),
         pytest.param(Step(status=500, headers={"retry-after-ms": "250"}), "api_error", True, 250, id="500"),
         pytest.param(Step(status=404), "api_error", False, None, id="404"),
     ],
@@ -379,3 +384,12 @@ async def test_an_address_names_its_port_only_where_it_must() -> None:
     assert Address.of("https://api.example/v1/") == Address("api.example", 443, True, "/v1")
     assert Address.of("http://[::1]:8080").authority == "[::1]:8080"
     assert Address.of("https://api.example").authority == "api.example"
+
+
+async def test_a_model_that_nobody_could_reach_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(AgentNotStarted, match="needs OPENAI_API_KEY"):
+        agent_for("openai-chat").find(Options())
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    assert agent_for("openai-chat").find(Options()).startswith("https://")

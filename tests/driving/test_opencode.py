@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +32,13 @@ from hansard.events import (
 )
 from hansard.session import Session
 from hansard.testing import check_chunks, check_closed, check_order, check_questions, check_tools, check_turns, verbatim
-from tests.driving.model import Call, Model, Step, Text, Thinking, calls, model, says
+from tests.driving.model import SOON, Call, Model, Step, Text, Thinking, calls, model, says
+from tests.driving.playbill import plays
 from tests.driving.surroundings import Surroundings, idle, program, until
 
 pytestmark = pytest.mark.anyio
 
-QUIET = dict.fromkeys(
+QUIET: dict[str, str] = dict.fromkeys(
     (
         "OPENCODE_DISABLE_AUTOUPDATE",
         "OPENCODE_DISABLE_MODELS_FETCH",
@@ -51,11 +53,6 @@ QUIET = dict.fromkeys(
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 """A picture."""
 MCP = Path(__file__).with_name("mcp_echo.py")
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Surroundings:
-    return Surroundings(tmp_path)
 
 
 def options(server: Model, **more: Any) -> Options:
@@ -111,6 +108,19 @@ class Wire:
         assert b"".join(verbatim(event) for event in kept if event.direction == "out") == self.sent
 
 
+@pytest.fixture
+def wire(monkeypatch: pytest.MonkeyPatch) -> Wire:
+    return Wire(monkeypatch)
+
+
+@pytest.fixture
+def place(tmp_path: Path, wire: Wire) -> Iterator[Surroundings]:
+    """In the end every byte must be on the record."""
+    here = Surroundings(tmp_path)
+    yield here
+    wire.is_in([event for info in here.store.sessions() for event in here.store.read(info.id)])
+
+
 def log(session: Session) -> list[Event]:
     """The log, with what must be true of every log."""
     events = list(session.store.read(session.id))
@@ -137,8 +147,8 @@ async def asked(session: Session) -> PermissionRequest:
 
 
 @pytest.mark.slow
-async def test_turns_with_thinking_a_queue_and_every_byte(place: Surroundings, monkeypatch: pytest.MonkeyPatch):
-    wire = Wire(monkeypatch)
+@plays("text", agent="opencode")
+async def test_turns_with_thinking_and_a_queue(place: Surroundings, wire: Wire):
     with model(Step([Thinking("Let me see."), Text("Hello, first.")]), says("Hello, second.")) as server:
         session = place.session("opencode", options(server))
         await session.say("One")
@@ -156,11 +166,11 @@ async def test_turns_with_thinking_a_queue_and_every_byte(place: Surroundings, m
     assert [mode["id"] for mode in introduced.payload.modes or []] == ["build", "plan"]
     assert "shout" in [command["name"] for command in session.past.state.commands or []]
     assert [event.payload.event for event in events if isinstance(event, Process)][-1] == "exited"
-    wire.is_in(events)
     assert b"dummy-key" not in wire.heard + wire.sent
 
 
 @pytest.mark.slow
+@plays("tools", "allowed", "denied", agent="opencode")
 async def test_permission_once_always_and_no(place: Surroundings):
     first, second, third = (calls("bash", {"command": f"echo {word}", "description": word}) for word in ("once", "always", "never"))
     third.items = [Call("bash", {"command": "rm gone", "description": "never"})]
@@ -189,6 +199,7 @@ async def test_permission_once_always_and_no(place: Surroundings):
 
 
 @pytest.mark.slow
+@plays("interrupt", agent="opencode")
 async def test_an_interrupt_in_mid_stream_and_the_turn_after_it(place: Surroundings):
     with model(Step([Text("This will never be said to its end.")], hang=True), says("Here I am.")) as server:
         session = place.session("opencode", options(server))
@@ -207,6 +218,7 @@ async def test_an_interrupt_in_mid_stream_and_the_turn_after_it(place: Surroundi
 
 
 @pytest.mark.slow
+@plays("setting", agent="opencode")
 async def test_settings_go_along_with_the_next_prompt_and_a_picture_too(place: Surroundings):
     with model(says("As you like."), says("A dot.")) as server:
         session = place.session("opencode", options(server, append_system_prompt="Speak like a pirate."))
@@ -240,23 +252,27 @@ async def test_settings_go_along_with_the_next_prompt_and_a_picture_too(place: S
 
 
 @pytest.mark.slow
+@plays("401", "429", agent="opencode")
 async def test_errors_of_the_model_end_the_turn_as_what_they_are(place: Surroundings):
-    with model(Step(status=401), Step(status=429), says("Now it works.")) as server:
+    too_many = Step(status=429, headers=SOON)
+    with model(Step(status=401), too_many, says("Now it works."), *[too_many] * 12) as server:
         session = place.session("opencode", options(server))
-        for words in ("Who are you?", "And now?"):
+        for words in ("Who are you?", "And now?", "And again?"):
             await session.say(words)
             await idle(session)
         await session.close()
     events = log(session)
-    assert ends(events) == ["error", "completed"]
-    assert [(event.payload.code, event.payload.retryable) for event in events if isinstance(event, Error)] == [
-        ("provider_auth", False),
-        ("rate_limit", True),
-    ]
+    assert ends(events) == ["error", "completed", "error"]
+    told = [(event.payload.code, event.payload.retryable) for event in events if isinstance(event, Error)]
+    assert told[:2] == [("provider_auth", False), ("rate_limit", True)]
+    assert set(told[2:]) == {("rate_limit", True)}
+    ended = [event.payload.error.code for event in events if isinstance(event, TurnEnd) and event.payload.error is not None]
+    assert ended == ["provider_auth", "rate_limit"]
     assert texts(events) == ["Now it works."]
 
 
 @pytest.mark.slow
+@plays("resume", agent="opencode")
 async def test_a_session_goes_on_in_a_new_process(place: Surroundings):
     with model(says("The word is marmalade."), says("Marmalade, as I said.")) as server:
         how = options(server, system_prompt="You are a parrot.")
@@ -279,6 +295,23 @@ async def test_a_session_goes_on_in_a_new_process(place: Surroundings):
     assert first == second
     frames = [event.frame for event in events if event.original is not None]
     assert frames == list(range(1, len(frames) + 1))
+
+
+@pytest.mark.slow
+async def test_what_was_set_and_not_sent_yet_holds_in_the_next_process(place: Surroundings):
+    with model(says("As you like.")) as server:
+        how = options(server)
+        session = place.session("opencode", how)
+        await session.set("set_model", model="scripted/two")
+        await session.set("set_mode", mode_id="plan")
+        await session.close()
+        again = Session.open(place.store, session.id, env=how.env)
+        await again.say("Which model is this?")
+        await idle(again)
+        await again.close()
+    assert ends(log(again)) == ["completed"]
+    assert server.asked[0]["model"] == "two"
+    assert again.past.state.mode == "plan"
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ PLAYS = {play["id"]: play for play in map(json.loads, (Path(__file__).parents[1]
 SHOWN = {"invisible", "ansi", "long", "spoof-in-output"}
 """About what a person sees: tests/cli/test_run.py."""
 ROLES = {"observer"}
-"""About who is connected: the server's part."""
+"""About who is connected: tests/server/test_observer.py."""
 CODES = {
     "already answered": "answered",
     "not found": "not_found",

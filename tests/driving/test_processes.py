@@ -6,10 +6,12 @@ import asyncio
 import gc
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -246,7 +248,7 @@ async def start_and_stop(play: Play, runs: int) -> None:
     gc.collect()
     assert not [pid for pid in children() if state_of(pid) == "Z"]
     assert len(os.listdir("/proc/self/fd")) <= descriptors + 1  # the log that was open at first is not any more
-    assert resident() < memory + 30_000, "kB"
+    assert resident() < memory + 5_000, "kB"
 
 
 def resident() -> int:
@@ -274,6 +276,57 @@ async def cancel_during_start(play: Play) -> None:
         await asyncio.wait([starting])
         await session.stop()
     assert children() == before
+
+
+async def test_whenever_a_start_is_cancelled_nobody_is_left(tmp_path: Path) -> None:
+    """Also when whoever started it never stops it, and when the agent has a child of its own."""
+    play, chance = Play(tmp_path), random.Random(seed := random.randrange(10**6))
+    source = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {SLEEP!r}]); {SLEEP}"
+    whole = 0.0
+    for _ in range(2):  # the first one takes longer
+        session, began = play.session(source), time.monotonic()
+        await session.start()
+        whole = time.monotonic() - began
+        await session.stop()
+    for _ in range(int(os.environ.get("HANSARD_CANCELS", "20"))):
+        session = play.session(source)
+        starting = asyncio.create_task(session.start())
+        await asyncio.sleep(chance.uniform(0, 1.5 * whole))
+        if starting.done():
+            await session.stop()
+        starting.cancel()
+        await asyncio.wait([starting])
+        play.store.release(session.id)
+        assert not [pid for pid in working_in(tmp_path) if alive(pid)], f"seed {seed}"
+
+
+def working_in(folder: Path) -> list[int]:
+    """The processes that were started in a folder, whoever is their parent by now."""
+
+    def place(pid: str) -> str | None:
+        try:
+            return os.readlink(f"/proc/{pid}/cwd")
+        except OSError:
+            return None
+
+    return [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and place(pid) == str(folder)]
+
+
+async def test_a_start_that_is_cancelled_holds_up_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even while the agent has to be made to end: so slow is this keeper."""
+    keeper = tmp_path / "keeper.py"
+    keeper.write_text("import os, sys, time; os.read(int(sys.argv[1]), 1); time.sleep(1)")
+    monkeypatch.setattr("hansard.agents.process.KEEPER", keeper)
+    starting = asyncio.create_task(Process.start(Command(argv=["agent"], cwd=str(tmp_path), env=dict(os.environ))))
+    await asyncio.sleep(0.2)
+    starting.cancel()
+    turns = 0
+    while not starting.done():
+        await asyncio.sleep(0.01)
+        turns += 1
+    assert starting.cancelled()
+    assert turns > 20
+    assert not working_in(tmp_path)
 
 
 async def server_killed(play: Play) -> None:
@@ -432,6 +485,12 @@ async def test_child(name: str, tmp_path: Path) -> None:
     play = Play(tmp_path)
     with play.store:
         await PLAYS[name](play)
+
+
+async def test_a_process_is_told_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PWD", "/somewhere/else")
+    events = await Play(tmp_path).run("import os; print(os.environ['PWD'] == os.getcwd())")
+    assert said(events) == [b"True"]
 
 
 async def test_what_a_process_says_is_all_read_however_slowly(tmp_path: Path) -> None:

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from hansard import project
 from hansard.events import Event
 from hansard.session import Session
 from hansard.session.session import Decision
-from tests.driving.model import Model, Step, Text, calls, model, says
-from tests.driving.surroundings import Surroundings, idle, until
+from tests.driving.model import SOON, Model, Step, Text, calls, model, says
+from tests.driving.playbill import plays
+from tests.driving.surroundings import idle, until
 from tests.driving.test_oneshots import QWEN, ends, log, of, said, turn
+from tests.driving.witness import Around
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
-@pytest.fixture
-def around(tmp_path: Path) -> Surroundings:
-    return Surroundings(tmp_path)
-
-
-def open_session(around: Surroundings, server: Model) -> Session:
+def open_session(around: Around, server: Model) -> Session:
     return QWEN.session(around, server, agent="qwen-io", permission_mode="default")
 
 
@@ -30,7 +25,8 @@ def native(events: list[Event], direction: str) -> bytes:
     return b"".join(project(events, "native", direction=direction))
 
 
-async def test_turns_permissions_and_another_process(around: Surroundings) -> None:
+@plays("text", "tools", "allowed", "denied", "resume", agent="qwen-io")
+async def test_turns_permissions_and_another_process(around: Around) -> None:
     made = around.work / "made"
     script = [
         says("A heron it is."),
@@ -51,7 +47,7 @@ async def test_turns_permissions_and_another_process(around: Surroundings) -> No
             await session.decide(request, decision, input_hash=asked.payload.input_hash)
             await idle(session)
         await session.close()
-        again = Session.open(around.store, session.id, around.env | QWEN.env)
+        again = Session.open(around.store, session.id, around.env | QWEN.variables())
         await turn(again, "Are you there?")
         await again.close()
     assert made.exists()
@@ -64,7 +60,8 @@ async def test_turns_permissions_and_another_process(around: Surroundings) -> No
     assert len(sent) == 2 + 4 + 2  # a greeting for each process, the messages, the decisions
 
 
-async def test_interrupts_and_settings(around: Surroundings) -> None:
+@plays("interrupt", "setting", agent="qwen-io")
+async def test_interrupts_and_settings(around: Around) -> None:
     with model(Step([Text("A very long answer about herons.")], hang=True), says("Shorter.")) as server:
         session = open_session(around, server)
         await session.say("Tell me all.")
@@ -76,3 +73,19 @@ async def test_interrupts_and_settings(around: Surroundings) -> None:
         await session.close()
     assert ends(session) == ["interrupted", "completed"]
     assert session.past.state.permission_mode == "yolo"
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        pytest.param(401, "provider_auth", marks=plays("401", agent="qwen-io")),
+        pytest.param(429, "rate_limit", marks=plays("429", agent="qwen-io")),
+    ],
+)
+async def test_an_error_of_the_api_is_the_end_of_the_turn(around: Around, status: int, code: str) -> None:
+    with model(*[Step(status=status, headers=SOON)] * 12) as server:
+        session = open_session(around, server)
+        await turn(session, "Hello?")
+        await session.close()
+    assert ends(session) == ["error"]
+    assert of(session, "turn_end")[0].error.code == code

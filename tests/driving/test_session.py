@@ -120,3 +120,27 @@ async def test_a_question_of_an_agent_that_is_gone_cannot_be_answered(session: S
         await session.decide(asked, "allow")
     assert [closed.request_id for closed in payloads(session, "permission_cancelled")] == [asked]
     await session.close()
+
+
+async def test_what_is_said_after_a_restart_comes_after_what_waited(session: Session, tmp_path: Path) -> None:
+    await session.say("run")
+    await question(session)
+    await session.say("earlier")
+    await session.close()
+    again = Session.open(JsonlStore(tmp_path / "store"), session.id, {"DEMO_AGENT_PACE": "0"})
+    waits = await again.say("later")
+    assert waits.type == "queue_update"
+    await idle(again)
+    assert [said.text for said in payloads(again, "user_message")] == ["run", "earlier", "later"]
+    await again.close()
+
+
+async def test_a_setting_holds_in_the_next_process(session: Session, tmp_path: Path) -> None:
+    await session.set("set_mode", mode_id="auto")
+    await session.close()
+    again = Session.open(JsonlStore(tmp_path / "store"), session.id, {"DEMO_AGENT_PACE": "0"})
+    await again.say("run")
+    await idle(again)
+    assert not payloads(again, "permission_request")
+    assert again.past.state.mode == "auto"
+    await again.close()

@@ -8,15 +8,18 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+from hansard.agents.agent import Options
 from hansard.events import Event, Process, RawEvent, TurnEnd, TurnStart
 from hansard.originals import embed
 from hansard.projections import project
 from hansard.session import Session
 from hansard.session.past import Past
+from tests.driving.surroundings import Surroundings
 
 _TEE = """#!{python}
 import os, signal, subprocess, sys, threading
-signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the agent hears it too, and what it still says is passed on
+for each in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(each, lambda *_: None)  # the agent hears it too, and what it still says is passed on
 agent = subprocess.Popen([{program!r}, *sys.argv[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
 def pass_on(source, target, name):
     with open(os.path.join({folder!r}, name), "ab", 0) as kept:
@@ -27,7 +30,10 @@ def pass_on(source, target, name):
                     data = data[os.write(target, data):]
             except OSError:
                 break
-threading.Thread(target=pass_on, args=(0, agent.stdin.fileno(), "out"), daemon=True).start()
+def feed():
+    pass_on(0, agent.stdin.fileno(), "out")
+    agent.stdin.close()
+threading.Thread(target=feed, daemon=True).start()
 pass_on(agent.stdout.fileno(), 1, "in")
 code = agent.wait()
 os._exit(code if code >= 0 else 128 - code)
@@ -50,6 +56,27 @@ class Witness:
         for side in ("in", "out"):
             assert b"".join(project(_with_blobs(session), "native", direction=side)) == (self._folder / side).read_bytes()
         whole(session)
+
+
+class Around(Surroundings):
+    """Surroundings in which somebody sees what is said."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._seen: list[tuple[Witness, Session]] = []
+
+    def witnessed(self, agent: str, options: Options) -> Session:
+        """A session whose agent has a witness."""
+        witness = Witness(str(options.program), self.home.parent)
+        options.program = witness.program
+        session = self.session(agent, options)
+        self._seen.append((witness, session))
+        return session
+
+    def confirm(self) -> None:
+        """Every byte is on the record."""
+        for witness, session in self._seen:
+            witness.confirms(session)
 
 
 def _with_blobs(session: Session) -> Iterator[Event]:

@@ -9,10 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
+from msgspec.structs import replace
+
 from hansard._version import __version__
 from hansard.agents.agent import Agent, Capabilities, Options, Talk, value
 from hansard.errors import AgentNotStarted, Refused, UsageError
-from hansard.events import configuration_change
+from hansard.events import ConfigurationChangePayload, configuration_change
 from hansard.loose import as_list, as_object
 
 PROTOCOL = 1
@@ -91,6 +93,9 @@ class AcpAgent(Agent):
             await self.set(talk, configuration_change(subtype="set_mode", mode_id=options.permission_mode))
         if options.model is not None:
             await self.set(talk, configuration_change(subtype="set_model", model=options.model))
+
+    def kept(self, options: Options, change: ConfigurationChangePayload) -> Options:
+        return super().kept(options, replace(change, permission_mode=change.permission_mode or change.mode_id))
 
     async def authenticate(self, talk: Talk, hello: dict[str, Any], options: Options, problem: Refused) -> None:
         """Sign in with what is in the environment, or say what a person has to do."""

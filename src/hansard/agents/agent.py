@@ -56,6 +56,8 @@ class Capabilities(Struct, frozen=True, kw_only=True, rename="camel"):
     steer: bool = False
     """Whether it takes a message in the middle of a turn."""
     permissions: bool = True
+    edits: bool = False
+    """Whether what it asks for may be changed before it is allowed."""
     questions: bool = False
     images: bool = True
     files: bool = False
@@ -130,6 +132,11 @@ class Agent:
             raise Refused("refused", str(problem)) from problem
         return after
 
+    def kept(self, options: Options, change: ConfigurationChangePayload) -> Options:
+        """The options to start it with again after it took a change of its settings: that holds for the session, not the process."""
+        wanted = {"model": change.model, "permission_mode": change.permission_mode}
+        return replace(options, **{name: value for name, value in wanted.items() if value is not None})
+
     def take_over(self, events: Iterable[Event], options: Options) -> bool:
         """Put the conversation so far where the agent goes on from it (and say so in ``options``); false if it has to be told in words."""
         return False
@@ -179,6 +186,8 @@ class Agent:
             if not os.access(options.program, os.X_OK) or os.path.isdir(options.program):
                 raise AgentNotStarted(f"{options.program} is no program that can be run")
             return options.program
+        if not self.programs:
+            raise AgentNotStarted(f"{self.title} has no program of its own. {self.install}".rstrip())
         for name in self.programs:
             found = shutil.which(name, path=path)
             if found is not None:

@@ -27,7 +27,7 @@ class AgentSdk(Claude):
 
     name, title, format = "agent-sdk", "Claude Agent SDK", "agent-sdk"
     install = "pip install 'hansard[agent-sdk]'"
-    can = Capabilities(questions=True, files=True, system_prompt=True, tools=True)
+    can = Capabilities(edits=True, questions=True, files=True, system_prompt=True, tools=True)
 
     def find(self, options: Options, path: str | None = None) -> str:
         """The program that came with the SDK, if nobody names another."""

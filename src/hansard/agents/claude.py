@@ -24,7 +24,7 @@ class Claude(Agent):
 
     name, title, format, programs = "claude", "Claude Code", "claude-control", ("claude",)
     install = "npm install -g @anthropic-ai/claude-code"
-    can = Capabilities(steer=True, questions=True, files=True, system_prompt=True, tools=True)
+    can = Capabilities(edits=True, steer=True, questions=True, files=True, system_prompt=True, tools=True)
 
     def argv(self, options: Options) -> list[str]:
         return [*TWO_WAY, *flags(options)]

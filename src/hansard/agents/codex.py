@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from msgspec import structs
+
 from hansard._version import __version__
 from hansard.adapters.codex.modes import MODES, Mode
 from hansard.agents.agent import Agent, Capabilities, Options, Talk, value
 from hansard.agents.handover import put
 from hansard.errors import UsageError
-from hansard.events import ControlRequest, ControlResponsePayload, Event, control_request
+from hansard.events import ConfigurationChangePayload, ControlRequest, ControlResponsePayload, Event, control_request
 from hansard.loose import as_list, as_object
 from hansard.projections.codex_rollout import CodexRollout
 
@@ -65,6 +67,10 @@ class Codex(_Codex):
             await talk.ask("thread/start", thread)
         else:
             await talk.ask("thread/resume", {"threadId": options.resume, "excludeTurns": True, **thread})
+
+    def kept(self, options: Options, change: ConfigurationChangePayload) -> Options:
+        """Codex takes more words for a policy than a start has; those hold for its process alone."""
+        return super().kept(options, change if change.permission_mode in MODES else structs.replace(change, permission_mode=None))
 
     def reply(self, request: ControlRequest, options: Options) -> ControlResponsePayload | None:
         if request.payload.method == "currentTime/read":

@@ -24,7 +24,7 @@ from hansard.agents.handover import spoken
 from hansard.agents.http import Address, Answer
 from hansard.agents.link import Heard, HungUp, Piece
 from hansard.content import AnyBlock, TextBlock
-from hansard.errors import AgentGone, CannotEncode, Refused, UsageError
+from hansard.errors import AgentGone, AgentNotStarted, CannotEncode, Refused, UsageError
 from hansard.events import ConfigurationChangePayload, ErrorInfo, Event, UserMessage
 from hansard.framing import Answered
 from hansard.projections import project
@@ -134,6 +134,14 @@ class OpenAIAgent(Agent):
         if key := env.get("OPENAI_API_KEY"):
             headers["Authorization"] = f"Bearer {key}"
         return Request(address, self.path, headers)
+
+    def find(self, options: Options, path: str | None = None) -> str:
+        """Where its service is; it has no program. Without a key and without an address of the user's own nobody would answer."""
+        env = environment(os.environ, options.env)
+        address = options.base_url or env.get("OPENAI_BASE_URL")
+        if address is None and not env.get("OPENAI_API_KEY"):
+            raise AgentNotStarted(f"{self.title} needs OPENAI_API_KEY, or OPENAI_BASE_URL if its server wants no key")
+        return address or SERVICE
 
     def check(self, options: Options) -> None:
         super().check(options)

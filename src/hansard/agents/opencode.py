@@ -18,7 +18,7 @@ from hansard.agents.http import Address, Answer
 from hansard.agents.link import Ended, Heard, Link, Piece
 from hansard.agents.process import AHEAD, Command, Process
 from hansard.errors import AgentGone, UsageError
-from hansard.events import configuration_change
+from hansard.events import ConfigurationChangePayload, configuration_change
 from hansard.framing import Frame, ServerSentEvents
 from hansard.loose import as_list, as_object
 
@@ -71,6 +71,9 @@ class OpenCode(Agent):
             await self.set(talk, configuration_change(subtype="set_mode", mode_id=options.permission_mode))
         if options.model is not None:
             await self.set(talk, configuration_change(subtype="set_model", model=options.model))
+
+    def kept(self, options: Options, change: ConfigurationChangePayload) -> Options:
+        return super().kept(options, structs.replace(change, permission_mode=change.permission_mode or change.mode_id))
 
 
 def rules(options: Options) -> list[dict[str, str]]:

@@ -53,13 +53,14 @@ class Process:
     @classmethod
     async def start(cls, command: Command, grace: float = GRACE, *, one_shot: bool = False) -> Process:
         """Start it; of a ``one_shot`` one the first thing it is sent is all its input. Whoever is cancelled leaves nothing behind."""
+        env = {**command.env, "PWD": command.cwd}  # some believe it more than the kernel: `opencode run` 1.18.33 works where it says
         heard, control = os.pipe()
         told, status = os.pipe()
         try:
             keeper = subprocess.Popen(
                 [sys.executable, "-I", "-S", KEEPER, str(heard), str(status), str(grace), "--", *command.argv],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
-                pass_fds=(heard, status), start_new_session=True, cwd=command.cwd, env=command.env,
+                pass_fds=(heard, status), start_new_session=True, cwd=command.cwd, env=env,
             )  # fmt: skip
         except (OSError, ValueError) as problem:
             os.close(control)
@@ -77,7 +78,7 @@ class Process:
                 raise AgentNotStarted(f"cannot start {command.argv[0]}: {news.get('error', 'its keeper died')}")
         except BaseException:
             pipes.close()  # the keeper ends the agent when it hears no more of us
-            keeper.wait()
+            await asyncio.shield(asyncio.to_thread(keeper.wait))
             raise
         self.started = Started(list(command.argv), news["pid"])
         self._work = [asyncio.create_task(work) for work in (self._read(False), self._read(True))]

@@ -10,7 +10,7 @@ class QwenIo(QwenOneShot):
     """Started like the one that runs for a turn; but its input stays open."""
 
     name, format = "qwen-io", "qwen-stream-json-io"
-    can = Capabilities(mcp=False, system_prompt=True, tools=True)
+    can = Capabilities(edits=True, mcp=False, system_prompt=True, tools=True)
 
     async def greet(self, talk: Talk, options: Options) -> None:
         await talk.ask("initialize", {"hooks": None})

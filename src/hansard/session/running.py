@@ -142,7 +142,7 @@ class Running:
                     self._end(piece)
                 case HungUp(error=error):
                     self._take(self._read(framer.end(), last))
-                    self._take(self.adapter.finish("the connection is over", self._ended_by_us or "error", error))
+                    self._take(self._finish("the connection is over", error))
 
     def _read(self, frames: list[Frame], heard: Heard) -> list[Event]:
         now = now_ms()
@@ -180,13 +180,20 @@ class Running:
         if self._ended_by_us is None and (self.adapter.turn is not None or bad):
             details = {"stderr": complaint} if complaint else None
             problem = ErrorInfo(code="execution_error", message=words, details=details, error_source="process")
-        closing = self.adapter.finish(words, self._ended_by_us or "error", problem)
+        closing = self._finish(words, problem)
         if problem is not None and (bad or any(isinstance(event, TurnEnd) and event.payload.error is problem for event in closing)):
             events.append(Error(payload=problem))  # a wire whose turns end with the process may know of a better end
         self._record(events + closing)
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_exception(AgentGone(f"{words}: {complaint}" if complaint else words))
+
+    def _finish(self, reason: str, problem: ErrorInfo | None) -> list[Event]:
+        """What closes whatever is open. It happens now: an adapter only knows when it last heard something."""
+        closing, now = self.adapter.finish(reason, self._ended_by_us or "error", problem), now_ms()
+        for event in closing:
+            event.timestamp = now
+        return closing
 
 
 class _Sent(msgspec.Struct):

@@ -35,6 +35,7 @@ def asked(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str,
     return code, said.out, said.err
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("stream", [pytest.param(stream, id=stream.id) for stream in SHORT])
 def test_every_recording_is_a_table_with_a_row_for_each_event(stream: Stream) -> None:
     events = list(hansard.normalize(stream.data, stream.format, stream.context))

@@ -24,6 +24,8 @@ from hansard.events import (
     ToolInputChunk,
     assistant_chunk,
     assistant_done,
+    process,
+    session_lifecycle,
     status_change,
     tool_call,
     tool_input_chunk,
@@ -241,6 +243,7 @@ def test_what_is_no_secret_stays(text: str) -> None:
     assert masked.masked == {}
 
 
+@pytest.mark.sampled
 @every_stream
 def test_nothing_of_a_recording_is_taken_for_a_secret(stream: Stream) -> None:
     events = list(normalize(stream.data, stream.format, stream.context))
@@ -403,3 +406,21 @@ def test_it_is_there_by_its_name() -> None:
     [event] = made
     assert msgspec.to_builtins(event.payload) == {"text": "DB_PASSWORD=[redacted:env-line]"}
     assert made.masked == {"env-line": {"user_message": 1}}
+
+
+@pytest.mark.parametrize("alone", [False, True], ids=["at once", "one by one"])
+def test_what_a_session_gives_to_mcp_servers_is_secret_from_its_launch_on(alone: bool) -> None:
+    servers = {
+        "near": {"command": "server", "env": {"FOO": "quite-odd-77", "LEVEL": "verbose", "DEBUG": "1", "PLACE": "/opt/tools99/bin"}},
+        "far": {"url": "https://far.example", "headers": {"X-Custom": "Plain other-odd-88"}},
+    }
+    events = [
+        session_lifecycle(subtype="launched", detail={"agent": "claude", "options": {"mcpServers": servers}}),
+        process(event="started", argv=["claude", "--mcp-config=" + json.dumps({"mcpServers": servers})]),
+        assistant_done(text="I was given quite-odd-77. Plain and verbose in /opt/tools99/bin, 1 of 1."),
+    ]
+    masked = list(redact(iter(events) if alone else events))
+    text = b"".join(map(encode, masked)).decode()
+    assert "quite-odd-77" not in text and "other-odd-88" not in text
+    said = masked[-1].payload.text
+    assert said.startswith("I was given [") and said.endswith(". Plain and verbose in /opt/tools99/bin, 1 of 1.")

@@ -39,6 +39,7 @@ from hansard.events import (
     TurnEnd,
     Unknown,
 )
+from hansard.loose import as_object
 from hansard.originals import BASE64, TEXT, WRAPPERS, BlobReference, reference, unwrap, wrap
 
 Chunk = AssistantChunk | ThinkingChunk | ToolInputChunk | ToolOutputChunk
@@ -478,7 +479,8 @@ class Redacted:
     def __init__(self, events: Iterable[Event], secrets: Iterable[str] = ()) -> None:
         self.masked: Masked = {}
         self._events = events
-        self._patterns = _patterns(tuple(secrets))
+        self._secrets = tuple(secrets)
+        self._patterns = _patterns(self._secrets)
         self._queue: deque[Slot] = deque()
         self._streams: dict[Key, Stream] = {}
         self._frame: Slot | None = None
@@ -490,11 +492,14 @@ class Redacted:
                 yield from self.take(self._events[start : start + BLOCK])
         else:  # somebody may be waiting for each
             for event in self._events:
+                self._learn(event)
                 yield from self._one(event)
         yield from self.finish()
 
     def take(self, block: Sequence[Event]) -> list[Event]:
         """What is decided when these events have come, in order. Many at once are less work than each alone."""
+        for event in block:
+            self._learn(event)
         if len(block) <= FEW:
             return [ready for event in block for ready in self._one(event)]
         passed = self._pass(block)
@@ -514,6 +519,12 @@ class Redacted:
         rest = [slot.event for slot in self._queue]
         self._queue.clear()
         return rest
+
+    def _learn(self, event: Event) -> None:
+        """A session says at its launch what it gives to MCP servers: from there on that is a secret, whatever it looks like."""
+        if isinstance(event, SessionLifecycle) and (new := set(_given(event)).difference(self._secrets)):
+            self._secrets += tuple(sorted(new))
+            self._patterns = _patterns(self._secrets)
 
     def _one(self, event: Event) -> Iterator[Event]:
         if isinstance(event, Chunk):
@@ -698,6 +709,7 @@ _ENDS: dict[type[Event], tuple[type[Event], ...]] = {
     ToolResult: (ToolInputChunk, ToolOutputChunk),
 }
 _JSON = re.compile(r"\{.*\}", re.DOTALL)
+_LIKE_A_KEY = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[^\s/]{8,}")
 _SPEECH = attrgetter("__class__", "parent_tool_call_id", "stream", "response_id", "block_index")
 _SPOKEN = (AssistantChunk, ThinkingChunk)
 _STREAM_OF: dict[type[Event], Callable[[Any], Key]] = {
@@ -709,6 +721,14 @@ _STREAM_OF: dict[type[Event], Callable[[Any], Key]] = {
 _NAMES_OF = attrgetter("session_id", "turn_id", "response_id", "parent_tool_call_id", "source", "stream", "command_id", "eol")
 _encode = msgspec.json.Encoder().encode
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+
+
+def _given(launch: SessionLifecycle) -> Iterator[str]:
+    """The words in the variables and headers of MCP servers, but for paths and words that say something: an agent may say these, too."""
+    options = as_object(as_object(launch.payload.detail).get("options"))
+    for about in map(as_object, as_object(options.get("mcpServers")).values()):
+        for value in (*as_object(about.get("env")).values(), *as_object(about.get("headers")).values()):
+            yield from filter(_LIKE_A_KEY.fullmatch, str(value).split())
 
 
 def _ended(event: Event, streams: Iterable[Key]) -> list[Key]:

@@ -37,6 +37,7 @@ def states(whole: bytes, synced: int) -> dict[str, bytes]:
     return found
 
 
+@pytest.mark.slow
 def test_every_state_opens_and_keeps_what_was_synced(whole: tuple[bytes, int], root: Path, log: Path, say: Say) -> None:
     data, synced = whole
     safe = data[:synced].count(b"\n")

@@ -26,7 +26,7 @@ from hansard.events import (
 )
 from hansard.originals import refer, unwrap
 from hansard.store import blobs
-from hansard.store.checkpoint import Chain
+from hansard.store.checkpoint import Chain, about
 from hansard.store.ids import TimeOrderedIds
 
 _ALWAYS_SYNCED = frozenset({UserMessage, PermissionRequest, PermissionResponse, ConfigurationChange, TurnEnd})
@@ -77,6 +77,9 @@ class Batch:
         """Stamp an event and put it at the end."""
         stamped = self._stamp(event)
         self._add_line(stamped)
+        if type(stamped) is SessionLifecycle and about(stamped):
+            self.chain = self.chain.copy()
+            self.chain.saw(stamped)
         self.durable = self.durable or must_be_synced(stamped)
         if type(stamped) is TurnEnd or self.chain.is_due(len(self.unhashed), self._size):
             self._add_checkpoint()

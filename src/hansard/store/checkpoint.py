@@ -10,15 +10,17 @@ from hashlib import sha256
 from typing import Any, Self, cast
 
 from hansard.events import Event, SessionLifecycle, session_lifecycle
+from hansard.loose import as_object
 
 MAX_RECORDS = 1000
 MAX_BYTES = 8 * 1024 * 1024
 
 
 class Chain:
-    """The hash of the lines since the last checkpoint."""
+    """The hash of the lines since the last checkpoint, and what a list of sessions must know wherever it was said."""
 
     def __init__(self) -> None:
+        self.about: dict[str, Any] = {}
         self._hash = sha256()
         self._since = 0
         self._records = 0
@@ -27,6 +29,7 @@ class Chain:
     def copy(self) -> Self:
         """The same, to go on from in case of success."""
         other = type(self)()
+        other.about = self.about
         other._hash, other._since, other._records, other._bytes = self._hash.copy(), self._since, self._records, self._bytes
         return other
 
@@ -46,14 +49,32 @@ class Chain:
         """Whether it is time for a checkpoint, with so many records more."""
         return self._records + records >= MAX_RECORDS or self._bytes + size >= MAX_BYTES
 
+    def saw(self, event: SessionLifecycle) -> None:
+        """Remember the title, and whether the session was put away: every checkpoint says it again."""
+        self.about = self.about | about(event)
+
     def event(self) -> Event:
         """The checkpoint to write now."""
-        return session_lifecycle(subtype="checkpoint", detail={"sha256": self._hash.hexdigest(), "since": self._since})
+        return session_lifecycle(subtype="checkpoint", detail={"sha256": self._hash.hexdigest(), "since": self._since, **self.about})
 
     def matches(self, checkpoint: SessionLifecycle) -> bool:
         """Whether the lines are still what they were when this checkpoint was written."""
         detail = checkpoint.payload.detail
         return isinstance(detail, dict) and cast("dict[str, Any]", detail).get("sha256") == self._hash.hexdigest()
+
+
+def about(event: SessionLifecycle) -> dict[str, Any]:
+    """What an event says of the title, and whether the session was put away; a checkpoint says what was said before it."""
+    if as_checkpoint(event) is not None:
+        detail = as_object(event.payload.detail)
+        return {name: detail[name] for name, kind in _ABOUT.items() if isinstance(detail.get(name), kind)}
+    if event.source is None and event.payload.subtype in _PUT_AWAY:
+        return {"archived": _PUT_AWAY[event.payload.subtype]}
+    return {"title": event.payload.title} if event.payload.title and event.payload.subtype != "agent_named" else {}
+
+
+_ABOUT: dict[str, type] = {"title": str, "archived": bool}
+_PUT_AWAY = {"archived": True, "unarchived": False}
 
 
 def as_checkpoint(event: Event) -> SessionLifecycle | None:

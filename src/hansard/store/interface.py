@@ -75,6 +75,8 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
     agent: str | None = None
     format: str | None = None
     parent_session_id: str | None = None
+    archived: bool = False
+    """Whether it was put away."""
     events: int = 0
     created: int | None = None
     updated: int | None = None

@@ -23,7 +23,7 @@ from hansard.store.behind import SyncBehind
 from hansard.store.follow import follow
 from hansard.store.ids import TimeOrderedIds, check_session_id, now_ms
 from hansard.store.interface import Cursor, Finding, Head, Record, SessionInfo
-from hansard.store.listing import list_abandoned, list_sessions
+from hansard.store.listing import Listing, list_abandoned
 from hansard.store.lock import WriterLock
 from hansard.store.order import shown
 from hansard.store.reader import Log
@@ -48,6 +48,7 @@ class JsonlStore:
         self.root = Path(root).resolve()
         self._options = Options(fsync == "always", inline_limit, clock)
         self._ids = TimeOrderedIds(clock)
+        self._listing = Listing(self.root)
         self._writers: dict[str, Writer] = {}
         self._guard = threading.RLock()
         self._behind = SyncBehind(self._all_writers)
@@ -171,7 +172,7 @@ class JsonlStore:
 
     def sessions(self) -> list[SessionInfo]:
         """Every session, the one that changed last first."""
-        return list_sessions(self.root)
+        return self._listing.sessions()
 
     def abandoned(self) -> list[str]:
         """The sessions whose last writer is gone and did not let go of them: it was killed."""

@@ -10,6 +10,7 @@ from typing import Any
 from hansard.errors import HansardError, InvalidSessionId
 from hansard.events import Event, SessionInit, SessionLifecycle, TurnEnd, TurnStart, UserMessage
 from hansard.store import files, lines, lock
+from hansard.store.checkpoint import about
 from hansard.store.ids import check_session_id
 from hansard.store.interface import Record, SessionInfo
 from hansard.store.reader import Log, ending, forward
@@ -24,9 +25,44 @@ _TELLING = {"session_lifecycle", "session_init", "user_message"}
 _TURNS = {"turn_start", "turn_end"}
 
 
-def list_sessions(root: Path) -> list[SessionInfo]:
-    """Every session of a store, the one that changed last first."""
-    return sorted((describe(root / name) for name in _names(root)), key=lambda info: (-(info.updated or 0), info.id))
+class Listing:
+    """The sessions of a store. What was found out about one is remembered until its files change."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._known: dict[str, tuple[Any, SessionInfo]] = {}
+
+    def sessions(self) -> list[SessionInfo]:
+        """Every session, the one that changed last first."""
+        names = _names(self._root)
+        found = [self._describe(name) for name in names]
+        self._known = {name: known for name in names if (known := self._known.get(name)) is not None}
+        return sorted(found, key=lambda info: (-(info.updated or 0), info.id))
+
+    def _describe(self, name: str) -> SessionInfo:
+        folder = self._root / name
+        mark = _mark(folder)
+        known = self._known.get(name)
+        if known is not None and mark is not None and known[0] == mark and not (known[1].live and not lock.is_held(folder)):
+            return known[1]
+        info = describe(folder)
+        if info.problem is None and not (folder / files.segment_name(2)).exists():  # of a log of several files one alone would change
+            self._known[name] = mark, info
+        return info
+
+
+def _mark(folder: Path) -> Any:
+    """What changes when a log is written, or somebody begins or ends to write it."""
+    path = os.fspath(folder)
+    try:
+        own, log = os.stat(path), os.stat(f"{path}/{files.LOG}", follow_symlinks=False)
+    except OSError:
+        return None
+    try:
+        held = os.stat(f"{path}/{files.LOCK}", follow_symlinks=False).st_mtime_ns
+    except OSError:
+        held = 0
+    return own.st_ino, own.st_mtime_ns, log.st_ino, log.st_mtime_ns, log.st_size, held
 
 
 def list_abandoned(root: Path) -> list[str]:
@@ -92,11 +128,12 @@ def _last_said(last: list[Record]) -> int | None:
 
 
 def _renamed(last: list[Record]) -> dict[str, Any]:
-    """The newest title, if one was given lately."""
+    """The newest title, and whether it was put away, if that was said lately: checkpoints say it again."""
+    found: dict[str, Any] = {}
     for event in _events(reversed(last), {"session_lifecycle"}):
-        if isinstance(event, SessionLifecycle) and event.payload.title and event.payload.subtype != "created":
-            return {"title": event.payload.title}
-    return {}
+        if isinstance(event, SessionLifecycle) and event.payload.subtype != "created":
+            found = about(event) | found
+    return found
 
 
 def _status(last: list[Record]) -> str | None:

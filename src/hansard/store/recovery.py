@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from hansard.errors import LogRefused
-from hansard.events import Event, session_lifecycle
+from hansard.events import Event, SessionLifecycle, session_lifecycle
 from hansard.store import files, lines
 from hansard.store.checkpoint import Chain, as_checkpoint
 from hansard.store.interface import Record
@@ -62,6 +62,8 @@ def _count(state: State, record: Record) -> None:
         state.seq = max(state.seq, record.seq)
         event = lines.event(record)
         state.last_id = event.id
+        if isinstance(event, SessionLifecycle):
+            state.chain.saw(event)
         if as_checkpoint(event):
             state.chain.restart(record.seq)
     state.chain.add(record.line + b"\n")

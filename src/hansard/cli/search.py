@@ -1,0 +1,48 @@
+"""``hansard search``: where something was said."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from itertools import islice
+
+import click
+
+from hansard.cli.options import json_option, store_option, store_path
+
+
+@click.command("search")
+@click.argument("words", nargs=-1, required=True)
+@click.option("--session", "sessions", multiple=True, metavar="SESSION", help="Only in this session; may be given more than once.")
+@click.option("--type", "types", multiple=True, metavar="TYPE", help="Only in events of this type: user_message, tool_call, ….")
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, metavar="N", help="Stop after so many places.")
+@store_option
+@json_option
+def command(words: tuple[str, ...], sessions: tuple[str, ...], types: tuple[str, ...], limit: int, store: str | None, as_json: bool) -> int:
+    """Find where something was said, in every session.
+
+    All the words must stand in one event; case does not matter, and "several words" in quotation marks are one. Exits with 1 if
+    nothing is found.
+    """
+    from hansard.cli.tables import print_json, print_table
+    from hansard.searching import Search
+    from hansard.store import open_store
+
+    with open_store(store_path(store)) as record:
+        query = words[0] if len(words) == 1 else " ".join(f'"{word}"' if " " in word else word for word in words)
+        found = list(islice(Search(record, query, sessions or None, types or None), limit + 1))
+    shown = found[:limit]
+    if as_json:
+        print_json(shown)
+        return 0 if shown else 1
+    if not shown:
+        click.echo(f"nobody said {query}", err=True)
+        return 1
+    print_table(
+        ("SESSION", "§", "WHEN", "WHAT", "SAID"),
+        [(one.session_id, one.seq, f"{datetime.fromtimestamp(one.timestamp / 1000):%Y-%m-%d %H:%M}", one.type, one.text) for one in shown],
+        right=(1,),
+        flexible=4,
+    )
+    if len(found) > limit:
+        click.echo(f"the first {limit}; --limit shows more", err=True)
+    return 0

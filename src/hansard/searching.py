@@ -1,0 +1,140 @@
+"""Where something was said: the logs are read, there is no index that could be behind them."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+from math import inf
+from time import monotonic
+
+from msgspec import Struct
+
+from hansard.codec import decode
+from hansard.errors import HansardError, UsageError
+from hansard.events import AgentMessage, Error, Event, PlanUpdate, ToolCall
+from hansard.projections.display import text_of
+from hansard.store import SessionInfo, Store
+
+SAID = frozenset(
+    {
+        "user_message",
+        "user_audio",
+        "assistant_done",
+        "thinking_done",
+        "content_block",
+        "tool_call",
+        "tool_result",
+        "agent_message",
+        "agent_callback",
+        "audio_done",
+        "error",
+        "plan_update",
+    }
+)
+"""The types that are looked at: each says something whole. Pieces are not, because what they are pieces of is."""
+
+AROUND = 60
+"""So many characters are shown before the first word that was found, and twice as many after it."""
+
+
+class Found(Struct, frozen=True, rename="camel"):
+    """A place where all the words were said. ``text`` is what stands around the first of them."""
+
+    session_id: str
+    seq: int
+    type: str
+    timestamp: int
+    text: str
+    title: str | None = None
+
+
+class Search:
+    """Every event that says all the words, the session that changed last first. Case does not matter; "several words" are one.
+
+    Iterate over it once. ``complete`` is false if the patience, in seconds, was over before every log was read.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        query: str,
+        sessions: Iterable[str] | None = None,
+        types: Iterable[str] | None = None,
+        patience: float = inf,
+    ) -> None:
+        self.complete = True
+        self._store = store
+        self._words = _words(query)
+        self._hints = [hint for word in self._words if (hint := _hint(word)) is not None]
+        self._types = SAID if types is None else frozenset(types)
+        self._until = monotonic() + patience
+        if not self._types <= SAID:
+            silent = ", ".join(sorted(self._types - SAID))
+            raise UsageError(f"nothing is said by {silent}; search looks at {', '.join(sorted(SAID))}")
+        self._sessions = None if sessions is None else {store.head(session).session_id for session in sessions}
+
+    def __iter__(self) -> Iterator[Found]:
+        for info in self._store.sessions():
+            if self._sessions is None or info.id in self._sessions:
+                try:
+                    yield from self._in(info)
+                except HansardError:
+                    if info.problem is None:  # a log that cannot be read is told in the list of sessions
+                        raise
+            if not self.complete:
+                return
+
+    def _in(self, info: SessionInfo) -> Iterator[Found]:
+        for number, record in enumerate(self._store.records(info.id, types=self._types)):
+            if number % 1000 == 0 and monotonic() > self._until:
+                self.complete = False
+                return
+            if not all(hint.search(record.line) for hint in self._hints):
+                continue
+            event = decode(record.line)
+            text = said(event)
+            folded = text.lower()
+            if all(word in folded for word in self._words):
+                around = _around(text, folded.find(self._words[0]))
+                yield Found(info.id, record.seq, record.type, event.timestamp, around, info.title)
+
+
+def said(event: Event) -> str:
+    """What an event says, with the arguments of a call, the words of an error and the steps of a plan."""
+    match event:
+        case ToolCall(payload=call):
+            args = call.args if isinstance(call.args, str) else json.dumps(call.args, ensure_ascii=False)
+            return f"{call.title or call.tool_name} {args}"
+        case AgentMessage(payload=sent):
+            return sent.message
+        case Error(payload=problem):
+            return f"{problem.code} {problem.message}"
+        case PlanUpdate(payload=plan):
+            return "\n".join(entry.content for entry in plan.entries)
+        case _:
+            return text_of(event) or ""
+
+
+def _words(query: str) -> list[str]:
+    try:
+        words = [word.lower() for word in shlex.split(query)]
+    except ValueError:
+        words = query.lower().split()  # a quotation mark that is never closed, or an apostrophe
+    words = [word for word in words if word]
+    if not words:
+        raise UsageError("say what to search for: one word or more")
+    return words
+
+
+def _hint(word: str) -> re.Pattern[bytes] | None:
+    """What a line must have in it if its event has the word: letters that JSON spells in only one way. None if there are none."""
+    spelled = max(re.findall(r"[0-9a-z ._:-]+", word), key=len, default="")
+    return re.compile(re.escape(spelled.encode()), re.IGNORECASE) if spelled else None
+
+
+def _around(text: str, place: int) -> str:
+    begin, end = max(0, place - AROUND), place + 2 * AROUND
+    shown = " ".join(text[begin:end].split())
+    return f"{'…' if begin else ''}{shown}{'…' if end < len(text) else ''}"

@@ -1,0 +1,135 @@
+"""Search: every place where the words were said, and no other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+import hansard
+from hansard.cli import main
+from hansard.codec import encode
+from hansard.events import PlanEntry, assistant_chunk, assistant_done, error, plan_update, tool_call, tool_result, user_message
+from hansard.searching import SAID, Search
+from tests.recorded import Stream, streams
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    with hansard.open(tmp_path) as record:
+        for session, events in {
+            "first": [
+                user_message(text="Why does the Parser fail?"),
+                assistant_chunk(text="The parser"),
+                assistant_done(text="The parser reads “a\nb” as one."),
+            ],
+            "second": [
+                tool_call(tool_call_id="c", tool_name="Bash", args={"command": "grep -n parser *.py"}),
+                tool_result(tool_call_id="c", result="naïve_parser.py:1: Ärger", exit_code=0),
+                error(code="rate_limit", message="slow down"),
+                plan_update(entries=[PlanEntry("mend the parser", "pending")]),
+            ],
+        }.items():
+            record.create(session, title=f"the {session}")
+            record.append(session, events)
+    return tmp_path
+
+
+def places(store: Path, query: str, sessions: list[str] | None = None, types: list[str] | None = None) -> list[tuple[str, str]]:
+    with hansard.open(store) as record:
+        return [(found.session_id, found.type) for found in Search(record, query, sessions, types)]
+
+
+def test_every_place_is_found_and_a_piece_is_not_one(store: Path) -> None:
+    assert sorted(places(store, "PARSER")) == [
+        ("first", "assistant_done"),
+        ("first", "user_message"),
+        ("second", "plan_update"),
+        ("second", "tool_call"),
+        ("second", "tool_result"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("fail parser", [("first", "user_message")]),
+        ('"parser fail"', [("first", "user_message")]),
+        ('"fail parser"', []),
+        ("ärger", [("second", "tool_result")]),
+        ("naïve", [("second", "tool_result")]),
+        ("rate_limit down", [("second", "error")]),
+        ("“a\nb”", [("first", "assistant_done")]),
+        ("doesn't", []),
+        ('say "', []),
+    ],
+)
+def test_all_the_words_must_stand_in_one_event(store: Path, query: str, found: list[tuple[str, str]]) -> None:
+    assert places(store, query) == found
+
+
+def test_sessions_and_types_narrow_it(store: Path) -> None:
+    assert places(store, "parser", sessions=["first"], types=["user_message"]) == [("first", "user_message")]
+    with pytest.raises(hansard.UnknownSession):
+        places(store, "parser", sessions=["third"])
+    with pytest.raises(hansard.UsageError, match="nothing is said by turn_end"):
+        places(store, "parser", types=["turn_end"])
+    with pytest.raises(hansard.UsageError, match="one word or more"):
+        places(store, "  ")
+
+
+def test_what_is_shown_stands_around_the_words(tmp_path: Path) -> None:
+    with hansard.open(tmp_path) as record:
+        record.create("long")
+        record.append("long", [assistant_done(text="x " * 500 + "needle" + " y" * 500)])
+        (found,) = Search(record, "needle")
+    assert found.text.startswith("…x ") and " needle " in found.text and found.text.endswith("y…")
+    assert len(found.text) < 200
+
+
+def test_who_has_no_patience_is_told_that_there_may_be_more(store: Path) -> None:
+    with hansard.open(store) as record:
+        hurried, patient = Search(record, "parser", patience=-1), Search(record, "parser", patience=60)
+        assert (list(hurried), hurried.complete) == ([], False)
+        assert (len(list(patient)), patient.complete) == (5, True)
+
+
+def test_the_command_prints_a_table_or_json_and_says_no_with_its_exit_code(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["search", "--store", str(store), "mend", "parser"]) == 0
+    assert "mend the parser" in capsys.readouterr().out
+    assert main(["search", "--store", str(store), "--json", "--limit", "2", "parser"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert len(printed) == 2 and {"sessionId", "seq", "type", "timestamp", "text", "title"} == set(printed[0])
+    assert main(["search", "--store", str(store), "nowhere"]) == 1
+    assert capsys.readouterr() == ("", "nobody said nowhere\n")
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("stream", [pytest.param(stream, id=stream.id) for stream in streams() if len(stream.data) < 64 * 1024])
+def test_a_line_without_the_word_is_passed_over_and_no_other(stream: Stream) -> None:
+    """The quick look at a line must never contradict the slow one at its event."""
+    from hansard.searching import _hint
+
+    for event in hansard.normalize(stream.data, stream.format, stream.context):
+        if event.type in SAID:
+            line = encode(event)
+            for word in " ".join(strings(hansard.to_builtins(event)["payload"])).lower().split()[:50]:
+                hint = _hint(word)
+                assert hint is None or hint.search(line), word
+
+
+def strings(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case dict():
+            for part in cast("dict[str, Any]", value).values():
+                yield from strings(part)
+        case list():
+            for part in cast("list[Any]", value):
+                yield from strings(part)
+        case _:
+            pass

@@ -1,0 +1,79 @@
+"""Answers over HTTP: JSON, and errors that say what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from starlette.responses import Response
+
+from hansard.errors import (
+    AgentError,
+    AgentNotStarted,
+    BlobDamaged,
+    HansardError,
+    InvalidSessionId,
+    LogDeleted,
+    LogLocked,
+    Refused,
+    SessionExists,
+    StoreError,
+    UnknownCursor,
+    UnknownSession,
+    UsageError,
+)
+from hansard.projections.writing import encode
+from hansard.server.protocol import Failed, Problem
+
+
+class Rejected(HansardError):
+    """A request that is not done; ``status`` and ``code`` say why."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+
+
+KINDS: tuple[tuple[type[Exception], int, str], ...] = (
+    (UnknownSession, 404, "unknown_session"),
+    (InvalidSessionId, 404, "unknown_session"),
+    (LogDeleted, 404, "unknown_session"),
+    (BlobDamaged, 404, "unknown_blob"),
+    (SessionExists, 409, "exists"),
+    (UnknownCursor, 409, "unknown_cursor"),
+    (LogLocked, 409, "locked"),
+    (AgentNotStarted, 502, "agent_not_started"),
+    (UsageError, 400, "bad_request"),
+    (AgentError, 502, "agent"),
+    (StoreError, 500, "store"),
+    (HansardError, 500, "failed"),
+    (msgspec.ValidationError, 400, "bad_request"),
+    (msgspec.DecodeError, 400, "bad_request"),
+    (OSError, 500, "store"),
+)
+CONFLICTS = {"not_found": 404, "bad_request": 400, "too_many": 429, "forbidden": 403}
+"""Statuses of refusals by their word; every other is a conflict with how things stand."""
+
+
+def explained(problem: Exception) -> tuple[int, Problem]:
+    """What a client is told of an exception, and the status that goes with it."""
+    if isinstance(problem, Rejected):
+        return problem.status, Problem(problem.code, str(problem))
+    if isinstance(problem, Refused):
+        return CONFLICTS.get(problem.code, 409), Problem(problem.code, str(problem))
+    for kind, status, code in KINDS:
+        if isinstance(problem, kind):
+            return status, Problem(code, str(problem))
+    return 500, Problem("failed", "this is a bug in hansard")
+
+
+def answer(value: Any, status: int = 200) -> Response:
+    """A value as JSON."""
+    return Response(encode(value), status, media_type="application/json")
+
+
+def failure(problem: Exception) -> Response:
+    """An exception as an answer."""
+    status, told = explained(problem)
+    return answer(Failed(told), status)

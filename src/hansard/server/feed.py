@@ -1,0 +1,298 @@
+"""Events for many readers: a reader is a place in the log, and what stands after it is made into JSON once for all who stand there.
+
+The newest records are kept in memory, a little; everything else is read from the log again. So a slow reader costs nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator
+from itertools import chain, islice
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Raw, Struct
+
+from hansard.errors import HansardError, UnknownCursor
+from hansard.store import Cursor, Record, Store
+from hansard.store.interface import Head
+
+TICK = 0.033
+"""Seconds: what is written within them is shown together."""
+EVENTS = 256
+BYTES = 256 * 1024
+"""So much is in one frame, if no single event is larger."""
+SCANNED = 4096
+"""So many records are looked at before others have their turn."""
+RECENT_BYTES = 1024 * 1024
+RECENT = 4096
+"""So much of the end of a log is kept in memory while somebody looks at it."""
+CACHED = 16 * 1024 * 1024
+"""So many bytes of ready JSON are kept for those who come to the same place."""
+OPEN = 8
+"""So many places in the middle of a log are kept open."""
+
+
+class Place(NamedTuple):
+    """After which record: its seq, and how many damaged lines stand between it and here."""
+
+    seq: int
+    damaged: int = 0
+
+
+class Filter(NamedTuple):
+    """What of the events is wanted."""
+
+    types: frozenset[str] | None = None
+    originals: bool = False
+    limit: int = 1024 * 1024
+
+
+class Chunk(Struct, frozen=True, gc=False):
+    """Some events as a JSON array, and the place after them; ``passed`` records were looked at for it."""
+
+    text: str
+    to: Place
+    count: int
+    passed: int
+
+
+class Feed:
+    """One log, for all who look at it. It follows the log as long as somebody listens."""
+
+    def __init__(self, store: Store, session_id: str, cache: Cache) -> None:
+        self.session_id = session_id
+        self.head: Head = store.head(session_id)
+        self.listeners: set[Callable[[], None]] = set()
+        self.broken: HansardError | None = None
+        self._store = store
+        self._cache = cache
+        self._recent: deque[tuple[Place, Record]] = deque()
+        self._size = 0
+        self._floor = self._last = self._shown = Place(self.head.seq)
+        self._readers: OrderedDict[Place, Iterator[Record]] = OrderedDict()
+        self._due: asyncio.TimerHandle | None = None
+        self._published = 0.0
+        self._task = asyncio.create_task(self._follow())
+
+    def close(self) -> None:
+        """Nobody looks any more."""
+        self._task.cancel()
+        if self._due is not None:
+            self._due.cancel()
+        self._readers.clear()
+
+    def place(self, after: Cursor | None) -> Place:
+        """Where a reader begins; `UnknownCursor` if its cursor is of another log."""
+        if after is None:
+            return Place(0)
+        head = self._store.head(self.session_id)
+        if after.log_id != head.log_id or not head.log_id:
+            raise UnknownCursor(f"this log is {head.log_id}, and the cursor is of {after.log_id}; it is at {head.seq} now")
+        if after.seq > head.seq:
+            raise UnknownCursor(f"the cursor {after.seq} is beyond the end of the log, which is at {head.seq}")
+        return Place(after.seq)
+
+    def after(self, place: Place, wanted: Filter) -> Chunk | None:
+        """What stands after a place, some of it; None if there is nothing yet."""
+        if self.broken is not None:
+            raise self.broken
+        known = place >= self._floor
+        if known and place >= self._shown:
+            return None
+        key = (self, place, wanted)
+        found = self._cache.get(key)
+        if found is None:
+            found = _chunk(self._newest(place), place, wanted)[0] if known else self._read(place, wanted)
+            if found is not None:
+                self._cache.put(key, found)
+        return found
+
+    @property
+    def seq(self) -> int:
+        """The last one that is shown."""
+        return self._shown.seq
+
+    # ---- the middle of the log
+
+    def _read(self, place: Place, wanted: Filter) -> Chunk | None:
+        kept = self._readers.pop(place, None)
+        found = self._read_on(kept, place, wanted) if kept is not None else None
+        if found is None:  # where a reader came to the end, the log may have gone on
+            reader = self._store.records(self.session_id, place.seq)
+            deque(islice(reader, place.damaged), 0)
+            found = self._read_on(reader, place, wanted)
+        return found
+
+    def _read_on(self, reader: Iterator[Record], place: Place, wanted: Filter) -> Chunk | None:
+        made, left = _chunk(reader, place, wanted)
+        if made is not None:
+            self._readers[made.to] = reader if left is None else chain([left], reader)
+            while len(self._readers) > OPEN:
+                self._readers.popitem(last=False)
+        return made
+
+    # ---- its end
+
+    def _newest(self, place: Place) -> Iterator[Record]:
+        for at, record in self._recent:
+            if at > place:
+                if at > self._shown:
+                    return
+                yield record
+
+    async def _follow(self) -> None:
+        try:
+            async for record in self._store.follow_records(self.session_id, self._last.seq):
+                self._take(record)
+        except HansardError as problem:
+            self.broken = problem
+        except OSError as problem:
+            self.broken = HansardError(f"the log of {self.session_id} cannot be read: {problem.strerror}")
+        self._tell()
+
+    def _take(self, record: Record) -> None:
+        self._last = following(self._last, record)
+        self._recent.append((self._last, record))
+        self._size += len(record.line)
+        while len(self._recent) > RECENT or (self._size > RECENT_BYTES and len(self._recent) > 1):
+            self._floor, gone = self._recent.popleft()
+            self._size -= len(gone.line)
+        if self._due is None:
+            loop = asyncio.get_running_loop()
+            self._due = loop.call_at(max(loop.time(), self._published + TICK), self._publish)
+
+    def _publish(self) -> None:
+        self._due = None
+        self._published = asyncio.get_running_loop().time()
+        self._shown = self._last
+        self._tell()
+
+    def _tell(self) -> None:
+        for listener in list(self.listeners):
+            listener()
+
+
+class Cache:
+    """Ready JSON, the newest of it."""
+
+    def __init__(self, limit: int = CACHED) -> None:
+        self._limit = limit
+        self._size = 0
+        self._kept: OrderedDict[Any, Chunk] = OrderedDict()
+
+    def get(self, key: Any) -> Chunk | None:
+        """What was made for that place and that filter."""
+        found = self._kept.get(key)
+        if found is not None:
+            self._kept.move_to_end(key)
+        return found
+
+    def put(self, key: Any, made: Chunk) -> None:
+        """Keep it; the oldest goes when it is too much."""
+        self._kept[key] = made
+        self._size += len(made.text)
+        while self._size > self._limit:
+            self._size -= len(self._kept.popitem(last=False)[1].text)
+
+    def forget(self, feed: Feed) -> None:
+        """That log is not looked at any more."""
+        for key in [key for key in self._kept if key[0] is feed]:
+            self._size -= len(self._kept.pop(key).text)
+
+
+class Feeds:
+    """The logs that somebody looks at."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._cache = Cache()
+        self._open: dict[str, Feed] = {}
+
+    def join(self, session_id: str, listener: Callable[[], None]) -> Feed:
+        """Look at a log; the listener is called when there is more of it."""
+        feed = self._open.get(session_id)
+        if feed is None or feed.broken is not None:
+            feed = self._open[session_id] = Feed(self._store, session_id, self._cache)
+        feed.listeners.add(listener)
+        return feed
+
+    def leave(self, feed: Feed, listener: Callable[[], None]) -> None:
+        """Look no more."""
+        feed.listeners.discard(listener)
+        if not feed.listeners:
+            feed.close()
+            self._cache.forget(feed)
+            if self._open.get(feed.session_id) is feed:
+                del self._open[feed.session_id]
+
+    def readers(self, session_id: str) -> int:
+        """How many look at a log."""
+        feed = self._open.get(session_id)
+        return 0 if feed is None else len(feed.listeners)
+
+    def close(self) -> None:
+        """Nobody looks at anything any more."""
+        for feed in self._open.values():
+            feed.close()
+        self._open.clear()
+
+
+def following(place: Place, record: Record) -> Place:
+    """The place after a record that follows on a place."""
+    return Place(record.seq) if record.seq > place.seq else Place(place.seq, place.damaged + 1)
+
+
+def _chunk(records: Iterator[Record], place: Place, wanted: Filter) -> tuple[Chunk | None, Record | None]:
+    """What fits into a frame, and the record that did not fit any more."""
+    lines: list[str] = []
+    size = passed = 0
+    left = None
+    for record in records:
+        if wanted.types is None or record.type in wanted.types:
+            line = shown(record.line, wanted.originals, wanted.limit)
+            if lines and size + len(line) > BYTES:
+                left = record
+                break
+            lines.append(line.decode())
+            size += len(line) + 1
+        passed += 1
+        place = following(place, record)
+        if len(lines) >= EVENTS or passed >= SCANNED:
+            break
+    return Chunk(f"[{','.join(lines)}]", place, len(lines), passed) if passed else None, left
+
+
+_fields = msgspec.json.Decoder(dict[str, Raw])
+_encode = msgspec.json.Encoder().encode
+
+
+def shown(line: bytes, originals: bool, limit: int) -> bytes:
+    """A line of a log for a frame: without its original unless that is wanted, and without its payload if it is too long for a frame."""
+    if originals and len(line) <= limit - MARGIN:
+        return line
+    if b'"original":' in line:
+        line = without(line, "original", "eol") if not originals else line
+    if len(line) > limit - MARGIN:
+        large = b'"large":{"bytes":%d}' % len(line)
+        rest = without(line, "payload", "original", "eol")
+        return b"{" + large + (b"" if rest == b"{}" else b",") + rest[1:]
+    return line
+
+
+MARGIN = 4096
+"""What a frame says besides its events."""
+
+
+def without(line: bytes, *names: str) -> bytes:
+    """A JSON object without some of its fields; the others as they are spelled."""
+    try:
+        fields = _fields.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # half an emoji
+        loose = json.loads(line)
+        return json.dumps({name: value for name, value in loose.items() if name not in names}, separators=(",", ":")).encode()
+    for name in names:
+        fields.pop(name, None)
+    return _encode(fields)

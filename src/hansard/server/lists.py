@@ -1,0 +1,122 @@
+"""The list of sessions for clients: what the store says of each, and of those that are open here how they stand."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+
+from hansard.errors import UnknownSession
+from hansard.hub import Hub
+from hansard.projections.tally import Spent
+from hansard.server.protocol import Listed
+from hansard.server.totals import Totals
+from hansard.session import Session
+from hansard.store import SessionInfo
+
+PACE = 0.5
+"""Seconds between two looks at the store while somebody watches the list."""
+EASE = 25
+"""A look that takes long is followed by a pause of so many times as long."""
+
+News = Callable[[list[Listed], list[str]], None]
+"""Called with what changed, and what is gone."""
+
+
+class Lists:
+    """Looks at the store for all who watch."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._watchers: dict[object, News] = {}
+        self._totals = Totals(hub.store)
+        self._looking = threading.Lock()
+        self._known: dict[str, Listed] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    async def all(self) -> list[Listed]:
+        """Every session, the one that changed last first."""
+        found = await asyncio.to_thread(self._found)
+        here = {session.id: session for session in self._hub.sessions}
+        return [listed(info, here.get(info.id), self._totals.of(info)) for info in found]
+
+    def _found(self) -> list[SessionInfo]:
+        with self._looking:
+            found = self._hub.store.sessions()
+            self._totals.count(found)
+            return found
+
+    async def one(self, session_id: str) -> Listed:
+        """One of them."""
+        self._hub.store.head(session_id)  # it is there, and its name is one
+        for found in await self.all():
+            if found.id == session_id:
+                return found
+        raise UnknownSession(session_id)
+
+    async def watch(self, who: object, news: News) -> list[Listed]:
+        """The list now; from then on ``news`` is told what changes."""
+        found = await self.all()
+        if not self._watchers:
+            self._known = {one.id: one for one in found}
+            self._task = asyncio.create_task(self._look())
+        self._watchers[who] = news
+        return list(self._known.values())
+
+    def leave(self, who: object) -> None:
+        """Watch no more."""
+        self._watchers.pop(who, None)
+        if not self._watchers:
+            self.close()
+
+    def close(self) -> None:
+        """Nobody watches any more."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    async def _look(self) -> None:
+        pause = PACE
+        while True:
+            await asyncio.sleep(pause)
+            began = time.monotonic()
+            try:
+                now = {one.id: one for one in await self.all()}
+            except OSError:
+                continue  # the disk has trouble; the next look may see more
+            changed = [one for one in now.values() if self._known.get(one.id) != one]
+            removed = [name for name in self._known if name not in now]
+            self._known = now
+            if changed or removed:
+                for news in list(self._watchers.values()):
+                    news(changed, removed)
+            pause = max(PACE, EASE * (time.monotonic() - began))
+
+
+def listed(info: SessionInfo, session: Session | None, spent: Spent | None) -> Listed:
+    """A session for the list."""
+    shown = Listed(
+        id=info.id,
+        log_id=info.log_id or None,
+        head=info.events,
+        title=info.title,
+        agent=info.agent,
+        format=info.format,
+        parent_session_id=info.parent_session_id,
+        created=info.created,
+        updated=info.updated,
+        bytes=info.bytes,
+        archived=info.archived,
+        status=info.status,
+        live=info.live,
+        cost_usd=None if spent is None else spent.cost_usd,
+        total_tokens=None if spent is None else spent.total_tokens,
+        problem=info.problem,
+    )
+    if session is not None:
+        state, launch = session.past.state, session.past.launch
+        shown.here, shown.phase = True, state.phase
+        shown.title = state.given_title or state.title or shown.title
+        shown.agent = shown.agent if launch is None else launch.agent
+    return shown

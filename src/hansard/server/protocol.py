@@ -1,0 +1,437 @@
+"""What server and clients say to each other, over HTTP and over the socket. docs/protocol.md says it in words."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, get_args
+
+from msgspec import Meta, Raw, Struct, field
+
+from hansard.agents.agent import Capabilities
+from hansard.content import AnyBlock
+from hansard.searching import Found
+
+VERSION = 1
+"""Of this protocol. It changes when an old client would misunderstand a new server."""
+
+Role = Literal["participant", "observer"]
+SessionId = Annotated[str, Meta(min_length=1, max_length=64, pattern="^[A-Za-z0-9][A-Za-z0-9_-]*$")]
+CommandId = Annotated[str, Meta(min_length=1, max_length=128)]
+Name = Annotated[str, Meta(min_length=1, max_length=128)]
+Title = Annotated[str, Meta(min_length=1, max_length=500)]
+Seq = Annotated[int, Meta(ge=0, le=2**53 - 1)]
+
+
+class Said(Struct, rename="camel", omit_defaults=True):
+    """The root of what the server says."""
+
+
+class Told(Struct, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
+    """The root of what a client says: what is not known is refused, because it would not be done."""
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# HTTP
+
+
+class Limits(Struct, frozen=True, kw_only=True, rename="camel"):
+    """How much of everything. Each can be set when the server is started."""
+
+    body: int = 10_000_000
+    """Bytes of a request."""
+    frame: int = 1024 * 1024
+    """Bytes of a message on the socket, in both directions."""
+    connections: int = 100
+    """Sockets and streams at once."""
+    per_session: int = 20
+    """Subscribers of one session at once."""
+    subscriptions: int = 50
+    """Subscriptions of one socket."""
+    commands: int = 20
+    """Commands of one client in a second, on the average."""
+    burst: int = 50
+    """Commands of one client at once."""
+    messages: int = 1000
+    """Messages of one socket at once; a fifth of that in each second."""
+    agents: int = 16
+    """Agents that run at once."""
+    export: int = 2_000_000_000
+    """Bytes of a log that is exported."""
+    header_seconds: float = 10
+    """The time a client has to say what it wants."""
+    idle_seconds: float = 60
+    """The time without any progress after which a connection is closed."""
+
+
+class Problem(Said):
+    """What went wrong: a word for programs, a sentence for people."""
+
+    code: str
+    message: str
+
+
+class Failed(Said):
+    """The body of every answer that is an error."""
+
+    error: Problem
+
+
+class About(Said):
+    """The server."""
+
+    version: str
+    protocol: int
+    role: Role
+    limits: Limits
+
+
+class AgentAbout(Said):
+    """An agent that can be driven: here, or what to do so that it is."""
+
+    name: str
+    title: str
+    format: str
+    installed: bool
+    can: Capabilities
+    problem: str | None = None
+
+
+class AgentList(Said):
+    """Every agent that this server knows."""
+
+    agents: list[AgentAbout]
+
+
+class Listed(Said):
+    """A session in the list. What is not known is absent."""
+
+    id: str
+    log_id: str | None = None
+    head: int | None = None
+    title: str | None = None
+    agent: str | None = None
+    format: str | None = None
+    parent_session_id: str | None = None
+    created: int | None = None
+    updated: int | None = None
+    bytes: int = 0
+    archived: bool = False
+    status: str | None = None
+    """How the last turn ended; ``running`` while it has not."""
+    phase: Literal["idle", "running", "waiting", "closed"] | None = None
+    """Of a session that is open here: ``waiting`` is for a person's answer."""
+    live: bool = False
+    """Whether somebody is writing it right now."""
+    here: bool = False
+    """Whether this server is."""
+    cost_usd: float | None = None
+    total_tokens: int | None = None
+    problem: str | None = None
+
+
+class SessionList(Said):
+    """A page of the list. ``next`` is the ``before`` of the next one."""
+
+    sessions: list[Listed]
+    next: str | None = None
+
+
+class Wanted(Told):
+    """What a client may say about how an agent is started. Which program runs, and in which environment, is not for a client to say."""
+
+    cwd: str | None = None
+    model: str | None = None
+    permission_mode: str | None = None
+    system_prompt: str | None = None
+    append_system_prompt: str | None = None
+    allowed_tools: list[str] | None = None
+    denied_tools: list[str] | None = None
+    talk: bool | None = None
+    resume: str | None = None
+
+
+class NewSession(Told):
+    """A session to be made."""
+
+    agent: Name
+    options: Wanted | None = None
+    title: Title | None = None
+    prompt: str | None = None
+    command_id: CommandId | None = None
+
+
+class Changes(Told):
+    """What is to be changed of a session."""
+
+    title: Title | None = None
+    archived: bool | None = None
+
+
+class Fork(Told):
+    """Where to go another way; at the end if not said."""
+
+    seq: Annotated[int, Meta(ge=1, le=2**53 - 1)] | None = None
+    title: Title | None = None
+
+
+class Page(Said):
+    """Some events of a log. ``to`` is the cursor after them, also of those that a filter left out."""
+
+    log_id: str
+    head: int
+    events: list[Raw]
+    to: int
+
+
+class Upload(Told):
+    """A file for a message. The name is kept as words; the bytes get a name of their own."""
+
+    data: Annotated[str, Meta(max_length=10_000_000)]
+    name: Annotated[str, Meta(max_length=10_000)] = ""
+    media_type: Annotated[str, Meta(max_length=200)] = "application/octet-stream"
+
+
+class Uploaded(Said):
+    """What a message refers to it by."""
+
+    blob: str
+    size: int
+    media_type: str
+    name: str
+
+
+class Matches(Said):
+    """What a search found. ``complete``: there is no more."""
+
+    matches: list[Found]
+    complete: bool
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Commands
+
+
+class Command(Told, tag_field="command"):
+    """Something to be done with a session. The same ``command_id`` twice is done once."""
+
+    command_id: CommandId
+
+
+class Say(Command, tag="say"):
+    """Say something to the agent."""
+
+    text: str
+    content: list[AnyBlock] | None = None
+    steer: bool = False
+
+
+class Interrupt(Command, tag="interrupt"):
+    """Stop what the agent is doing."""
+
+
+class Stop(Command, tag="stop"):
+    """End the agent."""
+
+
+class Decide(Command, tag="decide"):
+    """Answer a permission question, as it was shown."""
+
+    request_id: str
+    input_hash: str
+    decision: Literal["allow", "deny", "cancelled"]
+    option_id: str | None = None
+    updated_input: Any = None
+    message: str | None = None
+
+
+class Answer(Command, tag="answer"):
+    """Answer any other question."""
+
+    request_id: str
+    values: Any
+    action: str = "accept"
+
+
+class Set(Command, tag="set"):
+    """Change a setting of the agent."""
+
+    model: str | None = None
+    permission_mode: str | None = None
+    mode_id: str | None = None
+    options: Any = None
+
+
+class Edit(Command, tag="edit"):
+    """Change a message that waits."""
+
+    item_id: str
+    text: str
+
+
+class Cancel(Command, tag="cancel"):
+    """Take a message out of the queue."""
+
+    item_id: str
+
+
+class Switch(Command, tag="switch"):
+    """Go on with another agent."""
+
+    agent: Name
+    options: Wanted | None = None
+
+
+class Rename(Command, tag="rename"):
+    """Give the session a title."""
+
+    title: Title
+
+
+class Archive(Command, tag="archive"):
+    """Put the session away, or take it out again."""
+
+    archived: bool = True
+
+
+AnyCommand = Say | Interrupt | Stop | Decide | Answer | Set | Edit | Cancel | Switch | Rename | Archive
+COMMANDS: dict[str, type[Command]] = {str(kind.__struct_config__.tag): kind for kind in get_args(AnyCommand)}
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The socket: what a client says
+
+
+class After(Told):
+    """A place in a log."""
+
+    log_id: str
+    seq: Seq
+
+
+class Heard(Told, tag_field="type"):
+    """A message of a client."""
+
+
+class Subscribe(Heard, tag="subscribe"):
+    """Everything after a place in a log, and then everything as it is written."""
+
+    id: Name
+    session: str
+    after: After | None = None
+    types: list[str] | None = None
+    originals: bool = False
+
+
+class Unsubscribe(Heard, tag="unsubscribe"):
+    """No more of that."""
+
+    id: Name
+
+
+class Watch(Heard, tag="watch"):
+    """The list of sessions, and then what changes of it."""
+
+
+class Ping(Heard, tag="ping"):
+    """Is anybody there?"""
+
+
+class Pong(Heard, tag="pong"):
+    """Yes."""
+
+
+class Commanded(Struct, tag_field="type", tag="command"):
+    """A command; its other fields are those of the command itself."""
+
+    session: Any = None
+    commandId: Any = None
+
+
+AnyHeard = Subscribe | Unsubscribe | Watch | Ping | Pong | Commanded
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The socket: what the server says
+
+
+class Hello(Said, tag_field="type", tag="hello"):
+    """The first message."""
+
+    protocol: int
+    version: str
+    role: Role
+    heartbeat_ms: int
+    limits: Limits
+
+
+class Subscribed(Said, tag_field="type", tag="subscribed"):
+    """Events will follow."""
+
+    id: str
+    session: str
+    log_id: str
+    head: int
+
+
+class Events(Said, tag_field="type", tag="events"):
+    """Events, in order. ``to`` is the cursor after them."""
+
+    id: str
+    events: list[Raw]
+    to: int
+
+
+class Live(Said, tag_field="type", tag="live"):
+    """The log has no more for now; what follows has just happened."""
+
+    id: str
+    seq: int
+
+
+class Unsubscribed(Said, tag_field="type", tag="unsubscribed"):
+    """Nothing of that will follow."""
+
+    id: str
+
+
+class Sessions(Said, tag_field="type", tag="sessions"):
+    """What changed of the list, or all of it."""
+
+    changed: list[Listed]
+    all: bool = False
+    removed: list[str] = field(default_factory=list[str])
+
+
+class Done(Said, tag_field="type", tag="done"):
+    """The command was done; ``seq`` is that of its event, if there was anything to do."""
+
+    command_id: str
+    seq: int | None = None
+
+
+class Refusal(Said, tag_field="type", tag="refused"):
+    """The command was not done."""
+
+    command_id: str
+    code: str
+    message: str
+
+
+class Trouble(Said, tag_field="type", tag="error"):
+    """Something a client said was wrong; ``id`` is that of the subscription it is about."""
+
+    code: str
+    message: str
+    id: str | None = None
+
+
+class PingSaid(Said, tag_field="type", tag="ping"):
+    """Is anybody there?"""
+
+
+class PongSaid(Said, tag_field="type", tag="pong"):
+    """Yes."""
+
+
+AnySaid = Hello | Subscribed | Events | Live | Unsubscribed | Sessions | Done | Refusal | Trouble | PingSaid | PongSaid
+
+CLOSE_PROTOCOL, CLOSE_STUCK, CLOSE_FLOOD, CLOSE_RESTART = 4000, 4008, 4009, 1012

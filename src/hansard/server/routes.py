@@ -1,0 +1,360 @@
+"""What can be asked over HTTP. docs/protocol.md has the table; openapi.py makes the document of it for machines."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Awaitable, Callable, Iterator
+from itertools import islice
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Raw
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from hansard._version import __version__
+from hansard.agents import agents
+from hansard.agents.agent import Agent, Options
+from hansard.errors import BlobDamaged, HansardError, UsageError
+from hansard.events import Event
+from hansard.exporting import exported
+from hansard.projections import projection_for
+from hansard.redaction import redact
+from hansard.searching import Search
+from hansard.server import protocol
+from hansard.server.answers import Rejected, answer, failure
+from hansard.server.feed import Filter, Place, following, shown
+from hansard.server.forking import fork
+from hansard.server.guard import token_of
+from hansard.server.serving import Serving
+from hansard.server.streams import asked, stream
+from hansard.store import lines
+
+T = TypeVar("T")
+PAGE = 100
+LARGEST_PAGE = 1000
+MATCHES = 100
+PATIENCE = 5.0
+"""So many places a search shows, and so many seconds it takes."""
+PAGE_BYTES = 16 * 1024 * 1024
+FRAME_SPAN = 1000
+"""So many events may come of one frame, or stand between its first one and another."""
+PICTURES = (
+    (re.compile(rb"\x89PNG\r\n\x1a\n"), "image/png"),
+    (re.compile(rb"\xff\xd8\xff"), "image/jpeg"),
+    (re.compile(rb"GIF8[79]a"), "image/gif"),
+    (re.compile(rb"RIFF....WEBP", re.DOTALL), "image/webp"),
+)
+"""What a browser may show: pictures of dots. Everything else is a download."""
+TYPES = {"array": "application/json", "document": "application/json", "lines": "application/x-ndjson", "text": "text/plain; charset=utf-8"}
+SANDBOX = "default-src 'none'; sandbox"
+
+
+class Api:
+    """The answers. Each method is one line of the table."""
+
+    def __init__(self, serving: Serving) -> None:
+        self._serving = serving
+        self._store = serving.store
+
+    # ---- the server
+
+    async def about(self, request: Request) -> Response:
+        """Version, protocol, role, limits."""
+        return answer(protocol.About(__version__, protocol.VERSION, token_of(request.scope).role, self._serving.limits))
+
+    async def agents(self, request: Request) -> Response:
+        """The agents that can be driven."""
+        found = await run_in_threadpool(lambda: [_about(agent) for _, agent in sorted(agents().items())])
+        return answer(protocol.AgentList(found))
+
+    async def search(self, request: Request) -> Response:
+        """Where the words were said."""
+        words, session = request.query_params.get("q", "").strip(), request.query_params.get("session")
+        if not words or len(words) > 1000:
+            raise Rejected(400, "bad_request", "q has the words to look for")
+        return answer(await run_in_threadpool(self._found, words, [session] if session else None))
+
+    def _found(self, words: str, sessions: list[str] | None) -> protocol.Matches:
+        search = Search(self._store, words, sessions, patience=PATIENCE)
+        found = list(islice(search, MATCHES + 1))
+        return protocol.Matches(found[:MATCHES], search.complete and len(found) <= MATCHES)
+
+    # ---- sessions
+
+    async def sessions(self, request: Request) -> Response:
+        """The list, a page of it."""
+        asked_for = request.query_params
+        limit = _number(request, "limit", PAGE, 1, LARGEST_PAGE)
+        archived = _flag(request, "archived")
+        words = asked_for.get("q", "").casefold().split()
+        found = [
+            one
+            for one in await self._serving.lists.all()
+            if one.archived == archived and all(word in f"{one.title or ''} {one.agent or ''} {one.id}".casefold() for word in words)
+        ]
+        start = 0
+        if before := asked_for.get("before"):
+            start = next((index + 1 for index, one in enumerate(found) if one.id == before), len(found))
+        page = found[start : start + limit]
+        return answer(protocol.SessionList(page, page[-1].id if start + limit < len(found) else None))
+
+    async def create(self, request: Request) -> Response:
+        """A new session."""
+        wanted = await _body(request, protocol.NewSession)
+        self._must_not_flood(request)
+        name = await self._serving.commands.create(wanted, token_of(request.scope))
+        return answer(await self._serving.lists.one(name), 201)
+
+    async def session(self, request: Request) -> Response:
+        """One of the list."""
+        return answer(await self._serving.lists.one(_session(request)))
+
+    async def change(self, request: Request) -> Response:
+        """Rename it, put it away."""
+        name, wanted = _session(request), await _body(request, protocol.Changes)
+        commands, who = self._serving.commands, token_of(request.scope)
+        self._store.head(name)
+        if wanted.title is not None:
+            await commands.do(name, protocol.Rename(command_id="", title=wanted.title), who)
+        if wanted.archived is not None:
+            await commands.do(name, protocol.Archive(command_id="", archived=wanted.archived), who)
+        return answer(await self._serving.lists.one(name))
+
+    async def delete(self, request: Request) -> Response:
+        """Remove it with everything that belongs to it."""
+        name = _session(request)
+        self._store.head(name)
+        await self._serving.hub.leave(name)
+        await run_in_threadpool(self._store.delete, name)
+        return Response(status_code=204)
+
+    async def fork(self, request: Request) -> Response:
+        """A new session with the events up to a place."""
+        name, wanted = _session(request), await _body(request, protocol.Fork)
+        made, past = await run_in_threadpool(fork, self._store, name, wanted.seq, wanted.title)
+        if past.launch is not None:
+            options = Options(cwd=past.launch.options.cwd, model=past.launch.options.model)
+            session = await self._serving.hub.take(made)
+            await session.switch(past.launch.agent, options)
+        return answer(await self._serving.lists.one(made), 201)
+
+    # ---- events
+
+    async def events(self, request: Request) -> Response:
+        """Events after a cursor."""
+        name, after = _session(request), asked(request)
+        limit = _number(request, "limit", PAGE, 1, LARGEST_PAGE)
+        return answer(await run_in_threadpool(self._page, name, after, limit, _filter(request, PAGE_BYTES)))
+
+    def _page(self, name: str, after: Any, limit: int, wanted: Filter) -> protocol.Page:
+        head = self._store.head(name)
+        found: list[Raw] = []
+        size, place = 0, Place(0 if after is None else after.seq)
+        for record in self._store.records(name, 0 if after is None else after):
+            if wanted.types is None or record.type in wanted.types:
+                if len(found) >= limit or size >= PAGE_BYTES:
+                    break
+                found.append(Raw(shown(record.line, wanted.originals, wanted.limit)))
+                size += len(record.line)
+            place = following(place, record)
+        return protocol.Page(head.log_id, max(head.seq, place.seq), found, place.seq)
+
+    async def event(self, request: Request) -> Response:
+        """One event, all of it."""
+        record = await run_in_threadpool(self._record, _session(request), _seq(request))
+        return Response(record.line, media_type="application/json")
+
+    def _record(self, name: str, seq: int) -> Any:
+        head = self._store.head(name)
+        near = self._store.records(name, seq - 1, before=seq + 1) if seq <= head.seq else iter(())
+        found = next((one for one in near if one.seq == seq), None)
+        if found is None:
+            raise Rejected(404, "not_found", f"there is no event {seq}; the log is at {head.seq}")
+        return found
+
+    async def original(self, request: Request) -> Response:
+        """The bytes of the frame that an event came from."""
+        data = await run_in_threadpool(self._frame, _session(request), _seq(request))
+        return _download(data, "frame")
+
+    def _frame(self, name: str, seq: int) -> bytes:
+        """They are on the first event of the frame."""
+        event = lines.event(self._record(name, seq))
+        for other in [event] if event.original is not None else reversed(list(self._before(name, event))):
+            if other.original is not None and (other.frame, other.stream) == (event.frame, event.stream):
+                return self._store.original(name, other)
+        raise Rejected(404, "not_found", f"no frame says event {seq}: hansard itself did")
+
+    def _before(self, name: str, event: Event) -> Iterator[Event]:
+        if event.frame is None:
+            return iter(())
+        return self._store.read(name, max(0, event.seq - 1 - FRAME_SPAN), before=event.seq)
+
+    async def stream(self, request: Request) -> Response:
+        """Server-sent events."""
+        return stream(self._serving, request, _session(request), _filter(request, self._serving.limits.frame))
+
+    # ---- other forms
+
+    async def messages(self, request: Request) -> Response:
+        """Standard messages."""
+        return self._exported(request, "standard-messages", False)
+
+    async def summary(self, request: Request) -> Response:
+        """The projection of that name."""
+        return self._exported(request, "summary", False)
+
+    async def state(self, request: Request) -> Response:
+        """Where it stands."""
+        name = _session(request)
+        for session in self._serving.hub.sessions:
+            if session.id == name:
+                return answer(session.past.state.snapshot())
+        return self._exported(request, "state", False)
+
+    async def export(self, request: Request) -> Response:
+        """Any form, secrets masked."""
+        form = request.query_params.get("to", "")
+        response = self._exported(request, form, request.query_params.get("redact") != "false")
+        response.headers["content-disposition"] = f'attachment; filename="{_session(request)}.{form}"'
+        response.headers["content-security-policy"] = SANDBOX
+        return response
+
+    def _exported(self, request: Request, form: str, masked: bool) -> Response:
+        name = _session(request)
+        projection = projection_for(form)()
+        if self._store.head(name).bytes > self._serving.limits.export:
+            raise Rejected(413, "too_large", "this log is too large to be exported by the server; `hansard export` has no limit")
+        parts = exported(self._store, name, projection, redact((), self._serving.tokens.secrets) if masked else None)
+        return StreamingResponse(parts, media_type=TYPES.get(projection.shape, "application/octet-stream"))
+
+    # ---- files
+
+    async def blob(self, request: Request) -> Response:
+        """Its bytes."""
+        try:
+            data = await run_in_threadpool(self._store.get_blob, _session(request), request.path_params["sha256"])
+        except (BlobDamaged, UsageError) as problem:
+            raise Rejected(404, "unknown_blob", str(problem)) from problem
+        for mark, kind in PICTURES:
+            if mark.match(data):
+                return Response(data, media_type=kind, headers={"content-security-policy": SANDBOX})
+        return _download(data, request.path_params["sha256"])
+
+    async def upload(self, request: Request) -> Response:
+        """Keep a file for a message."""
+        name, given = _session(request), await _body(request, protocol.Upload)
+        try:
+            data = base64.b64decode(given.data, validate=True)
+        except (binascii.Error, ValueError) as problem:
+            raise Rejected(400, "bad_request", "data is not base64") from problem
+        blob = await run_in_threadpool(self._store.put_blob, name, data)
+        return answer(protocol.Uploaded(blob, len(data), given.media_type, given.name), 201)
+
+    # ---- commands
+
+    async def command(self, request: Request) -> Response:
+        """A command, as on the socket."""
+        name, command = _session(request), await _body(request, protocol.AnyCommand)
+        self._must_not_flood(request)
+        seq = await self._serving.commands.do(name, command, token_of(request.scope))
+        return answer(protocol.Done(command.command_id, seq))
+
+    def _must_not_flood(self, request: Request) -> None:
+        if not self._serving.bucket(token_of(request.scope)).take():
+            raise Rejected(429, "too_many", f"at most {self._serving.limits.commands} commands a second")
+
+
+def routes(serving: Serving) -> list[Route]:
+    """The table."""
+    api = Api(serving)
+    one = "/api/sessions/{session}"
+    table: list[tuple[str, str, Callable[[Request], Awaitable[Response]]]] = [
+        ("GET", "/api", api.about),
+        ("GET", "/api/agents", api.agents),
+        ("GET", "/api/search", api.search),
+        ("GET", "/api/sessions", api.sessions),
+        ("POST", "/api/sessions", api.create),
+        ("GET", one, api.session),
+        ("PATCH", one, api.change),
+        ("DELETE", one, api.delete),
+        ("POST", f"{one}/fork", api.fork),
+        ("GET", f"{one}/events", api.events),
+        ("GET", f"{one}/events/{{seq}}", api.event),
+        ("GET", f"{one}/events/{{seq}}/original", api.original),
+        ("GET", f"{one}/stream", api.stream),
+        ("GET", f"{one}/messages", api.messages),
+        ("GET", f"{one}/summary", api.summary),
+        ("GET", f"{one}/state", api.state),
+        ("GET", f"{one}/export", api.export),
+        ("GET", f"{one}/blobs/{{sha256}}", api.blob),
+        ("POST", f"{one}/uploads", api.upload),
+        ("POST", f"{one}/commands", api.command),
+    ]
+    return [Route(path, guarded(work), methods=[method], name=work.__name__) for method, path, work in table]
+
+
+def guarded(work: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+    """What goes wrong becomes an answer."""
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            return await work(request)
+        except (HansardError, OSError, msgspec.DecodeError) as problem:
+            return failure(problem)
+
+    return endpoint
+
+
+def _about(agent: Agent) -> protocol.AgentAbout:
+    try:
+        agent.find(Options())
+    except HansardError as missing:
+        return protocol.AgentAbout(agent.name, agent.title, agent.format, False, agent.can, str(missing))
+    return protocol.AgentAbout(agent.name, agent.title, agent.format, True, agent.can)
+
+
+async def _body(request: Request, kind: Any) -> Any:
+    return msgspec.json.decode(await request.body(), type=kind)
+
+
+def _session(request: Request) -> str:
+    return request.path_params["session"]
+
+
+def _seq(request: Request) -> int:
+    given = request.path_params["seq"]
+    if not given.isdecimal() or not 0 < len(given) < 17 or int(given) == 0:
+        raise Rejected(404, "not_found", "an event is named by its seq: 1, 2, 3 …")
+    return int(given)
+
+
+def _number(request: Request, name: str, default: int, least: int, most: int) -> int:
+    given = request.query_params.get(name)
+    if given is None:
+        return default
+    if not given.isdecimal() or len(given) > 16 or not least <= int(given) <= most:
+        raise Rejected(400, "bad_request", f"{name} is a number from {least} to {most}")
+    return int(given)
+
+
+def _flag(request: Request, name: str) -> bool:
+    given = request.query_params.get(name, "false")
+    if given not in ("true", "false"):
+        raise Rejected(400, "bad_request", f"{name} is true or false")
+    return given == "true"
+
+
+def _filter(request: Request, limit: int) -> Filter:
+    types = request.query_params.get("types")
+    return Filter(None if types is None else frozenset(filter(None, types.split(","))), _flag(request, "originals"), limit)
+
+
+def _download(data: bytes, name: str) -> Response:
+    headers = {"content-disposition": f'attachment; filename="{name}"', "content-security-policy": SANDBOX}
+    return Response(data, media_type="application/octet-stream", headers=headers)

@@ -1,0 +1,349 @@
+"""The socket: one client, any number of sessions. What it is sent is read from the logs at the pace at which it takes it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from starlette.types import Receive, Scope, Send
+
+from hansard._version import __version__
+from hansard.errors import HansardError, LogReset
+from hansard.projections.writing import encode
+from hansard.server.answers import Rejected, explained, failure
+from hansard.server.commands import Bucket, read_command
+from hansard.server.feed import Feed, Filter, Place
+from hansard.server.guard import refuse_upgrade, token_of
+from hansard.server.protocol import (
+    CLOSE_FLOOD,
+    CLOSE_PROTOCOL,
+    CLOSE_STUCK,
+    VERSION,
+    AnyHeard,
+    Commanded,
+    Done,
+    Hello,
+    Listed,
+    Live,
+    Ping,
+    PingSaid,
+    Pong,
+    PongSaid,
+    Refusal,
+    Said,
+    Sessions,
+    Subscribe,
+    Subscribed,
+    Trouble,
+    Unsubscribe,
+    Unsubscribed,
+    Watch,
+)
+from hansard.server.serving import Serving
+from hansard.store import Cursor
+from hansard.store.ids import check_session_id
+
+HEARTBEAT = 15.0
+SILENCE = 20.0
+"""Seconds after a ping in which something must be heard."""
+OUTBOX = 4096
+"""So many answers may wait for a client that does not take them; then it is told nothing more."""
+PASSED = 1000
+"""After so many events that a filter left out the client hears how far it has got."""
+CLOSE = "hansard.close"
+"""The extension by which a connection is closed at once, though its client takes nothing: see listening.py."""
+
+_heard: msgspec.json.Decoder[AnyHeard] = msgspec.json.Decoder(AnyHeard)
+
+
+class Subscription:
+    """A place in a log, and how to go on from it."""
+
+    def __init__(self, name: str, feed: Feed, place: Place, wanted: Filter) -> None:
+        self.feed = feed
+        self._name = encode(name).decode()
+        self._id = name
+        self._place = place
+        self._wanted = wanted
+        self._live = False
+        self._passed = 0
+
+    def next(self) -> str | None:
+        """The next frame; None if there is nothing to say yet, and nothing if there was only what is not wanted."""
+        found = self.feed.after(self._place, self._wanted)
+        if found is None:
+            return self._caught_up()
+        self._place = found.to
+        self._passed += found.passed
+        if not found.count and self._passed < PASSED:
+            return ""
+        self._passed = 0
+        return f'{{"type":"events","id":{self._name},"events":{found.text},"to":{found.to.seq}}}'
+
+    def _caught_up(self) -> str | None:
+        if self._live:
+            return None
+        self._live = True
+        return text(Live(self._id, self._place.seq))
+
+
+class Connection:
+    """One client."""
+
+    def __init__(self, serving: Serving, scope: Scope, receive: Receive, send: Send) -> None:
+        self._serving = serving
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._who = token_of(scope)
+        self._limits = serving.limits
+        self._subscriptions: dict[str, Subscription] = {}
+        self._outbox: deque[str] = deque()
+        self._wake = asyncio.Event()
+        self._commands = Bucket(self._limits.burst, self._limits.commands)
+        self._messages = Bucket(self._limits.messages, self._limits.messages / 5)
+        self._doing: set[asyncio.Task[None]] = set()
+        self._heard_at = self._said_at = time.monotonic()
+        self._sending_since: float | None = None
+        self._watching = False
+        self._closing: tuple[int, str] | None = None
+
+    async def run(self) -> None:
+        """From the upgrade to the end."""
+        await self._receive()
+        await self._send({"type": "websocket.accept"})
+        self.say(Hello(VERSION, __version__, self._who.role, int(HEARTBEAT * 1000), self._limits))
+        tasks = [asyncio.create_task(work) for work in (self._listen(), self._speak(), self._pulse())]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            ended = await asyncio.gather(*tasks, return_exceptions=True)
+            self._leave()
+        if self._closing is not None:
+            await self._close(*self._closing)
+        for problem in ended:
+            if isinstance(problem, Exception) and not isinstance(problem, OSError):
+                raise problem
+
+    def say(self, message: Said) -> None:
+        """Put an answer where the next frame is taken from."""
+        self._outbox.append(text(message))
+        if len(self._outbox) > OUTBOX:
+            self._end(CLOSE_STUCK, "answers are not taken")
+        self._wake.set()
+
+    # ---- the ways it ends
+
+    def _end(self, code: int, reason: str) -> None:
+        self._closing = self._closing or (code, reason)
+        self._wake.set()
+
+    async def _close(self, code: int, reason: str) -> None:
+        at_once: Callable[[int, str], None] | None = self._scope.get("extensions", {}).get(CLOSE)
+        if at_once is not None:
+            at_once(code, reason)
+            return
+        async with asyncio.timeout(5):
+            await self._send({"type": "websocket.close", "code": code, "reason": reason})
+
+    def _leave(self) -> None:
+        for name in list(self._subscriptions):
+            self._unsubscribe(name)
+        if self._watching:
+            self._serving.lists.leave(self)
+
+    # ---- speaking
+
+    async def _speak(self) -> None:
+        while self._closing is None:
+            self._wake.clear()
+            spoke = await self._answer()
+            for name, subscription in list(self._subscriptions.items()):
+                frame = self._next(name, subscription)
+                if frame:
+                    await self._put(frame)
+                    await self._answer()
+                spoke = spoke or frame is not None
+            if spoke:
+                await asyncio.sleep(0)
+            else:
+                await self._wake.wait()
+
+    async def _answer(self) -> bool:
+        spoke = bool(self._outbox)
+        while self._outbox:
+            await self._put(self._outbox.popleft())
+        return spoke
+
+    def _next(self, name: str, subscription: Subscription) -> str | None:
+        try:
+            return subscription.next()
+        except LogReset as problem:
+            self._trouble(name, Rejected(409, "unknown_cursor", str(problem)))
+        except (HansardError, OSError) as problem:
+            self._trouble(name, problem)
+        return None
+
+    def _trouble(self, name: str | None, problem: Exception) -> None:
+        told = explained(problem)[1]
+        if name is not None:
+            self._unsubscribe(name)
+        self.say(Trouble(told.code, told.message, name))
+
+    async def _put(self, frame: str) -> None:
+        self._sending_since = time.monotonic()
+        await self._send({"type": "websocket.send", "text": frame})
+        self._said_at, self._sending_since = time.monotonic(), None
+
+    # ---- listening
+
+    async def _listen(self) -> None:
+        while True:
+            message = await self._receive()
+            if message["type"] != "websocket.receive":
+                return
+            self._heard_at = time.monotonic()
+            if not self._messages.take():
+                self._end(CLOSE_FLOOD, "too many messages")
+                return
+            data = message.get("text")
+            if data is None:
+                self._end(CLOSE_PROTOCOL, "only text")
+                return
+            await self._understand(data)
+
+    async def _understand(self, data: str) -> None:
+        try:
+            match _heard.decode(data):
+                case Subscribe() as wanted:
+                    await self._subscribe(wanted)
+                case Unsubscribe(id=name):
+                    self._unsubscribe(name)
+                    self.say(Unsubscribed(name))
+                case Watch():
+                    await self._watch()
+                case Commanded() as named:
+                    self._command(named, data)
+                case Ping():
+                    self.say(PongSaid())
+                case Pong():
+                    pass
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as problem:
+            self.say(Trouble("bad_message", str(problem)))
+
+    async def _subscribe(self, wanted: Subscribe) -> None:
+        try:
+            if wanted.id in self._subscriptions:
+                raise Rejected(400, "bad_message", f"there is a subscription {wanted.id!r} already")
+            if len(self._subscriptions) >= self._limits.subscriptions:
+                raise Rejected(429, "too_many", f"a socket may have {self._limits.subscriptions} subscriptions")
+            session = check_session_id(wanted.session)
+            if self._serving.feeds.readers(session) >= self._limits.per_session:
+                raise Rejected(429, "too_many", f"a session may have {self._limits.per_session} subscribers")
+            feed = self._serving.feeds.join(session, self._wake.set)
+        except HansardError as problem:
+            self._refuse(wanted.id, problem)
+            return
+        try:
+            place = feed.place(None if wanted.after is None else Cursor(wanted.after.log_id, wanted.after.seq))
+        except HansardError as problem:
+            self._leave_feed(feed)
+            self._refuse(wanted.id, problem)
+            return
+        types = None if wanted.types is None else frozenset(wanted.types)
+        self.say(Subscribed(wanted.id, session, feed.head.log_id, max(feed.seq, place.seq)))
+        self._subscriptions[wanted.id] = Subscription(wanted.id, feed, place, Filter(types, wanted.originals, self._limits.frame))
+
+    def _refuse(self, name: str, problem: Exception) -> None:
+        told = explained(problem)[1]
+        self.say(Trouble(told.code, told.message, name))
+
+    def _unsubscribe(self, name: str) -> None:
+        gone = self._subscriptions.pop(name, None)
+        if gone is not None:
+            self._leave_feed(gone.feed)
+
+    def _leave_feed(self, feed: Feed) -> None:
+        if not any(other.feed is feed for other in self._subscriptions.values()):
+            self._serving.feeds.leave(feed, self._wake.set)
+
+    async def _watch(self) -> None:
+        self._watching = True
+        self.say(Sessions(await self._serving.lists.watch(self, self._news), all=True))
+
+    def _news(self, changed: list[Listed], removed: list[str]) -> None:
+        self.say(Sessions(changed, removed=removed))
+
+    # ---- commands
+
+    def _command(self, named: Commanded, data: str) -> None:
+        name = named.commandId if isinstance(named.commandId, str) else ""
+        try:
+            if not self._commands.take():
+                raise Rejected(429, "too_many", f"at most {self._limits.commands} commands a second")
+            command = read_command(data)
+            session = check_session_id(named.session)
+        except (HansardError, msgspec.DecodeError) as problem:
+            self._refused(name, problem)
+            return
+        task = asyncio.create_task(self._do(session, command))
+        self._doing.add(task)
+        task.add_done_callback(self._doing.discard)
+
+    async def _do(self, session: str, command: Any) -> None:
+        try:
+            seq = await self._serving.commands.do(session, command, self._who)
+        except (HansardError, OSError) as problem:
+            self._refused(command.command_id, problem)
+        else:
+            self.say(Done(command.command_id, seq))
+
+    def _refused(self, name: str, problem: Exception) -> None:
+        told = explained(problem)[1]
+        self.say(Refusal(name, told.code, told.message))
+
+    # ---- is anybody there?
+
+    async def _pulse(self) -> None:
+        """Ask when nothing was heard or said for a while; end what does not answer, or takes nothing."""
+        asked: float | None = None
+        while self._closing is None:
+            await asyncio.sleep(min(1.0, self._limits.idle_seconds / 4))
+            now = time.monotonic()
+            if self._sending_since is not None and now - self._sending_since > self._limits.idle_seconds:
+                self._end(CLOSE_STUCK, "no progress; come back with the cursor")
+                return
+            if asked is not None and self._heard_at >= asked:
+                asked = None
+            if self._sending_since is not None:
+                continue  # who takes what it is sent is there
+            if asked is not None and now - asked > SILENCE:
+                self._end(CLOSE_STUCK, "no answer")
+                return
+            if asked is None and now - min(self._heard_at, self._said_at) > HEARTBEAT:
+                asked = now
+                self.say(PingSaid())
+
+
+def text(message: Said) -> str:
+    """A message as a frame."""
+    return encode(message).decode()
+
+
+async def serve_socket(serving: Serving, scope: Scope, receive: Receive, send: Send) -> None:
+    """One client, if there is room for it."""
+    if serving.connections >= serving.limits.connections:
+        full = Rejected(503, "too_many", f"{serving.connections} connections are open already")
+        await refuse_upgrade(failure(full), scope, receive, send)
+        return
+    serving.connections += 1
+    try:
+        await Connection(serving, scope, receive, send).run()
+    finally:
+        serving.connections -= 1

@@ -1,0 +1,170 @@
+"""`hansard.connect`: what is followed comes once and in order, whatever happens to the connection."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+import hansard
+from hansard.errors import HansardError, InvalidSessionId, Refused, UnknownCursor, UnknownSession, UsageError
+from hansard.events import Event, PermissionRequest, TurnEnd, tool_result
+from hansard.server.protocol import Limits, Wanted
+from hansard.store import Cursor
+from tests.server.served import eventually, process, served, words
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_conversation(tmp_path: Path):
+    async with served(tmp_path / "store") as here, hansard.connect(f"{here.address}/?token={here.token}") as server:
+        assert server.about.role == "participant"
+        assert "demo" in [agent.name for agent in await server.agents()]
+        made = await server.create("demo", prompt="run", title="Ours", options=Wanted(cwd=str(tmp_path)))
+        seen: list[Event] = []
+        async with aclosing(server.follow(made.id)) as events:
+            async for event in events:
+                seen.append(event)
+                match event:
+                    case PermissionRequest(payload=asked):
+                        assert await server.decide(made.id, asked.request_id, asked.input_hash or "", "allow")
+                    case TurnEnd():
+                        break
+                    case _:
+                        pass
+        assert seen == list(here.store.read(made.id))[: len(seen)]  # with their originals
+        assert [one.id for one in await server.sessions()] == [made.id] and await server.sessions(archived=True) == []
+        assert (await server.messages(made.id))[0]["role"] == "user"
+        assert (await server.state(made.id))["turns"] == 1
+        assert b"# " in await server.export(made.id, "markdown")
+        assert (await server.search("entries")).matches
+        assert await server.say(made.id, "count 50")
+        await eventually(lambda: here.hub.get(made.id).past.busy)
+        assert await server.interrupt(made.id)
+        assert await server.rename(made.id, "Another") and await server.archive(made.id)
+        assert [(one.id, one.title) for one in await server.sessions(archived=True)] == [(made.id, "Another")]
+        forked = await server.fork(made.id, title="Fork")
+        assert (await server.session(forked.id)).parent_session_id == made.id
+        assert await server.switch(forked.id, "demo")
+        await server.stop(made.id)
+        await server.delete(made.id)
+        with pytest.raises(UnknownSession):
+            await server.session(made.id)
+
+
+async def test_what_is_refused_is_raised(tmp_path: Path):
+    async with served(tmp_path) as here, hansard.connect(here.address, here.tokens["observer"]) as server:
+        session = here.session(3)
+        with pytest.raises(Refused, match="observer"):
+            await server.say(session, "x")
+        with pytest.raises(UnknownSession):
+            await server.state("nobody")
+        with pytest.raises(InvalidSessionId):
+            await server.state("../x")
+        for wrong in (Cursor("another", 1), Cursor(here.store.head(session).log_id, 99)):
+            with pytest.raises(UnknownCursor):
+                await anext(server.follow(session, wrong))
+        with pytest.raises(UnknownSession):
+            await anext(server.follow("nobody"))
+    with pytest.raises(UsageError, match="token"):
+        hansard.connect("http://127.0.0.1:1/")
+    with pytest.raises(UsageError, match="address"):
+        hansard.connect("ftp://127.0.0.1/", "x")
+    async with served(tmp_path) as here:
+        with pytest.raises(HansardError, match="token"):
+            async with hansard.connect(here.address, "x" * 43):
+                pass
+
+
+async def test_only_what_is_there_and_only_some_types(tmp_path: Path):
+    async with served(tmp_path) as here, hansard.connect(here.address, here.token) as server:
+        session = here.session(500)
+        here.store.append(session, [tool_result(tool_call_id="t", result="x" * 3_000_000)])
+        assert [event async for event in server.follow(session, live=False)] == list(here.store.read(session))
+        assert [event.type async for event in server.follow(session, types=["tool_result"], live=False)] == ["tool_result"]
+
+
+class Cutting:
+    """A way to a server that is cut again and again: after so many bytes in either direction."""
+
+    def __init__(self, port: int, every: int) -> None:
+        self._to, self._every = port, every
+        self.cuts = 0
+
+    async def __aenter__(self) -> Cutting:
+        self._server = await asyncio.start_server(self._pass, "127.0.0.1", self._to + 1 if self._to < 65000 else self._to - 1)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, back = await asyncio.open_connection("127.0.0.1", self._to)
+
+        async def pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+            left = self._every
+            while left > 0 and (data := await source.read(min(4096, left))):
+                left -= len(data)
+                sink.write(data)
+                await sink.drain()
+
+        pumps = [asyncio.create_task(pump(reader, back)), asyncio.create_task(pump(there, writer))]
+        await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+        self.cuts += 1
+        for task in pumps:
+            task.cancel()
+        await asyncio.gather(*pumps, return_exceptions=True)
+        for side in (writer, back):
+            side.transport.abort()
+
+
+async def test_a_connection_that_is_cut_comes_back_at_its_cursor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("hansard.client.FIRST_PAUSE", 0.01)
+    async with served(tmp_path, Limits(frame=16 * 1024)) as here:
+        session = here.session(300)
+        # the way in between has another port: the client must name the one that the server knows
+        async with Cutting(here.port, 70_000) as cutting, hansard.connect(here.address, here.token) as server:
+            port = cutting._server.sockets[0].getsockname()[1]
+            server._socket = lambda: _through(server, port)
+            seen: list[int] = []
+            async with aclosing(server.follow(session)) as events:
+                async for event in events:
+                    seen.append(event.seq)
+                    if event.seq % 100 == 0 and event.seq < 3000:
+                        here.store.append(session, words(100))
+                    if len(seen) >= 3000:
+                        break
+            assert seen == list(range(1, 3001))
+            assert cutting.cuts >= 3
+
+
+def _through(server, port: int):
+    from websockets.asyncio.client import connect
+
+    headers = {"Authorization": f"Bearer {server._token}"}
+    return connect(f"ws://{server._netloc}/ws", host="127.0.0.1", port=port, additional_headers=headers, max_size=None, proxy=None)
+
+
+async def test_a_server_that_is_started_again_is_found_again(tmp_path: Path):
+    arguments = ("--token-file", str(tmp_path / "token"))
+    with process(tmp_path / "store", *arguments) as first:
+        async with hansard.connect(first.address, first.token) as server:
+            made = await server.create("demo", prompt="say one", options=Wanted(cwd=str(tmp_path)))
+            seen: list[int] = []
+            async with asyncio.timeout(60), aclosing(server.follow(made.id)) as events:
+                async for event in events:
+                    seen.append(event.seq)
+                    if isinstance(event, TurnEnd):
+                        break
+                first.process.kill()
+                first.process.wait()
+                with process(tmp_path / "store", *arguments, "--port", str(first.port)) as second:
+                    assert second.token == first.token
+                    await server.say(made.id, "say two")
+                    async for event in events:
+                        seen.append(event.seq)
+                        if isinstance(event, TurnEnd):
+                            break
+            assert seen == list(range(1, len(seen) + 1))

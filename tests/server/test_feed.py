@@ -1,0 +1,105 @@
+"""Feeds: what stands after a place, whoever asks and whenever; made once for all who stand there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from hansard.server.feed import RECENT, Cache, Chunk, Feed, Feeds, Filter, Place, shown, without
+from hansard.store import JsonlStore
+from tests.server.served import eventually, words
+
+pytestmark = pytest.mark.anyio
+ALL = Filter()
+
+
+def nobody() -> None:
+    """A listener that does nothing."""
+
+
+def seqs(chunk: Chunk | None) -> list[int]:
+    return [event["seq"] for event in msgspec.json.decode(chunk.text)] if chunk is not None else []
+
+
+def read(feed: Feed, place: Place, wanted: Filter = ALL) -> tuple[list[int], Place]:
+    """Everything from a place on."""
+    found: list[int] = []
+    while (chunk := feed.after(place, wanted)) is not None:
+        found += seqs(chunk)
+        place = chunk.to
+    return found, place
+
+
+async def test_the_same_place_is_made_into_json_once(tmp_path: Path):
+    with JsonlStore(tmp_path) as store:
+        session = store.create().session_id
+        store.append(session, words(1000))
+        feeds = Feeds(store)
+        feed = feeds.join(session, nobody)
+        assert feed.after(Place(0), ALL) is feed.after(Place(0), ALL)
+        assert feed.after(Place(0), Filter(originals=True)) is not feed.after(Place(0), ALL)
+        assert feed.after(Place(100), ALL) is feed.after(Place(100), ALL)
+        feeds.leave(feed, nobody)
+
+
+async def test_a_reader_that_came_to_the_end_goes_on_when_the_end_has_moved_on(tmp_path: Path):
+    with JsonlStore(tmp_path) as store:
+        session = store.create().session_id
+        store.append(session, words(300))
+        feeds = Feeds(store)
+        feed = feeds.join(session, nobody)
+        found, place = read(feed, Place(0))
+        assert found == list(range(1, 302))
+        for _ in range(6):
+            store.append(session, words(1000))
+        head = store.head(session).seq
+        assert head - place.seq > RECENT  # it stands before what is kept in memory
+        await eventually(lambda: feed.seq == head)
+        found, place = read(feed, place)
+        assert found == list(range(302, head + 1)) and place.seq == head
+        feeds.leave(feed, nobody)
+
+
+async def test_what_nobody_looks_at_is_not_kept(tmp_path: Path):
+    with JsonlStore(tmp_path) as store:
+        session = store.create().session_id
+        store.append(session, words(1000))
+        feeds = Feeds(store)
+        feed = feeds.join(session, nobody)
+        read(feed, Place(0))
+        assert feeds.readers(session) == 1
+        feeds.leave(feed, nobody)
+        assert feeds.readers(session) == 0 and feeds._open == {} and feeds._cache._size == 0
+
+
+def test_a_cache_has_its_limit():
+    cache = Cache(limit=100)
+    for number in range(50):
+        cache.put(number, Chunk("x" * 10, Place(number), 1, 1))
+    assert cache._size == 100
+    assert [cache.get(number) is not None for number in (0, 39, 40, 49)] == [False, False, True, True]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"type":"x","seq":1,"payload":{"original":{"a":1}},"original":{"b": [1.50, "\\u00e9"]},"eol":"\\r\\n"}',
+        b'{"original":null,"type":"x","seq":1,"newer":{"field":true}}',
+        b'{"type":"x","seq":1,"payload":"\\ud83d","original":"\\ud83d"}',
+    ],
+)
+def test_an_original_is_left_out_and_nothing_else(line: bytes):
+    fields = msgspec.json.decode(shown(line, False, 2**20)) if b"ud83d" not in line else None
+    if fields is None:
+        assert shown(line, False, 2**20) == b'{"type":"x","seq":1,"payload":"\\ud83d"}'
+    else:
+        kept = msgspec.json.decode(line)
+        assert fields == {name: value for name, value in kept.items() if name not in ("original", "eol")}
+    assert shown(line, True, 2**20) == line
+
+
+def test_without_keeps_the_spelling_of_the_rest():
+    line = b'{"n":1.50,"big":123456789012345678901234567890,"original":{"n": 1.50}}'
+    assert without(line, "original") == b'{"n":1.50,"big":123456789012345678901234567890}'

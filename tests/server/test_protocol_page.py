@@ -1,0 +1,47 @@
+"""docs/protocol.md and hansard.server.protocol say the same."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from msgspec.structs import fields
+
+from hansard.server import protocol
+
+PAGE = (Path(__file__).parents[2] / "docs/protocol.md").read_text()
+
+
+def test_every_limit_is_in_the_table():
+    rows = re.findall(r"^\| (`[a-z_`, ]+`) \| ([\d, ]+) \|", PAGE.partition("## Limits")[2], re.MULTILINE)
+    said = {name: number for names, numbers in rows for name, number in zip(re.findall("[a-z_]+", names), numbers.split(", "), strict=True)}
+    assert {name: int(number.replace(",", "")) for name, number in said.items()} == {
+        field.name: field.default for field in fields(protocol.Limits)
+    }
+
+
+@pytest.mark.parametrize("kind", [*protocol.AnySaid.__args__, *protocol.AnyHeard.__args__], ids=lambda kind: kind.__name__)
+def test_every_message_of_the_socket_is_on_the_page_with_its_fields(kind: type):
+    said = re.findall(r"`(\{[^`]*\"type\": \"" + str(kind.__struct_config__.tag) + r"\"[^`]*\})`", PAGE)
+    assert said, kind
+    if kind is not protocol.Commanded:
+        named = {word for example in said for word in re.findall(r'"(\w+)"\??:', example)}
+        assert {field.encode_name for field in fields(kind)} <= named
+
+
+def test_every_command_is_in_the_table():
+    rows = re.findall(
+        r"^\| ((?:`\w+`(?: · )?)+) \| (.*) \|$", PAGE.partition("| command | fields |")[2].partition("**Heartbeat")[0], re.MULTILINE
+    )
+    said = {name: row for names, row in rows for name in re.findall(r"\w+", names)}
+    assert said.keys() == protocol.COMMANDS.keys()
+    for name, kind in protocol.COMMANDS.items():
+        own = {field.encode_name for field in fields(kind)} - {"commandId"}
+        assert own <= set(re.findall(r"\w+", said[name])), name
+
+
+@pytest.mark.parametrize(("kind", "where"), [(protocol.Listed, "A session in the list"), (protocol.Wanted, "`options` of a new session")])
+def test_lists_of_fields(kind: type, where: str):
+    text = where + PAGE.partition(where)[2].partition("\n\n")[0]
+    assert {field.encode_name for field in fields(kind)} <= set(re.findall(r"`(\w+)`", text))

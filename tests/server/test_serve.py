@@ -1,0 +1,201 @@
+"""`hansard serve` as a person starts and stops it, and what is left when it is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import httpx
+import pytest
+
+from hansard.store import JsonlStore
+from tests.server.served import demo, eventually, process
+
+pytestmark = pytest.mark.anyio
+
+
+def run(*arguments: str, **more) -> subprocess.CompletedProcess[str]:
+    """One that is expected to end by itself."""
+    return subprocess.run([sys.executable, "-m", "hansard", "serve", *arguments], capture_output=True, text=True, timeout=30, **more)
+
+
+def test_one_clear_line_with_the_link(tmp_path: Path):
+    command = [sys.executable, "-m", "hansard", "serve", "--port", "0", "--store", str(tmp_path), "--observer-link"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None and server.stderr is not None
+        first, second = server.stdout.readline(), server.stdout.readline()
+        assert first.startswith("hansard is at http://127.0.0.1:") and "/?token=" in first
+        assert "to look only" in second and first.split("token=")[1] != second.split("token=")[1]
+        assert len(first.split("token=")[1].strip()) == 43
+        server.send_signal(signal.SIGINT)
+        assert server.wait(20) == 0
+        assert server.stdout.read() == server.stderr.read() == ""
+
+
+def test_a_port_that_is_taken_is_said_so(tmp_path: Path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        ended = run("--port", str(port), "--store", str(tmp_path))
+    assert ended.returncode == 2
+    assert f":{port}" in ended.stderr and "--port 0" in ended.stderr and ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.invalid"])
+def test_nobody_listens_beyond_this_machine_by_mistake(host: str, tmp_path: Path):
+    ended = run("--host", host, "--port", "0", "--store", str(tmp_path))
+    assert ended.returncode == 2 and "--tls-cert" in ended.stderr and "--insecure-listen" in ended.stderr
+
+
+def test_a_certificate_needs_its_key(tmp_path: Path):
+    (tmp_path / "cert").write_text("x")
+    ended = run("--tls-cert", str(tmp_path / "cert"), "--port", "0", "--store", str(tmp_path))
+    assert ended.returncode == 2 and "--tls-key" in ended.stderr
+
+
+@pytest.mark.parametrize("wrong", ["nonsense=1", "body", "body=x"])
+def test_a_limit_that_is_none_is_refused(wrong: str, tmp_path: Path):
+    assert "--limit wants" in run("--limit", wrong, "--port", "0", "--store", str(tmp_path)).stderr
+
+
+def test_with_tls_everything_is_secure(tmp_path: Path):
+    cert, key = certificate(tmp_path)
+    command = [sys.executable, "-m", "hansard", "serve", "--port", "0", "--store", str(tmp_path / "store"), "--json"]
+    command += ["--tls-cert", str(cert), "--tls-key", str(key)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        link = json.loads(server.stdout.readline())["url"]
+        assert link.startswith("https://127.0.0.1:")
+        with httpx.Client(verify=False, trust_env=False) as http:
+            while True:
+                try:
+                    moved = http.get(link)
+                    break
+                except httpx.ConnectError:
+                    pass
+            assert moved.status_code == 303 and "secure" in moved.headers["set-cookie"].lower()
+            address = link.partition("/?")[0]
+            assert http.get(f"{address}/api").status_code == 200
+            assert http.post(f"{address}/api/sessions", json={}, headers={"Origin": address}).status_code == 400
+            insecure = {"Origin": address.replace("https", "http")}
+            assert http.post(f"{address}/api/sessions", json={}, headers=insecure).status_code == 403
+        server.terminate()
+        assert server.wait(20) == 0
+
+
+def certificate(folder: Path) -> tuple[Path, Path]:
+    """A certificate for this machine, by openssl."""
+    cert, key = folder / "cert.pem", folder / "key.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1"]
+    command += ["-keyout", str(key), "-out", str(cert), "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
+    try:
+        subprocess.run(command, check=True, capture_output=True)
+    except FileNotFoundError:
+        pytest.skip("there is no openssl here to make a certificate with")
+    return cert, key
+
+
+def test_a_kept_token_is_for_us_alone(tmp_path: Path):
+    kept = tmp_path / "token"
+    with process(tmp_path / "store", "--token-file", str(kept)) as first:
+        before = first.tokens
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    with process(tmp_path / "store", "--token-file", str(kept)) as second:
+        assert second.tokens == before
+    kept.chmod(0o644)
+    assert "can be read by others" in run("--token-file", str(kept), "--port", "0", "--store", str(tmp_path)).stderr
+    kept.chmod(0o600)
+    kept.write_text("nonsense")
+    assert "no file of tokens" in run("--token-file", str(kept), "--port", "0", "--store", str(tmp_path)).stderr
+
+
+def test_another_start_is_another_token(tmp_path: Path):
+    with process(tmp_path) as first:
+        pass
+    with process(tmp_path) as second:
+        assert second.tokens.keys() == first.tokens.keys() and not set(second.tokens.values()) & set(first.tokens.values())
+        assert httpx.get(f"{second.address}/api", headers=first.headers(), trust_env=False).status_code == 401
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+async def test_a_stop_ends_agents_and_closes_sessions(how: signal.Signals, tmp_path: Path):
+    with process(tmp_path / "store") as server:
+        async with server.http() as http, server.socket() as peer:
+            session = await demo(http, tmp_path, "count 1000")
+            await peer.subscribe(session)
+            while not any(event["type"] == "assistant_chunk" for event in peer.events_of()):
+                await peer.hear()
+            agent = next(event["payload"]["pid"] for event in peer.events_of() if event["type"] == "process")
+            server.process.send_signal(how)
+            async with asyncio.timeout(20):
+                while True:
+                    try:
+                        await peer.hear()
+                    except Exception:
+                        break
+            assert peer.socket.close_code == 1012
+        assert await asyncio.to_thread(server.process.wait, 20) == 0
+        assert server.stop() == ""
+    await eventually(lambda: not os.path.exists(f"/proc/{agent}"))
+    with JsonlStore(tmp_path / "store") as store:
+        events = list(store.read(session))
+        assert "turn_end" in [event.type for event in events]
+        assert events[-1].payload.subtype == "closed" and store.abandoned() == []
+
+
+async def test_a_stop_does_not_wait_for_streams(tmp_path: Path):
+    with JsonlStore(tmp_path) as store:
+        store.create("s1")
+    with process(tmp_path) as server:
+        async with server.http() as http, http.stream("GET", "/api/sessions/s1/stream") as answer:
+            lines = answer.aiter_lines()
+            assert (await anext(lines)).startswith(":")
+            server.process.terminate()
+            with suppress(httpx.TransportError):
+                async for _ in lines:
+                    pass
+            assert await asyncio.to_thread(server.process.wait, 20) == 0
+        assert server.stop() == ""
+
+
+async def test_a_question_that_was_open_when_the_server_was_killed(tmp_path: Path):
+    """It is not asked any more, the log says why, and the session goes on."""
+    arguments = ("--token-file", str(tmp_path / "token"))
+    with process(tmp_path / "store", *arguments) as first:
+        async with first.http() as http, first.socket() as peer:
+            session = await demo(http, tmp_path, "run")
+            await peer.subscribe(session)
+            while not any(event["type"] == "permission_request" for event in peer.events_of()):
+                await peer.hear()
+            asked = next(event for event in peer.events_of() if event["type"] == "permission_request")["payload"]
+            before, log_id, seen = peer.cursor(), peer.got[1]["logId"], peer.events_of()
+            first.process.kill()
+    with process(tmp_path / "store", *arguments) as second:
+        async with second.http() as http, second.socket() as peer:
+            state = (await http.get(f"/api/sessions/{session}/state")).json()
+            assert state["phase"] != "waiting" and state["pendingPermissions"] == [] and state["turnStatus"] == "lost"
+            await peer.subscribe(session, after={"logId": log_id, "seq": before})
+            await peer.until("live")
+            types = [event["type"] for event in peer.events_of()]
+            assert "permission_cancelled" in types and "turn_end" in types
+            stale = {"requestId": asked["requestId"], "inputHash": asked["inputHash"], "decision": "allow"}
+            assert (await peer.command(session, "decide", "late", **stale))["code"] == "cancelled"
+            assert (await peer.command(session, "say", "next", text="run"))["type"] == "done"
+            while not any(event["type"] == "permission_request" for event in peer.events_of()):
+                await peer.hear()
+            again = next(event for event in peer.events_of() if event["type"] == "permission_request")["payload"]
+            allowed = {"requestId": again["requestId"], "inputHash": again["inputHash"], "decision": "allow"}
+            assert (await peer.command(session, "decide", "now", **allowed))["type"] == "done"
+            while peer.events_of()[-1]["type"] != "session_lifecycle":  # the checkpoint at the end of the turn
+                await peer.hear()
+            whole = (await http.get(f"/api/sessions/{session}/events?limit=1000")).json()["events"]
+            assert seen + peer.events_of() == whole

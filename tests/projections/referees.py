@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tests.projections.html_referee import html_is_whole
 from tests.projections.markdown_referee import markdown_is_a_page
 from tests.projections.message_referees import consumer_accepts, parsed_accepts, standard_accepts
 from tests.projections.provider_referees import (
@@ -32,6 +33,7 @@ REFEREES: dict[str, Referee] = {
     "claude-session": claude_session_is_whole,
     "codex-rollout": codex_rollout_is_whole,
     "consumer-messages": consumer_accepts,
+    "html": html_is_whole,
     "markdown": markdown_is_a_page,
     "messages-parsed": parsed_accepts,
     "native": bytes_are_bytes,

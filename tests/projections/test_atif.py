@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 import hansard
 from hansard.content import AudioBlock, ImageBlock, TextBlock
 from hansard.events import (
@@ -81,6 +83,7 @@ def test_agents_that_call_each_other_in_a_ring_are_all_there():
     assert ids == [1, 1, 1]
 
 
+@pytest.mark.slow
 def test_five_thousand_levels_of_sub_agents_are_all_there_and_none_is_too_deep():
     calls = [of(tool_call(tool_call_id=f"c{n}", tool_name="Task", args={}), parent_tool_call_id=f"c{n - 1}") for n in range(1, 5000)]
     events = [

@@ -40,6 +40,7 @@ def letters(text: str) -> str:
     return re.sub(r"[^\w]|_", "", text)
 
 
+@pytest.mark.sampled
 @every_stream
 def test_every_text_of_a_recording_is_on_the_page(stream: Stream) -> None:
     events = list(normalize(stream.data, stream.format, stream.context))

@@ -42,6 +42,7 @@ def talk(events: list[Event]) -> Counter[str]:
     return found
 
 
+@pytest.mark.sampled
 @every_stream
 def test_a_document_read_back_and_written_again_is_the_same(stream: Stream) -> None:
     events = list(normalize(stream.data, stream.format, stream.context))
@@ -53,6 +54,7 @@ def test_a_document_read_back_and_written_again_is_the_same(stream: Stream) -> N
         assert talk(back) == talk(again), form
 
 
+@pytest.mark.sampled
 @every_stream
 def test_what_is_read_back_differs_only_as_the_table_says(stream: Stream) -> None:
     events = list(normalize(stream.data, stream.format, stream.context))

@@ -164,6 +164,7 @@ def test_errors_and_plans_have_titles_of_their_own() -> None:
     ]
 
 
+@pytest.mark.sampled
 @every_stream
 def test_every_call_and_every_message_of_a_recording_is_a_row(stream: Stream) -> None:
     events = list(normalize(stream.data, stream.format, stream.context))

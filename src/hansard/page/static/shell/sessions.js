@@ -1,0 +1,63 @@
+// @ts-check
+/** The list of sessions as the server tells it, and who wants to know when it changes. */
+
+/**
+ * @typedef {{
+ *   id: string, title?: string | null, agent?: string | null, status?: string | null, phase?: string | null, live?: boolean,
+ *   here?: boolean, archived?: boolean,
+ *   costUsd?: number | null, updated?: number | null, problem?: string | null
+ * }} Info
+ */
+
+export class Sessions {
+  constructor() {
+    /** @type {Map<string, Info>} */
+    this.all = new Map();
+    this.known = false;
+    /** @type {(() => void)[]} */
+    this.listeners = [];
+  }
+
+  /** @param {boolean} all @param {Info[]} changed @param {string[]} removed */
+  tell(all, changed, removed) {
+    if (all) this.all.clear();
+    for (const info of changed) this.all.set(info.id, info);
+    for (const id of removed) this.all.delete(id);
+    this.known = true;
+    for (const listener of this.listeners) listener();
+  }
+
+  /** @param {() => void} listener */
+  subscribe(listener) {
+    this.listeners.push(listener);
+  }
+
+  /** @param {string} id */
+  get(id) {
+    return this.all.get(id);
+  }
+
+  /** The newest first; those with these words in the title. @param {string} words @param {boolean} archived @returns {Info[]} */
+  list(words = "", archived = false) {
+    const wanted = words.toLocaleLowerCase().split(/\s+/).filter(Boolean);
+    return [...this.all.values()]
+      .filter((info) => Boolean(info.archived) === archived)
+      .filter((info) => wanted.every((word) => text(info).includes(word)))
+      .sort((a, b) => (b.updated ?? 0) - (a.updated ?? 0) || (a.id < b.id ? -1 : 1));
+  }
+}
+
+/** @param {Info} info */
+export function title(info) {
+  return info.title?.trim().split("\n", 1)[0] || "Untitled";
+}
+
+/** How it stands: what it is doing now, or how its last turn ended. @param {Info} info */
+export function standingOf(info) {
+  return info.phase === "waiting" || info.phase === "running" ? info.phase : info.status;
+}
+
+/** @param {Info} info */
+function text(info) {
+  return `${info.title ?? ""} ${info.agent ?? ""} ${info.id}`.toLocaleLowerCase();
+}

@@ -1,0 +1,150 @@
+/** What the renderer's tests do in the browser: draw, and say what is drawn in a form that can be compared. */
+
+import { State } from "/transcript/state.js";
+import { Transcript } from "/transcript/transcript.js";
+
+const host = document.getElementById("page");
+const reports = [];
+document.addEventListener("securitypolicyviolation", (report) => reports.push(`${report.violatedDirective} ${report.blockedURI}`));
+
+function fresh(hooks = {}) {
+  host.replaceChildren();
+  return new Transcript(host, hooks);
+}
+
+/** Elements, attributes and text; nothing that depends on where the reader is. */
+function drawn(element) {
+  const parts = [];
+  const walk = (node) => {
+    if (node.nodeType === Node.TEXT_NODE) parts.push(JSON.stringify(node.nodeValue));
+    if (node.nodeType !== Node.ELEMENT_NODE || node.classList.contains("spacer")) return;
+    const attributes = [...node.attributes].map((one) => `${one.name}=${JSON.stringify(one.value)}`).filter((one) => !one.startsWith("style="));
+    parts.push(`<${node.localName} ${attributes.sort().join(" ")}>`);
+    node.childNodes.forEach(walk);
+    parts.push(`</${node.localName}>`);
+  };
+  element.normalize();
+  walk(element);
+  return parts.join("\n");
+}
+
+function all(transcript) {
+  return drawn(transcript.log) + drawn(transcript.now);
+}
+
+function ready(transcript, open) {
+  transcript.painter.toolsOpen = open;
+  transcript.painter.thinkingOpen = open;
+  return transcript;
+}
+
+/** The first prefix at which a live page differs from a fresh one, if there is any. */
+function differs(events, open, prefixes) {
+  const live = ready(new Transcript(document.createElement("div"), {}), open);
+  const at = new Set(prefixes);
+  const stage = document.createElement("div");
+  for (let length = 1; length <= events.length; length += 1) {
+    live.renderEvent(events[length - 1]);
+    live.flush();
+    if (!at.has(length)) continue;
+    const again = ready(new Transcript(stage, {}), open);
+    again.replayEvents(events.slice(0, length));
+    const [one, other] = [all(live), all(again)];
+    stage.replaceChildren();
+    if (one !== other) return { length, ...first(one, other) };
+  }
+  return null;
+}
+
+/** Come back in the middle: what was, replayed, then the rest as it comes, some of it twice. */
+function differsAfterCut(events, open, cuts) {
+  const whole = ready(new Transcript(document.createElement("div"), {}), open);
+  whole.replayEvents(events);
+  const wanted = all(whole);
+  for (const cut of cuts) {
+    const back = ready(new Transcript(document.createElement("div"), {}), open);
+    back.replayEvents(events.slice(0, cut));
+    for (const event of events.slice(Math.max(0, cut - 3))) {
+      back.handleNewEvent(event);
+      if (event.seq % 7 === 0) back.flush();
+    }
+    back.flush();
+    const got = all(back);
+    if (got !== wanted) return { cut, ...first(got, wanted) };
+  }
+  return null;
+}
+
+/** Everything that a recording proves, in one go. */
+function proof(text, everywhere, few, cuts) {
+  const events = JSON.parse(text);
+  return {
+    live: differs(events, true, everywhere),
+    folded: differs(events, false, few),
+    back: differsAfterCut(events, true, cuts),
+    state: JSON.stringify(standing(events)),
+  };
+}
+
+/** Where the session stands, as the page sees it. */
+function standing(events) {
+  const state = new State();
+  events.forEach((event) => state.apply(event));
+  return state.snapshot();
+}
+
+/** Everything open that can be opened, and everything done that a reader does. */
+async function explored(events) {
+  const shown = fresh({ href: (seq) => `#${seq}`, original: async () => "the original", blob: (sha) => `/blobs/${sha}` });
+  shown.replayEvents(events);
+  shown.openAll();
+  shown.showThinking(true);
+  for (let closed = 1; closed > 0; ) {
+    const folded = [...host.querySelectorAll("details:not([open])")];
+    closed = folded.length;
+    folded.forEach((element) => (element.open = true));
+    await new Promise((done) => setTimeout(done));
+  }
+  host.querySelectorAll("*").forEach((element) => ["pointerover", "mouseover", "focusin"].forEach((name) => element.dispatchEvent(new Event(name, { bubbles: true }))));
+  shown.find("x");
+  shown.find("");
+  return shown;
+}
+
+/** What a reader reads: text, with the marks of invisible characters as the characters that they mark. */
+function readable(element = host) {
+  const copy = element.cloneNode(true);
+  copy.querySelectorAll(".unseen").forEach((mark) => mark.replaceWith(String.fromCodePoint(parseInt(mark.title.slice(2), 16))));
+  return copy.textContent;
+}
+
+/** The links that lead anywhere. */
+function links() {
+  return [...host.querySelectorAll("a:not(.cite)")].map((link) => ({ href: link.getAttribute("href"), rel: link.rel, target: link.target, download: link.hasAttribute("download") }));
+}
+
+/** Until what was changed is on the screen. */
+function frame() {
+  return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+}
+
+/** How many elements there are of each of these. */
+function counts(...names) {
+  return names.map((name) => host.querySelectorAll(name).length);
+}
+
+/** An inspector beside the transcript. */
+async function inspecting(shown, hooks) {
+  const { Inspector } = await import("/transcript/inspector.js");
+  const side = document.createElement("aside");
+  host.append(side);
+  return new Inspector(side, shown, hooks);
+}
+
+function first(one, other) {
+  const [a, b] = [one.split("\n"), other.split("\n")];
+  const index = a.findIndex((line, at) => line !== b[at]);
+  return { live: a.slice(Math.max(0, index - 3), index + 3), replay: b.slice(Math.max(0, index - 3), index + 3) };
+}
+
+Object.assign(globalThis, { Transcript, fresh, drawn, all, proof, explored, readable, links, frame, counts, inspecting, reports, ready: true });

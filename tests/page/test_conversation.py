@@ -1,0 +1,330 @@
+"""Whole conversations through the page: a real server, a real browser, the demo agent, and Claude Code with a scripted model."""
+
+from __future__ import annotations
+
+import base64
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hansard.events import (
+    Event,
+    PermissionOption,
+    assistant_chunk,
+    assistant_done,
+    permission_cancelled,
+    permission_request,
+    permission_response,
+    session_lifecycle,
+    turn_end,
+    turn_start,
+    user_message,
+)
+from hansard.store import JsonlStore
+from tests.driving.model import Step, Text, calls, model, says
+from tests.driving.stage import DOT
+from tests.driving.surroundings import QUIET_CLAUDE, claude_program
+from tests.page.chromium import Chromium
+from tests.page.talking import Person, store_of
+from tests.server.served import Process
+
+PASTE = """(data) => {
+  const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
+  const given = new DataTransfer();
+  given.items.add(new File([bytes], "pasted.png", { type: "image/png" }));
+  const pasted = new ClipboardEvent("paste", { clipboardData: given, bubbles: true, cancelable: true });
+  document.querySelector("textarea.message").dispatchEvent(pasted);
+}"""
+Visit = Callable[..., Person]
+
+
+def test_a_conversation_from_its_first_word(visit: Visit, work: Path) -> None:
+    person = visit()
+    person.begins("demo", "say good morning", str(work))
+    person.reads("good morning")
+    person.idle()
+    person.says("run")
+    person.sees(".card.permission")
+    assert "ls -1" in person.text(".card .exactly")
+    person.chooses("1")
+    person.reads("There are")
+    person.idle()
+    person.says("edit")
+    person.sees(".card .diff-row.added")
+    person.chooses("Escape")
+    person.reads("Then it stays 41.")
+    assert not (work / "answer.py").exists()
+    person.idle()
+    person.says("edit")
+    person.sees(".card.permission")
+    person.chooses("1")
+    person.reads("Now it is 42.")
+    assert "42" in (work / "answer.py").read_text()
+
+
+def test_questions_are_forms(visit: Visit, work: Path) -> None:
+    person = visit()
+    person.begins("demo", "ask", str(work))
+    person.sees(".card.question input[type=radio]", 3)
+    person.clicks(".card .primary")
+    assert "please say something" in person.text(".card [role=alert]")
+    person.clicks(".card .option:has-text('green')")
+    person.clicks(".card .primary")
+    person.reads("You like green.")
+    person.idle()
+    person.says("ask")
+    person.sees(".card.question")
+    person.clicks(".card .button:not(.primary)")
+    person.reads("You did not say.")
+
+
+def test_messages_wait_and_an_interrupt_lets_them_through(visit: Visit, work: Path) -> None:
+    person = visit()
+    person.begins("demo", "count 2000", str(work))
+    person.reads("3")
+    for text in ("say first", "say second", "say third"):
+        person.says(text)
+    person.sees(".waiting-message", 3)
+    person.clicks(".waiting-message:nth-child(1) button:has-text('Edit')")
+    person.do(lambda page: page.fill(".waiting-message input", "say the changed one"))
+    person.presses("Enter")
+    person.clicks(".waiting-message:nth-child(2) button:has-text('Cancel')")
+    person.sees(".waiting-message", 2)
+    person.sees(".waiting-message:has-text('the changed one')")
+    person.presses("Escape", "Escape")
+    person.reads("third")
+    person.idle()
+    assert person.run("document.querySelectorAll('.turn').length") >= 3
+    text = person.text(".chat-log")
+    assert "the changed one" in text
+    assert "second" not in text
+    assert person.text("header .title") == "count 2000"
+
+
+def test_who_comes_back_in_the_middle_of_a_turn_sees_the_same(visit: Visit, work: Path) -> None:
+    person = visit()
+    session = person.begins("demo", "think, plan, and count 400", str(work))
+    other = visit(session)
+    person.reads("10")
+    person.writes("half a sentence")
+    person.do(lambda page: page.reload())
+    person.sees(".reader[data-live]")
+    assert person.do(lambda page: page.input_value("textarea.message")) == "half a sentence"
+    person.sees(".composer .stop")
+    person.reads("400")
+    person.idle()
+    other.idle()
+    late = visit(session)
+    for one in (person, other):
+        one.has_read(late.seq())
+    assert person.drawn() == late.drawn()
+    assert other.drawn() == late.drawn()
+
+
+def test_two_people_see_one_answer(visit: Visit, work: Path) -> None:
+    one = visit()
+    session = one.begins("demo", "run", str(work))
+    other, observer = visit(session), visit(session, "observer")
+    for person in (one, other, observer):
+        person.sees(".card.permission")
+    assert observer.run("[...document.querySelectorAll('.card .choice, .composer textarea')].every((one) => one.disabled)")
+    assert "looking on" in observer.text(".composer-why")
+    other.chooses("3")
+    for person in (one, other, observer):
+        person.reads("You did not let me.")
+        person.sees_no(".card")
+
+
+def test_a_picture_goes_with_a_message(visit: Visit, work: Path, tmp_path: Path) -> None:
+    dot = tmp_path / "dot.png"
+    dot.write_bytes(base64.b64decode(DOT))
+    person = visit()
+    person.begins("demo", "say hello", str(work))
+    person.reads("hello")
+    person.do(lambda page: page.set_input_files(".composer input[type=file]", str(dot)))
+    person.sees(".chip:has-text('dot.png')")
+    person.says("say look")
+    person.reads("You showed me: image")
+    person.idle()
+    person.run(PASTE, DOT)
+    person.sees(".chip:has-text('pasted.png')")
+    person.clicks(".chip button")
+    person.sees(".chip", 0)
+    note = tmp_path / "note.txt"
+    note.write_text("x")
+    person.do(lambda page: page.set_input_files(".composer input[type=file]", str(note)))
+    person.sees(".toast.bad:has-text('does not take files')")
+
+
+def test_a_record_goes_on_with_an_agent(visit: Visit, server: Process, work: Path) -> None:
+    with JsonlStore(store_of(server)) as store:
+        session = store.create(title="An old record").session_id
+        said = [turn_start(trigger="user"), user_message(text="Where is the lynx?"), assistant_done(text="In the garden.")]
+        for event in [*said, turn_end(status="completed")]:
+            event.turn_id = "t1"
+        store.append(session, said)
+    person = visit(session)
+    assert "This is a record" in person.text(".composer-why")
+    person.clicks(".composer .with-menu > button")
+    person.clicks(".composer [role=menuitemradio]:has-text('The demo agent')")
+    person.until("!document.querySelector('textarea.message').disabled")
+    person.says("say I go on")
+    person.reads("I go on")
+
+
+@pytest.mark.slow
+def test_a_question_does_not_outlive_its_server_and_is_asked_again(browser: Chromium, tmp_path: Path, work: Path) -> None:
+    kept = ("--token-file", str(tmp_path / "tokens"))
+    server = Process(tmp_path / "store", *kept)
+    person = Person(browser, server)
+    person.begins("demo", "run", str(work))
+    person.sees(".card.permission")
+    server.process.kill()
+    server.stop()
+    person.sees("[data-connection=waiting]")
+    time.sleep(0.4)
+    person.clicks(".card .choice.allow")
+    person.sees(".banner:has-text('One thing you did is sent when it is back')")
+    again = Process(tmp_path / "store", *kept, "--port", str(server.port))
+    try:
+        person.sees("[data-connection=open]")
+        person.sees(".toast.bad:has-text('not asked any more')")
+        person.sees_no(".card")
+        person.idle()
+        assert "There are" not in person.text(".chat-log")
+        person.says("run")
+        person.chooses("1")
+        person.reads("There are")
+    finally:
+        again.stop()
+    person.sees("[data-connection=waiting]")
+    person.watched.close()
+    assert [one for one in person.watched.complaints if "WebSocket" not in one and "ERR_CONNECTION_REFUSED" not in one] == []
+
+
+@pytest.mark.slow
+def test_another_log_of_the_same_name_is_said_and_read(browser: Chromium, tmp_path: Path) -> None:
+    kept = ("--token-file", str(tmp_path / "tokens"))
+    _record(tmp_path / "store", "The old words.", 3)
+    server = Process(tmp_path / "store", *kept)
+    person = Person(browser, server, "told")
+    person.reads("The old words.")
+    server.process.kill()
+    server.stop()
+    shutil.rmtree(tmp_path / "store")
+    _record(tmp_path / "store", "The new words.", 1)
+    again = Process(tmp_path / "store", *kept, "--port", str(server.port))
+    person.sees(".toast.bad:has-text('The log of this session is another one')")
+    person.reads("The new words.")
+    assert "The old words." not in person.text(".chat-log")
+    again.stop()
+    person.watched.close()
+
+
+def test_several_questions_wait_their_turn(visit: Visit, server: Process) -> None:
+    with JsonlStore(store_of(server)) as store:
+        session = store.create(title="Two at once").session_id
+        asked = [_asks(name, command) for name, command in (("p1", "make build"), ("p2", "rm -rf out"))]
+        store.append(session, [session_lifecycle(subtype="launched", detail={"agent": "demo"}), turn_start(trigger="user"), *asked])
+        person = visit(session)
+        person.sees(".card:has-text('make build'):has-text('1 of 2')")
+        person.until("document.title.startsWith('◆') && document.querySelector('link[rel=icon]').href.endsWith('waiting.svg')")
+        store.append(session, [permission_response(request_id="p1", decision="deny")])
+        person.sees(".card:has-text('rm -rf out')")
+        assert "1 of" not in person.text(".card")
+        store.append(session, [permission_cancelled(request_id="p2", reason="gone"), turn_end(status="interrupted")])
+        person.sees_no(".card")
+
+
+def test_the_page_keeps_up_with_a_thousand_events_in_a_second(visit: Visit, server: Process) -> None:
+    with JsonlStore(store_of(server)) as store:
+        session = store.create(title="Fast").session_id
+        person = visit(session)
+        behind: list[int] = []
+
+        def write() -> None:
+            began = time.monotonic()
+            for tick in range(100):
+                store.append(session, [_chunk(f"{tick * 20 + number} ") for number in range(20)])
+                time.sleep(max(0.0, began + (tick + 1) * 0.02 - time.monotonic()))
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        while writer.is_alive():
+            behind.append(store.head(session).seq - person.seq())
+            time.sleep(0.1)
+        writer.join()
+        person.has_read(store.head(session).seq)
+        person.reads("1999")
+        assert sorted(behind)[len(behind) // 2] < 1000, behind
+
+
+@pytest.mark.slow
+def test_claude_code_through_the_page(browser: Chromium, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    programs, home, work = tmp_path / "bin", tmp_path / "home", tmp_path / "work"
+    for folder in (programs, home, work):
+        folder.mkdir()
+    (programs / "claude").symlink_to(claude_program())
+    script = [
+        calls("Write", {"file_path": str(work / "note.txt"), "content": "a note"}),
+        says("Written."),
+        calls("Write", {"file_path": str(work / "other.txt"), "content": "b"}),
+        says("Not then."),
+        Step([Text("A long story " * 20)], hang=True),
+        says("Yes?"),
+    ]
+    with model(*script) as scripted:
+        for name, value in (QUIET_CLAUDE | {"ANTHROPIC_BASE_URL": scripted.url, "HOME": str(home)}).items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setenv("PATH", str(programs), prepend=":")
+        server = Process(tmp_path / "store")
+        try:
+            person = Person(browser, server)
+            person.begins("claude", "Write a note.", str(work))
+            person.sees(".card.permission:has-text('Write')")
+            assert "note.txt" in person.text(".card")
+            person.chooses("1")
+            person.reads("Written.")
+            assert (work / "note.txt").read_text() == "a note"
+            person.idle()
+            person.says("Write another.")
+            person.chooses("Escape")
+            person.reads("Not then.")
+            assert not (work / "other.txt").exists()
+            person.idle()
+            person.says("Tell me a story.")
+            person.reads("A long story")
+            person.clicks(".composer .stop")
+            person.idle()
+            person.says("Are you there?")
+            person.reads("Yes?")
+            person.idle()
+            person.clicks(".composer .with-menu > button")
+            person.clicks(".composer [role=menuitemradio]:has-text('The demo agent')")
+            person.until("document.querySelector('.header .badge').textContent === 'demo'")
+            person.says("say it is the demo agent now")
+            person.reads("it is the demo agent now")
+            person.leaves()
+        finally:
+            server.stop()
+
+
+def _record(folder: Path, words: str, times: int) -> None:
+    with JsonlStore(folder) as store:
+        store.create("told")
+        store.append("told", [user_message(text=words) for _ in range(times)])
+
+
+def _asks(request_id: str, command: str) -> Event:
+    options = [PermissionOption(option_id="yes", name="Allow", kind="allow_once")]
+    return permission_request(request_id=request_id, options=options, input_hash=request_id, tool_name="Bash", input={"command": command})
+
+
+def _chunk(text: str) -> Event:
+    event = assistant_chunk(text=text)
+    event.response_id, event.block_index = "r1", 0
+    return event

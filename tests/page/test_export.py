@@ -1,0 +1,85 @@
+"""A session as a file of its own: opened from disk, it shows what the page shows, runs nothing else and asks nobody."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hansard.events import Event, user_message
+from hansard.normalizing import normalize
+from hansard.page import STATIC, bundle
+from hansard.projections import project
+from tests.page.chromium import Chromium, Watched
+from tests.page.recorded import as_json, known
+from tests.recorded import Stream
+
+WHOLE = "drawn(document.querySelector('.chat-log')) + drawn(document.querySelector('.now'))"
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("exported")
+
+
+@pytest.fixture(scope="session")
+def from_disk(browser: Chromium, folder: Path) -> Generator[Watched]:
+    path = written(folder, [])
+    page = browser.open(path.as_uri())
+    yield page
+    page.close()
+
+
+def written(folder: Path, events: list[Event]) -> Path:
+    path = folder / "session.html"
+    path.write_bytes(b"".join(project(events, "html")))
+    return path
+
+
+def opened(page: Watched, path: Path) -> Watched:
+    page.complaints.clear()
+    page.do(lambda one: one.goto(path.as_uri()))
+    return page
+
+
+@pytest.mark.parametrize("stream", [pytest.param(stream, id=stream.id) for stream in known() if stream.main][::9])
+def test_a_file_from_disk_shows_what_the_page_shows(renderer: Watched, from_disk: Watched, folder: Path, stream: Stream) -> None:
+    events = list(normalize(stream.data, stream.format, stream.context))
+    wanted = renderer.run("(text) => { const shown = fresh(); shown.replayEvents(JSON.parse(text)); return all(shown); }", as_json(events))
+    page = opened(from_disk, written(folder, events))
+    assert page.run(f"() => {{ const drawn = {renderer.run('() => drawn.toString()')}; return {WHOLE}; }}") == wanted
+    assert page.complaints == []
+
+
+def test_a_text_cannot_leave_the_data(from_disk: Watched, folder: Path) -> None:
+    event = user_message(text="</script><script>window.__pwned=1</script><!-- <script>")
+    page = opened(from_disk, written(folder, [event]))
+    assert page.run("() => [window.__pwned ?? null, document.querySelector('.typed').textContent]") == [None, event.payload.text]
+    assert page.complaints == []
+
+
+def test_tools_thinking_find_and_inspector_work_from_disk(from_disk: Watched, folder: Path) -> None:
+    stream = next(stream for stream in known() if stream.id == "claude-control/subagent_forward")
+    page = opened(from_disk, written(folder, list(normalize(stream.data, stream.format, stream.context))))
+
+    def use(one: Any) -> list[int]:
+        one.get_by_role("button", name="tools").click()
+        one.get_by_role("button", name="thinking").click()
+        one.get_by_role("button", name="inspector").click()
+        one.get_by_role("searchbox").fill("forwarded report")
+        names = (".tool-body", "details.thinking[open]", ".inspector-row")
+        return [one.locator(name).count() for name in names]
+
+    assert all(page.do(use))
+    assert page.run("() => document.querySelector('.standalone-found').textContent").startswith("1 of ")
+    assert page.complaints == []
+
+
+def test_the_bundle_has_every_module_once_and_nothing_that_html_would_read() -> None:
+    code = bundle("transcript/standalone.js")
+    modules = [*(STATIC / "transcript").glob("*.js"), *(STATIC / "vendor").rglob("*.js")]
+    assert sum(line.startswith("const module") and line.endswith(" = (() => {") for line in code.split("\n")) == len(modules)
+    assert not re.search("<!--|</?script", code, re.IGNORECASE)

@@ -1,0 +1,53 @@
+"""What a page shows while it happens is what it shows when it is opened afterwards, whenever that is."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from hansard.normalizing import normalize
+from hansard.projections import project
+from hansard.projections.writing import encode
+from tests.conftest import EVERY
+from tests.page.chromium import Watched
+from tests.page.recorded import EVERYWHERE, FEW, LONG, as_json, known, places
+from tests.recorded import Stream
+
+WIRE = [pytest.param(stream, id=stream.id) for stream in known() if stream.main]
+FILES = [pytest.param(stream, id=stream.id) for stream in known() if not stream.main]
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("stream", FILES)
+def test_live_is_replay_of_files(renderer: Watched, stream: Stream) -> None:
+    """The same of what agents keep of themselves, at fewer places."""
+    proven(renderer, stream)
+
+
+@pytest.mark.parametrize("stream", WIRE)
+def test_live_is_replay(renderer: Watched, stream: Stream) -> None:
+    """At every event, with everything open; at some, folded; and for who comes back in the middle. The state is what Python folds."""
+    proven(renderer, stream)
+
+
+def proven(renderer: Watched, stream: Stream) -> None:
+    """What is drawn and what is folded, at each of the places."""
+    events = list(normalize(stream.data, stream.format, stream.context))
+    few = places(len(events), FEW if len(events) < LONG else 2)
+    everywhere = places(len(events), EVERYWHERE) if stream.main and len(events) < LONG else few
+    cuts = everywhere if EVERY else [len(events) // 3, len(events) // 2]
+    found = renderer.run("([text, ...places]) => proof(text, ...places)", [as_json(events), everywhere, few, cuts])
+    assert {name: found[name] for name in ("live", "folded", "back")} == {"live": None, "folded": None, "back": None}
+    (snapshot,) = project(events, "state")
+    assert rounded(json.loads(found["state"])) == rounded(json.loads(encode(snapshot)))
+
+
+def rounded(value: Any) -> Any:
+    """Sums of money to the millionth: the order in which they are added up may differ."""
+    if isinstance(value, dict):
+        return {name: rounded(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [rounded(item) for item in value]
+    return round(value, 6) if isinstance(value, float) else value

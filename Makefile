@@ -65,6 +65,16 @@ debian-venv:
 	apt-get update -qq
 	apt-get install -y -qq python3-venv
 
+# The browser that the page is tested in: the system's own, whatever it is called.
+.PHONY: chromium debian-chromium
+chromium:
+	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; $(MAKE) --no-print-directory debian-chromium
+
+debian-chromium:
+	@command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] || { echo 'make: the page is tested in Chromium; on Debian: apt-get install chromium' >&2; exit 1; }
+	apt-get update -qq
+	apt-get install -y -qq chromium
+
 lint: $(READY)  ## style, types, layers
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -72,9 +82,9 @@ lint: $(READY)  ## style, types, layers
 	$(BIN)/lint-imports --no-logo
 
 check: lint  ## lint and the fast tests, under 3 minutes
-	$(PYTEST) -m 'not slow'
+	HANSARD_EXAMPLES=$${HANSARD_EXAMPLES:-25} $(PYTEST) -m 'not slow'
 
-test: lint $(VENV)/.agents $(NODE)  ## lint and every test, the long ones in their short form, under 20 minutes; what CI runs
+test: lint $(VENV)/.agents $(NODE) chromium  ## lint and every test, the long ones in their short form, under 20 minutes; what CI runs
 	$(PYTEST)
 
 # A network with nothing in it but loopback, where the machine has such: then no agent reaches anybody but its scripted model.
@@ -83,8 +93,10 @@ test-agents: $(VENV)/.all-agents  ## every real agent, driven with a scripted mo
 	@if $(ALONE) true 2>/dev/null; then set -x; HANSARD_ALL_AGENTS=1 $(ALONE) $(PYTEST) tests/driving; else \
 		echo 'make: this machine gives no network of its own (unshare, ip); the agents could reach the real one' >&2; set -x; HANSARD_ALL_AGENTS=1 $(PYTEST) tests/driving; fi
 
-soak: lint $(VENV)/.agents $(NODE)  ## every test, the long ones in their long form: hours
-	HANSARD_KILLS=$${HANSARD_KILLS:-5000} HANSARD_EXAMPLES=$${HANSARD_EXAMPLES:-20000} $(PYTEST) --timeout 0
+soak: lint $(VENV)/.agents $(NODE) chromium  ## every test, the long ones in their long form: hours
+	HANSARD_EVERY=1 HANSARD_KILLS=$${HANSARD_KILLS:-5000} HANSARD_EXAMPLES=$${HANSARD_EXAMPLES:-20000} HANSARD_STARTS=$${HANSARD_STARTS:-500} \
+		HANSARD_CANCELS=$${HANSARD_CANCELS:-200} HANSARD_EVENTS=$${HANSARD_EVENTS:-100000} \
+		HANSARD_CONNECTIONS=$${HANSARD_CONNECTIONS:-20000} $(PYTEST) --timeout 0
 
 coverage: $(READY)  ## every test, with the lines and branches that none of them reaches
 	$(BIN)/coverage erase

@@ -27,18 +27,26 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+EVERY = "HANSARD_EVERY" in os.environ
 ONE_IN = 12
+SAMPLE = 4
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """`make check` holds one recording in twelve to each promise; `make test` holds every one."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """`make test` holds every recording to each promise, to those of `sampled` tests one in four; `make check` one in twelve."""
     seen: Counter[str] = Counter()
+    left: set[pytest.Item] = set()
     for item in items:
         parameters = getattr(item, "callspec", None)
         if parameters is None or not any(isinstance(value, Recording | Stream) for value in parameters.params.values()):
             continue
         name = item.nodeid.partition("[")[0]
-        if seen[name] % ONE_IN:
-            item.add_marker(pytest.mark.slow)
+        turn = seen[name]
         seen[name] += 1
+        if item.get_closest_marker("sampled") and not EVERY and turn % SAMPLE:
+            left.add(item)
+        elif turn % ONE_IN:
+            item.add_marker(pytest.mark.slow)
+    config.hook.pytest_deselected(items=list(left))
+    items[:] = [item for item in items if item not in left]

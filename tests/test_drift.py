@@ -59,6 +59,7 @@ def with_value(place: Any, name: str, words: frozenset[str]) -> bool:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS)
 def test_what_recordings_showed_is_written_down_and_nothing_in_them_is_new(name: str):
     adapter, shown = adapter_for(name), survey(name)

@@ -71,6 +71,7 @@ def command_of(call: ToolCallPayload) -> Any:
     return call.args.get("command", "") if call.kind == "execute" and isinstance(call.args, dict) else ""
 
 
+@pytest.mark.sampled
 @every_stream
 def test_every_call_of_a_known_kind_is_typed_or_listed(stream: Stream) -> None:
     for event in normalize(stream.data, stream.format, stream.context):

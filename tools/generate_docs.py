@@ -20,6 +20,7 @@ from hansard.codec import encode
 from hansard.content import BLOCKS
 from hansard.events import TYPES, ErrorCode, ErrorInfo, Event, PermissionOption, PlanEntry, RawReason, TurnStatus, Usage
 from hansard.testing import facts
+from tests.driving.playbill import page as plays
 from tests.recorded import losses, losses_in, medium_of, recordings, streams, told
 from tools.features import NOTICE, drops, features, table
 from tools.projections import projections
@@ -241,6 +242,7 @@ PAGES = {
     "features.md": features,
     "drops.md": drops,
     "checklist.md": checklist,
+    "plays.md": plays,
     "projections.md": projections,
     "tools.md": tools,
 }

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hansard.adapters import adapter_for, formats
     from hansard.agents.agent import Options
     from hansard.audit import Audit, Auditor
+    from hansard.client import connect
     from hansard.codec import decode, encode, encode_lines, from_builtins, to_builtins
     from hansard.content import *  # noqa: F403 (the vocabulary is public as a whole)
     from hansard.errors import (
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from hansard.projections import Projected, Report, project
     from hansard.projections.message_content import parse_message_content
     from hansard.recognising import recognise
-    from hansard.redaction import Redacted, redact
+    from hansard.redaction import redact
     from hansard.session import Session
     from hansard.store import Cursor, Finding, Head, Record, SessionInfo, Store
     from hansard.store import open_store as open
@@ -68,7 +69,6 @@ __all__ = [
     "Options",
     "Projected",
     "Record",
-    "Redacted",
     "Report",
     "Session",
     "SessionInfo",
@@ -82,6 +82,7 @@ __all__ = [
     "Wire",
     "__version__",
     "adapter_for",
+    "connect",
     "decode",
     "encode",
     "encode_lines",
@@ -107,6 +108,7 @@ _PLACES = {
     "adapters": "adapter_for formats",
     "agents.agent": "Options",
     "audit": "Audit Auditor",
+    "client": "connect",
     "codec": "decode encode encode_lines from_builtins to_builtins",
     "errors": "AppendFailed BlobDamaged CannotEncode HansardError InvalidSessionId LogLocked StoreError UnknownCursor UnknownFormat "
     "UnknownSession UsageError",
@@ -118,7 +120,7 @@ _PLACES = {
     "projections": "Projected Report project",
     "projections.message_content": "parse_message_content",
     "recognising": "recognise",
-    "redaction": "Redacted redact",
+    "redaction": "redact",
     "session": "Session",
     "store": "Cursor Finding Head Record SessionInfo Store open",
     "transcript": "Transcript",

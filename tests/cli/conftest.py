@@ -46,10 +46,10 @@ def run(capfd: pytest.CaptureFixture[str], store: Path) -> Run:
 
 @pytest.fixture
 def process(store: Path) -> Callable[..., subprocess.CompletedProcess[bytes]]:
-    """A command in a process of its own."""
+    """A command in a process and a folder of its own."""
 
     def go(*arguments: object, **options: Any) -> subprocess.CompletedProcess[bytes]:
-        settings: dict[str, Any] = {"capture_output": True, "check": False, "env": dict(os.environ), **options}
+        settings: dict[str, Any] = {"capture_output": True, "check": False, "cwd": store.parent, "env": dict(os.environ), **options}
         if "stdout" in settings:
             settings |= {"capture_output": False, "stderr": subprocess.PIPE}
         return subprocess.run([sys.executable, "-m", "hansard", *map(str, arguments)], **settings)

@@ -8,12 +8,14 @@ import sys
 from hansard._version import __version__
 
 VERBS: dict[str, str] = {
-    "demo": "Replay recorded sessions through the whole road, in the terminal; needs no agent and no account.",
+    "demo": "See what it does: recorded sessions, replayed live on a page, and an agent to talk to.",
     "run": "Talk to an agent, on the record.",
+    "serve": "Serve the page, HTTP and a socket, on this machine.",
     "normalize": "Turn an agent's wire into events, one per line; nothing is stored.",
     "import": "Put agents' own session files and recorded wire on the record.",
     "sessions": "List what is on the record.",
     "show": "Read one session as a conversation.",
+    "search": "Find where something was said, in every session.",
     "events": "Print the events of one session, one per line.",
     "sql": "Ask the record a question in SQL.",
     "export": "Give a session another form: messages for a provider, a trajectory, a page of text and more.",
@@ -34,6 +36,7 @@ Usage: hansard COMMAND [OPTIONS] [ARGS]...
 
   hansard demo                  see what it does
   hansard run demo              talk to an agent, on the record
+  hansard serve                 the page: sessions, live and recorded, in a browser
   hansard import                take in the sessions that agents have left on this machine
   hansard sessions              list them; then: hansard show SESSION
 

@@ -1,4 +1,4 @@
-"""``hansard demo``: recordings that come with the package, replayed at their own pace into a log and shown as they are written.
+"""``hansard demo``: recordings that come with the package, replayed at their own pace into logs and shown as they are written.
 
 One side appends, the other follows the log: what is on the screen has been through framing, adapter, store and cursor.
 """
@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from importlib import resources
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -19,83 +18,161 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from hansard.demo.scenes import Scene
     from hansard.store import Store
 
-FORMAT = "claude-control"
-SCENES = {
-    "permission_ok": "A tool asks for permission, and gets it",
-    "subagent_forward": "A sub-agent works inside a call",
-    "interrupt": "The user interrupts, and goes on",
+TALK = "demo-talk"
+"""The session with the demo agent."""
+FILES = {
+    "poem.txt": "The rain on the roof\nkeeps its own record of us\nand forgets nothing\n",
+    "answer.py": "def answer():\n    return 41\n",
 }
-LONGEST_PAUSE = 0.25
+"""What the demo agent finds in its folder."""
+APART = 0.6
+"""Seconds between the beginnings of two scenes."""
 
 
 @click.command("demo")
+@click.option("--terminal", is_flag=True, help="Show the recordings here instead of serving the page.")
 @click.option("--speed", type=click.FloatRange(min=0), default=1.0, show_default=True, help="Times as fast as it happened; 0: at once.")
 @click.option("--keep", type=click.Path(file_okay=False), metavar="DIR", help="Keep the logs in this folder instead of removing them.")
-def command(speed: float, keep: str | None) -> None:
-    """Replay recorded sessions through the whole road, in the terminal; needs no agent and no account."""
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The page's port; any that is free if not said.")
+@click.option("--open/--no-open", "opens", default=None, help="Open the page in a browser; so it is if there is one and a terminal.")
+def command(terminal: bool, speed: float, keep: str | None, port: int, opens: bool | None) -> None:
+    """See what it does: recorded sessions, replayed live on a page, and an agent to talk to.
+
+    It needs no agent and no account.
+    """
+    with _folder(keep) as folder:
+        if terminal:
+            _show(folder, speed, kept=keep is not None)
+        else:
+            _serve(folder, speed, port, opens)
+
+
+# ---- the page
+
+
+def _serve(folder: Path, speed: float, port: int, opens: bool | None) -> None:
+    from hansard.cli.serve import wants_page
+    from hansard.server.app import app
+    from hansard.server.listening import Listener, bound, hosts_of
+    from hansard.server.protocol import Limits
+    from hansard.server.tokens import Token
+    from hansard.store import open_store
+
+    listening = bound("127.0.0.1", port)
+    port = listening.getsockname()[1]
+    token = Token.make("participant")
+    link = f"http://127.0.0.1:{port}/?token={token.secret}#{TALK}"
+    with open_store(folder) as store:
+        _invite(store, folder)
+        made = app(store, [token], hosts_of("127.0.0.1", port))
+        for work in (lambda: _play_all(store, speed), lambda: _greet(port, token.secret)):
+            threading.Thread(target=work, daemon=True).start()
+        click.echo(f"The demo is at {link}")
+        click.echo("Ctrl-C ends it.", err=True)
+        if wants_page(opens):
+            click.launch(link)
+        Listener(made, Limits()).run(sockets=[listening])
+
+
+def _invite(store: Store, folder: Path) -> None:
+    """A session with the demo agent, in a folder with something in it."""
+    from hansard.agents.agent import Options
+    from hansard.errors import SessionExists
+    from hansard.session import Session
+
+    work = folder / "work"
+    work.mkdir(exist_ok=True)
+    for name, text in FILES.items():
+        (work / name).write_text(text)
+    try:
+        Session.create(store, "demo", Options(cwd=str(work)), TALK, "Talk to the demo agent")
+    except SessionExists:
+        return  # it was kept
+    store.release(TALK)
+
+
+def _play_all(store: Store, speed: float) -> None:
+    """Every scene, each beginning a little after the one before."""
+    from hansard.demo.scenes import SCENES
+
+    known = {info.id for info in store.sessions()}
+    for scene in SCENES:
+        if scene.session not in known:
+            threading.Thread(target=_play, args=(store, scene, speed), daemon=True).start()
+            time.sleep(APART / speed if speed else 0)
+
+
+def _play(store: Store, scene: Scene, speed: float) -> None:
+    from hansard.demo.scenes import play
+    from hansard.errors import HansardError
+
+    try:
+        scene.begin(store)
+        play(store, scene, speed)
+    except HansardError as problem:  # the demo was ended in the middle of a scene
+        click.echo(f"{scene.title}: {problem}", err=True)
+
+
+def _greet(port: int, secret: str) -> None:
+    """Say the first word to the demo agent, as anybody would: through the server."""
+    import json
+    from http.client import HTTPConnection, HTTPException
+
+    body = json.dumps({"command": "say", "commandId": "demo-greeting", "text": "help"})
+    headers = {"Authorization": f"Bearer {secret}", "Content-Type": "application/json"}
+    server = HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        server.request("POST", f"/api/sessions/{TALK}/commands", body, headers)
+        server.getresponse().read()
+    except (HTTPException, OSError) as problem:
+        click.echo(f"the demo agent does not answer: {problem}", err=True)
+    finally:
+        server.close()
+
+
+# ---- the terminal
+
+
+def _show(folder: Path, speed: float, kept: bool) -> None:
     from hansard.cli.show import print_lines
+    from hansard.demo.scenes import SCENES
     from hansard.store import open_store
     from hansard.transcript import Line
 
-    with _folder(keep) as folder:
-        store = open_store(folder)
-        try:
-            for name, what in SCENES.items():
-                print_lines([Line(f"━━ {what} ━━", "rule")], raw=False)
-                asyncio.run(_scene(store, name, speed))
-        finally:
-            store.close()
-        told = f"{len(SCENES)} sessions, all of it in {Path(folder)}" if keep else f"{len(SCENES)} sessions; --keep DIR keeps their logs"
-        click.echo(f"{told}. Your own: hansard import", err=not sys.stdout.isatty())
+    with open_store(folder) as store:
+        for scene in SCENES:
+            print_lines([Line(f"━━ {scene.title} ━━", "rule")], raw=False)
+            asyncio.run(_scene(store, scene, speed))
+    told = f"{len(SCENES)} sessions, all of it in {folder}" if kept else f"{len(SCENES)} sessions; --keep DIR keeps their logs"
+    click.echo(f"{told}. Your own: hansard import", err=not sys.stdout.isatty())
 
 
-async def _scene(store: Store, name: str, speed: float) -> None:
+async def _scene(store: Store, scene: Scene, speed: float) -> None:
     """Write the recording on one thread, follow the log on this one, until the log says that it is closed."""
     from hansard.cli.show import print_lines
+    from hansard.demo.scenes import play
     from hansard.events import SessionLifecycle
     from hansard.transcript import Transcript
 
-    session = f"demo-{name}".replace("_", "-")
-    store.create(session, format=FORMAT, title=SCENES[name])
-    writer = threading.Thread(target=_replay, args=(store, session, name, speed))
+    scene.begin(store)
+    writer = threading.Thread(target=play, args=(store, scene, speed))
     writer.start()
     shown = Transcript(fold=10)
-    async for event in store.follow(session):
+    async for event in store.follow(scene.session):
         if isinstance(event, SessionLifecycle) and event.payload.subtype == "closed":
             break
         print_lines(shown.lines(event), raw=False)
     writer.join()
 
 
-def _replay(store: Store, session: str, name: str, speed: float) -> None:
-    from hansard.adapter import Context
-    from hansard.adapters import adapter_for
-    from hansard.events import session_lifecycle
-    from hansard.framing import frames
-
-    adapter = adapter_for(FORMAT)(Context(source=session))
-    before: int | None = None
-    try:
-        for frame in frames([_recording(name)], adapter.framer()):
-            if speed and before is not None and frame.time is not None:
-                time.sleep(min((frame.time - before) / 1000 / speed, LONGEST_PAUSE))
-            before = frame.time
-            store.append(session, adapter.feed(frame))
-        store.append(session, adapter.finish())
-    finally:
-        store.append(session, [session_lifecycle(subtype="closed")])
-
-
-def _recording(name: str) -> bytes:
-    return resources.files("hansard.demo").joinpath(f"{name}.jsonl").read_bytes()
-
-
 @contextmanager
-def _folder(keep: str | None) -> Generator[str]:
+def _folder(keep: str | None) -> Generator[Path]:
     if keep is not None:
-        yield keep
+        Path(keep).mkdir(parents=True, exist_ok=True, mode=0o700)
+        yield Path(keep)
         return
-    with TemporaryDirectory(prefix="hansard-demo-") as folder:
-        yield folder
+    with TemporaryDirectory(prefix="hansard-demo-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)

@@ -19,7 +19,6 @@ from hansard.errors import UsageError
 if TYPE_CHECKING:
     from hansard.events import Event
     from hansard.projections import Projection, Report
-    from hansard.store import Store
 
 OTLP = "otlp"
 """Not a form but a way: the form `otel`, sent."""
@@ -118,14 +117,10 @@ Advance = Callable[[int], object]
 Blocks = Iterator[list["Event"]]
 
 
-LARGE = 64 * 1024
-"""So many bytes are read before what they say is written: many events at once are less work than each alone, and need little memory."""
-
-
 def reading(what: str, format: str, store: str | None, projection: Projection[Any]) -> tuple[Callable[[Advance], Blocks], int]:
     """How to read the events of what was named (a session of the store, a log, or a file of wire), and how many bytes they are."""
-    from hansard.cli.frames import fitted
     from hansard.cli.inputs import session_or_file
+    from hansard.exporting import fitted, of_session
     from hansard.store import blobs, open_store
 
     root = store_path(store)
@@ -139,27 +134,10 @@ def reading(what: str, format: str, store: str | None, projection: Projection[An
     return lambda advance: fitted(read(advance), projection, blob), size
 
 
-def of_session(store: Store, session: str, projection: Projection[Any], advance: Advance) -> Blocks:
-    """The events of a session, but for those that the projection leaves out: their lines are counted and not read."""
-    from hansard.store import lines
-
-    block: list[Event] = []
-    size = 0
-    for record in store.records(session):
-        size += record.end - record.offset
-        if not projection.passes_over(record.type):
-            block.append(lines.event(record))
-        if size >= LARGE:
-            advance(size)
-            yield block
-            block, size = [], 0
-    advance(size)
-    yield block
-
-
 def of_file(source: Source, format: str, advance: Advance) -> Blocks:
     """The events of a file."""
     from hansard.cli.inputs import events_of_file
+    from hansard.exporting import LARGE
 
     block: list[Event] = []
     size = 0

@@ -31,7 +31,8 @@ class Live:
         if event.parent_tool_call_id is None and isinstance(event, AssistantChunk | ThinkingChunk):
             self._piece(event)
         elif isinstance(event, AssistantDone | ThinkingDone) and self._is_shown(event):
-            self.end_line()
+            if self._speaking == _key(event):
+                self.write("\n")  # also after an empty line: it is one
             self._speaking = None
             if event.payload.interrupted:
                 print_lines([Line("  (cut off)", "dim")], raw=False)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from functools import partial
-from typing import Any
+
+import click
 
 
 @contextmanager
@@ -15,13 +15,9 @@ def progress(doing: str, total: int) -> Generator[Callable[[int], object]]:
     if not sys.stderr.isatty() or total == 0:
         yield _stand_still
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-    shown: Iterable[Any] = (TextColumn(doing), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*shown, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(doing, total=total)
-        yield partial(bar.advance, task)
+    with click.progressbar(length=total, label=doing, file=sys.stderr, show_pos=False) as bar:
+        yield bar.update
+    sys.stderr.write("\x1b[1A\x1b[2K")  # what was done says the result; the bar goes
 
 
 def _stand_still(size: int) -> None:

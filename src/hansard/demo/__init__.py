@@ -1,1 +1,1 @@
-"""Recordings for `hansard demo`: the control protocol of Claude Code 2.1.325, as it was spoken."""
+"""`hansard demo`: recordings that come with the package, and an agent to talk to."""

@@ -154,7 +154,9 @@ class Session:
                 deeds = [Session.tell]
             if text.startswith("[Callback from "):
                 deeds = [Session.thank]
-            for deed in dict.fromkeys(deeds):
+            for index, deed in enumerate(dict.fromkeys(deeds)):
+                if index:
+                    self.say("\n\n")
                 if (reason := deed(self, text)) is not None:
                     return {"stopReason": reason}
         except Cancelled:
@@ -191,8 +193,9 @@ class Session:
     def edit(self, text: str) -> None:
         old, new = "def answer():\n    return 41\n", "def answer():\n    return 42\n"
         path = os.path.join(self.cwd, "answer.py")
-        call = self.call("Change answer.py", "edit", {"path": path, "old": old, "new": new})
-        if not self.allowed(call, "Change answer.py", {"path": path}):
+        change = {"path": path, "old_text": old, "new_text": new}
+        call = self.call("Change answer.py", "edit", change)
+        if not self.allowed(call, "Change answer.py", change):
             self.result(call, "failed", "not allowed")
             self.say("Then it stays 41.")
             return

@@ -26,6 +26,7 @@ FORMATS: dict[str, str] = {
     "claude-session": "claude_session.ClaudeSession",
     "codex-rollout": "codex_rollout.CodexRollout",
     "consumer-messages": "consumer_messages.ConsumerMessages",
+    "html": "html.Html",
     "markdown": "markdown.Markdown",
     "messages-parsed": "messages_parsed.MessagesParsed",
     "native": "native.Native",

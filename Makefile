@@ -93,10 +93,9 @@ test-agents: $(VENV)/.all-agents  ## every real agent, driven with a scripted mo
 	@if $(ALONE) true 2>/dev/null; then set -x; HANSARD_ALL_AGENTS=1 $(ALONE) $(PYTEST) tests/driving; else \
 		echo 'make: this machine gives no network of its own (unshare, ip); the agents could reach the real one' >&2; set -x; HANSARD_ALL_AGENTS=1 $(PYTEST) tests/driving; fi
 
-soak: lint $(VENV)/.agents $(NODE) chromium  ## every test, the long ones in their long form: hours
-	HANSARD_EVERY=1 HANSARD_KILLS=$${HANSARD_KILLS:-5000} HANSARD_EXAMPLES=$${HANSARD_EXAMPLES:-20000} HANSARD_STARTS=$${HANSARD_STARTS:-500} \
-		HANSARD_CANCELS=$${HANSARD_CANCELS:-200} HANSARD_EVENTS=$${HANSARD_EVENTS:-100000} \
-		HANSARD_CONNECTIONS=$${HANSARD_CONNECTIONS:-20000} $(PYTEST) --timeout 0
+soak: lint $(VENV)/.agents $(NODE) chromium  ## the proofs of docs/reliability.md in their long form, and their figures there: hours
+	HANSARD_LONG=1 HANSARD_SEED=$${HANSARD_SEED:-$$(date +%s)} $(PYTEST) --timeout 0
+	PYTHONPATH=. $(BIN)/python tools/generate_docs.py
 
 coverage: $(READY)  ## every test, with the lines and branches that none of them reaches
 	$(BIN)/coverage erase

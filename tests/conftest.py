@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
+from tests.proof import LONG, SEED, Figures, amount, found, keep
 from tests.recorded import Recording, Stream
 
 # In CI the examples are the same each time, so that a failure is about the change; `make soak` looks further, with fresh ones.
-EXAMPLES = os.environ.get("HANSARD_EXAMPLES")
 settings.register_profile(
     "hansard",
     deadline=None,
-    max_examples=int(EXAMPLES or 100),
-    derandomize=EXAMPLES is None and "CI" in os.environ,
+    max_examples=int(os.environ.get("HANSARD_EXAMPLES") or amount(100, 20_000)),
+    derandomize=not LONG and "CI" in os.environ,
 )
 settings.load_profile("hansard")
 
@@ -27,7 +29,38 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-EVERY = "HANSARD_EVERY" in os.environ
+@pytest.fixture
+def figure() -> Figures:
+    """Tells what a proof counted: ``figure("kills", 200)``."""
+    return Figures()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    ids = [name for mark in item.iter_markers("proves") for name in mark.args]
+    if ids and call.when == "call":
+        figures = getattr(item, "funcargs", {}).get("figure")
+        item.user_properties.append(("proof", json.dumps([ids, figures.told if isinstance(figures, Figures) else []])))
+    return (yield)
+
+
+def pytest_report_header() -> str:
+    """What repeats this run."""
+    return f"{'long' if LONG else 'short'} form, HANSARD_SEED={SEED}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The figures, by promise."""
+    results = found(report for reports in terminalreporter.stats.values() for report in reports)
+    if not results:
+        return
+    terminalreporter.section(f"figures, {'long' if LONG else 'short'} form")
+    for name, result in results.items():
+        terminalreporter.write_line(f"{name:6} {result.told()}")
+    if LONG:
+        keep(results)
+
+
 ONE_IN = 12
 SAMPLE = 4
 
@@ -44,7 +77,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         name = item.nodeid.partition("[")[0]
         turn = seen[name]
         seen[name] += 1
-        if item.get_closest_marker("sampled") and not EVERY and turn % SAMPLE:
+        if item.get_closest_marker("sampled") and not LONG and turn % SAMPLE:
             left.add(item)
         elif turn % ONE_IN:
             item.add_marker(pytest.mark.slow)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -17,10 +16,10 @@ from hansard.codec import decode, encode
 from hansard.events import AssistantDone, Event, ThinkingDone, ToolCall, ToolResult
 from hansard.normalizing import normalize
 from hansard.testing import check_closed, check_frames, check_json, check_order, check_originals, check_splits, check_turns, pieces
+from tests.proof import SEED, amount
 from tests.recorded import Stream, streams
 
-SEED = int(os.environ.get("HANSARD_SEED", "1"))
-MUTANTS = int(os.environ.get("HANSARD_MUTANTS", "10000"))
+MUTANTS = amount(10_000, 1_000_000)
 BATCH = 1000
 AT_ONCE = 5
 """So many lines of one recording are changed at a time: nearly as good as one, and five times as fast."""

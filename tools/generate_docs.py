@@ -24,6 +24,7 @@ from tests.driving.playbill import page as plays
 from tests.recorded import losses, losses_in, medium_of, recordings, streams, told
 from tools.features import NOTICE, drops, features, table
 from tools.projections import projections
+from tools.reliability import reliability
 from tools.tools_page import tools
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -244,6 +245,7 @@ PAGES = {
     "checklist.md": checklist,
     "plays.md": plays,
     "projections.md": projections,
+    "reliability.md": reliability,
     "tools.md": tools,
 }
 

@@ -27,6 +27,7 @@ from hansard.session import Session, running
 from hansard.store import JsonlStore
 from tests.driving.puppet import child
 from tests.driving.surroundings import PATIENCE, until
+from tests.proof import amount
 
 pytestmark = pytest.mark.anyio
 
@@ -222,7 +223,7 @@ async def zombie_check(play: Play) -> None:
     """In a process of its own: what other tests leave behind is not counted."""
     program = play.folder / "starts.py"
     program.write_text(f"import asyncio, sys\nsys.path.insert(0, {str(Path(__file__).parents[2])!r})\n" + _STARTS)
-    runs = os.environ.get("HANSARD_STARTS", "60")
+    runs = str(amount(60, 500))
     done = await asyncio.to_thread(subprocess.run, [sys.executable, program, play.folder, runs], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
@@ -288,7 +289,7 @@ async def test_whenever_a_start_is_cancelled_nobody_is_left(tmp_path: Path) -> N
         await session.start()
         whole = time.monotonic() - began
         await session.stop()
-    for _ in range(int(os.environ.get("HANSARD_CANCELS", "20"))):
+    for _ in range(amount(20, 200)):
         session = play.session(source)
         starting = asyncio.create_task(session.start())
         await asyncio.sleep(chance.uniform(0, 1.5 * whole))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 
 from hansard.adapters import formats
 from hansard.codec import encode
 from hansard.events import Event
+from tests.proof import amount
 from tests.recorded import Stream, streams
 
-EVERYWHERE = 400 if "HANSARD_EVERY" in os.environ else 60
+EVERYWHERE = amount(60, 400)
 """So many events of a recording are compared one by one; it is work that grows with the square of their number. `make soak` does all."""
 FEW = 8
 LONG = 400

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 from contextlib import suppress
 from hashlib import sha256
@@ -18,13 +17,14 @@ from hansard.projections.state import State
 from hansard.server.feed import shown
 from hansard.server.protocol import AnySaid, Events, PingSaid
 from hansard.store import JsonlStore
+from tests.proof import amount
 from tests.server.served import Process, eventually, process, words
 from tests.server.test_limits import raw_socket, send_frame
 
 pytestmark = pytest.mark.anyio
 
-EVENTS = int(os.environ.get("HANSARD_EVENTS", "20000"))
-COMING = int(os.environ.get("HANSARD_CONNECTIONS", "1000"))
+EVENTS = amount(20_000, 100_000)
+COMING = amount(1000, 20_000)
 ROOM = ("--limit", "per_session=200", "--limit", "connections=200")
 said: msgspec.json.Decoder[AnySaid] = msgspec.json.Decoder(AnySaid)
 

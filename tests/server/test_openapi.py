@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -18,10 +17,11 @@ from hansard.server.routes import routes
 from hansard.server.serving import Serving
 from hansard.server.tokens import Token, Tokens
 from hansard.store import JsonlStore
+from tests.proof import LONG
 from tests.server.served import process, words
 
 SHORT = ["--phases", "fuzzing", "--max-examples", "5", "--seed", "1"]
-LONG = ["--max-examples", "200"] if "HANSARD_EXAMPLES" in os.environ else []
+MORE = ["--max-examples", "200"] if LONG else []
 
 
 def test_every_route_is_in_the_document_and_in_the_words(tmp_path: Path):
@@ -71,7 +71,7 @@ def test_whatever_it_says_can_be_asked_is_answered_as_it_says(tmp_path: Path):
         store.create("s1", title="A session")
         store.append("s1", words(20))
     with process(tmp_path / "store", "--limit", "burst=1000000", "--limit", "commands=100000") as server:
-        command = [sys.executable, "-m", "schemathesis.cli", "run", f"{server.address}/openapi.json", *(LONG or SHORT)]
+        command = [sys.executable, "-m", "schemathesis.cli", "run", f"{server.address}/openapi.json", *(MORE or SHORT)]
         command += ["-H", f"Authorization: Bearer {server.token}", "--exclude-path-regex", "/stream$", "--no-color"]
         command += ["--checks", "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"]
         run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

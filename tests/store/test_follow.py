@@ -15,6 +15,7 @@ import pytest
 from hansard.events import Event, user_message
 from hansard.store import JsonlStore, wake
 from hansard.store.reader import Reader
+from tests.proof import amount
 
 Say = Callable[..., list[Event]]
 
@@ -186,7 +187,7 @@ def test_events_of_another_process_arrive_one_by_one(store: JsonlStore) -> None:
     run(work())
 
 
-EVENTS = int(os.environ.get("HANSARD_TAIL_EVENTS", "10000"))
+EVENTS = amount(10_000, 100_000)
 
 
 def test_twenty_readers_each_get_every_record_once(store: JsonlStore) -> None:

@@ -1,7 +1,6 @@
 """A model of a log, and the log: whatever is done to them, they agree."""
 
 import asyncio
-import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -12,8 +11,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from hansard.events import Event, RawEvent, assistant_chunk, turn_end, user_message
 from hansard.store import JsonlStore
+from tests.proof import amount
 
-STEPS = int(os.environ.get("HANSARD_STEPS", "25"))
+STEPS = amount(25, 100)
 texts = st.text(max_size=20) | st.sampled_from(["x" * 3000, "\u2028", "\n", '{"text":', "\ud83d"])
 
 

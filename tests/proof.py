@@ -1,0 +1,145 @@
+"""Proofs: which test keeps which promise of docs/reliability.md, how long it tries, and what it counted.
+
+`make test` runs every proof in its short form, `make soak` in its long one. A test names what it proves with `proves`, asks `amount` how
+much to do, takes its luck from `SEED` and tells with the fixture `figure` what it found; both runs print the figures by id.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import time
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+TESTS = Path(__file__).parent
+LAST = TESTS.parent / "docs/soak.json"
+"""What the last long run found, by id: `make soak` writes it."""
+
+LONG = "HANSARD_LONG" in os.environ
+SEED = int(os.environ.get("HANSARD_SEED", "1"))
+"""The same seed does the same: a failure is repeated with the HANSARD_SEED that the run has printed."""
+
+
+def amount(short: int, long: int) -> int:
+    """How much to do: so much in `make test`, so much in `make soak`."""
+    return long if LONG else short
+
+
+def proves(*ids: str) -> pytest.MarkDecorator:
+    """Mark a test: it keeps these promises."""
+    return pytest.mark.proves(*ids)
+
+
+class Figures:
+    """What a test counted. Of several tests that prove one thing whole numbers add up; of other numbers the largest counts."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, float | str]] = []
+
+    def __call__(self, name: str, value: float | str) -> None:
+        """One more."""
+        self.told.append((name, value))
+
+
+@cache
+def promises() -> dict[str, dict[str, str]]:
+    """What is promised, by id."""
+    return tomllib.loads((TESTS / "reliability.toml").read_text("utf-8"))
+
+
+@cache
+def proofs() -> dict[str, list[str]]:
+    """The tests of each promise, as the files say it."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for path in sorted(TESTS.rglob("test_*.py")):
+        for node in ast.parse(path.read_bytes()).body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Assign):
+                for name in _proved(node):
+                    found[name].append(f"{path.relative_to(TESTS.parent).as_posix()}::{_name(node)}")
+    return dict(found)
+
+
+def _proved(node: ast.AST) -> Iterable[str]:
+    marks = node.value if isinstance(node, ast.Assign) else ast.Module([ast.Expr(mark) for mark in getattr(node, "decorator_list", ())], [])
+    for call in ast.walk(marks):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "proves":
+            yield from (argument.value for argument in call.args if isinstance(argument, ast.Constant) and isinstance(argument.value, str))
+
+
+def _name(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Assign) -> str:
+    return ast.unparse(node.targets[0]) if isinstance(node, ast.Assign) else node.name
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# What a run found
+
+
+class Found(msgspec.Struct, omit_defaults=True):
+    """What a run found about one promise."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    figures: dict[str, int | float | str] = {}
+    date: str = ""
+    seed: int = 0
+
+    def take(self, name: str, value: float | str) -> None:
+        """One more figure."""
+        before = self.figures.get(name)
+        if isinstance(before, int) and isinstance(value, int):
+            value += before
+        elif isinstance(before, int | float) and isinstance(value, int | float):
+            value = max(before, value)
+        self.figures[name] = value
+
+    def told(self) -> str:
+        """The figures in a line."""
+        tests = (
+            f"{self.passed} passed"
+            + (f", {self.failed} failed" if self.failed else "")
+            + (f", {self.skipped} skipped" if self.skipped else "")
+        )
+        return "; ".join([tests, *(f"{name} {_spelled(value)}" for name, value in self.figures.items())])
+
+
+def _spelled(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:,}" if isinstance(value, int) else f"{value:,.3g}"
+
+
+def found(reports: Iterable[Any]) -> dict[str, Found]:
+    """What the tests of a run told, by id."""
+    results: dict[str, Found] = defaultdict(Found)
+    for report in reports:
+        told = [value for name, value in getattr(report, "user_properties", ()) if name == "proof"]
+        if not told or (report.when != "call" and report.outcome == "passed"):
+            continue
+        for ids, figures in map(json.loads, told):
+            for name in ids:
+                result = results[name]
+                setattr(result, report.outcome, getattr(result, report.outcome) + 1)
+                for figure in figures:
+                    result.take(*figure)
+    return dict(sorted(results.items()))
+
+
+def keep(results: dict[str, Found]) -> None:
+    """Remember what a long run found. Who runs a part of it renews that part."""
+    kept = msgspec.json.decode(LAST.read_bytes(), type=dict[str, Found]) if LAST.exists() else {}
+    for result in results.values():
+        result.date, result.seed = time.strftime("%Y-%m-%d", time.gmtime()), SEED
+    LAST.write_bytes(msgspec.json.format(msgspec.json.encode(dict(sorted((kept | results).items()))), indent=1) + b"\n")
+
+
+def last() -> dict[str, Found]:
+    """What the last long run found."""
+    return msgspec.json.decode(LAST.read_bytes(), type=dict[str, Found]) if LAST.exists() else {}

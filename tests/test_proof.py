@@ -1,0 +1,26 @@
+"""Every promise of docs/reliability.md has a proof, and no proof is of anything else."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from tests.proof import Found, found, promises, proofs
+
+
+def test_a_proof_is_of_something_that_is_promised() -> None:
+    assert set(proofs()) <= set(promises())
+
+
+def test_figures_of_several_tests_come_together() -> None:
+    def report(outcome: str, told: str, when: str = "call") -> SimpleNamespace:
+        return SimpleNamespace(outcome=outcome, when=when, user_properties=[("proof", told)])
+
+    results = found(
+        [
+            report("passed", '[["D-01"], [["kills", 100], ["ms", 1.5]]]'),
+            report("failed", '[["D-01"], [["kills", 20], ["ms", 0.5]]]'),
+            report("passed", '[["D-01"], []]', when="teardown"),
+        ]
+    )
+    assert results == {"D-01": Found(passed=1, failed=1, figures={"kills": 120, "ms": 1.5})}
+    assert results["D-01"].told() == "1 passed, 1 failed; kills 120; ms 1.5"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hansard.errors import UnknownSession
-from hansard.events import Event, assistant_chunk, session_init, session_lifecycle, turn_end, turn_start, user_message
+from hansard.events import Event, assistant_chunk, assistant_done, session_init, session_lifecycle, turn_end, turn_start, user_message
 from hansard.store import JsonlStore
 
 Say = Callable[..., list[Event]]
@@ -24,6 +24,11 @@ def test_a_session_is_described_from_its_log(store: JsonlStore) -> None:
     assert info.bytes == (store.root / "s" / "events.jsonl").stat().st_size
     assert info.status == "completed" and info.live
     assert info.created is not None and info.updated is not None and info.created <= info.updated + 1000
+
+
+def test_where_no_question_is_on_record_the_answer_is_the_title(store: JsonlStore) -> None:
+    store.append("s", [assistant_done(text="\n"), assistant_done(text=" It fails here. "), assistant_done(text="And here.")])
+    assert store.sessions()[0].title == "It fails here."
 
 
 def test_a_given_title_wins_and_the_newest_one_counts(store: JsonlStore) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hansard.errors import HansardError, InvalidSessionId
-from hansard.events import Event, SessionInit, SessionLifecycle, TurnEnd, TurnStart, UserMessage
+from hansard.events import AssistantDone, Event, SessionInit, SessionLifecycle, TurnEnd, TurnStart, UserMessage
 from hansard.store import files, lines, lock
 from hansard.store.checkpoint import about
 from hansard.store.ids import check_session_id
@@ -21,7 +21,7 @@ _SEARCH = 1024 * 1024
 _TITLE = 200
 _EPOCH = 100_000_000_000
 """Times below this count from the start of a recording and say nothing of the calendar."""
-_TELLING = {"session_lifecycle", "session_init", "user_message"}
+_TELLING = {"session_lifecycle", "session_init", "user_message", "assistant_done"}
 _TURNS = {"turn_start", "turn_end"}
 
 
@@ -97,9 +97,12 @@ def _describe(log: Log) -> SessionInfo:
 
 
 def _told(first: Iterable[Record]) -> dict[str, Any]:
-    """What the beginning of a log says about the session: its header, the agent, and the first thing a person said."""
+    """What the beginning of a log says about the session: its header, the agent, and the first thing a person said.
+
+    Some wires do not carry what was asked; then what the agent said first is better than nothing.
+    """
     told: dict[str, Any] = {}
-    source = None
+    source = answered = None
     for event in _events(first, _TELLING):
         source = source or event.source
         match event:
@@ -111,11 +114,13 @@ def _told(first: Iterable[Record]) -> dict[str, Any]:
                 told.setdefault("agent", event.payload.agent_id)
             case UserMessage() if event.payload.author == "human" and event.payload.text.strip():
                 told.setdefault("title", event.payload.text.strip()[:_TITLE])
+            case AssistantDone() if event.parent_tool_call_id is None and event.payload.text.strip():
+                answered = answered or event.payload.text.strip()[:_TITLE]
             case _:
                 continue
         if "title" in told and "agent" in told:
             break
-    return {"agent": source} | told
+    return {"agent": source, "title": answered} | told
 
 
 def _last_said(last: list[Record]) -> int | None:

@@ -10,7 +10,7 @@ import pytest
 from hansard.normalizing import normalize
 from hansard.projections import project
 from hansard.projections.writing import encode
-from tests.conftest import EVERY
+from tests import proof
 from tests.page.chromium import Watched
 from tests.page.recorded import EVERYWHERE, FEW, LONG, as_json, known, places
 from tests.recorded import Stream
@@ -37,7 +37,7 @@ def proven(renderer: Watched, stream: Stream) -> None:
     events = list(normalize(stream.data, stream.format, stream.context))
     few = places(len(events), FEW if len(events) < LONG else 2)
     everywhere = places(len(events), EVERYWHERE) if stream.main and len(events) < LONG else few
-    cuts = everywhere if EVERY else [len(events) // 3, len(events) // 2]
+    cuts = everywhere if proof.LONG else [len(events) // 3, len(events) // 2]
     found = renderer.run("([text, ...places]) => proof(text, ...places)", [as_json(events), everywhere, few, cuts])
     assert {name: found[name] for name in ("live", "folded", "back")} == {"live": None, "folded": None, "back": None}
     (snapshot,) = project(events, "state")

@@ -13,6 +13,7 @@ from hansard.events import (
     Event,
     Unknown,
     assistant_done,
+    permission_request,
     session_lifecycle,
     thinking_done,
     tool_call,
@@ -45,6 +46,24 @@ def test_a_long_result_is_folded():
     result = tool_result(tool_call_id="t", result="\n".join(map(str, range(100))))
     assert lines(result, fold=3)[-1] == "  │ … 97 more lines"
     assert len(lines(result, fold=0)) == 101
+
+
+EDIT = {"file_path": "a.py", "old_string": "def f():\n    return 41\n", "new_string": "def f():\n    return 42\n"}
+
+
+def test_a_change_of_a_file_is_a_difference():
+    call = tool_call(tool_call_id="t", tool_name="Edit", args=EDIT)
+    assert lines(call) == ["▸ Edit  a.py", "  @@ -1,3 +1,3 @@", "   def f():", "  -    return 41", "  +    return 42", "   "]
+    tones = [
+        line.tone
+        for line in Transcript().lines(permission_request(request_id="r", options=[], input_hash="", tool_name="Edit", input=EDIT))
+    ]
+    assert tones == ["tool", "dim", "dim", "bad", "good", "dim"]
+
+
+def test_a_change_that_says_more_is_shown_with_all_it_says():
+    asked = permission_request(request_id="r", options=[], input_hash="", tool_name="Edit", input=EDIT | {"and_then": "rm -r /"})
+    assert "and_then=rm -r /" in "\n".join(lines(asked))
 
 
 def test_what_a_sub_agent_says_stands_under_its_call():

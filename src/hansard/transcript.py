@@ -58,6 +58,7 @@ from hansard.events import (
     TeamTaskUpdate,
     ThinkingDone,
     ToolCall,
+    ToolCallPayload,
     ToolResult,
     ToolUseSummary,
     TurnEnd,
@@ -67,6 +68,7 @@ from hansard.events import (
     UserMessage,
 )
 from hansard.loose import as_list, as_object
+from hansard.tools import EditFile, tool_input
 
 Tone = Literal["", "user", "agent", "dim", "tool", "good", "bad", "rule"]
 """What a line is, so that whoever prints it can choose a colour."""
@@ -198,6 +200,10 @@ class Transcript:
         """A call with its arguments."""
         call = event.payload
         self._called = call.tool_call_id
+        if (edit := _edit(call.tool_name, call.args)) is not None:
+            yield Line(f"▸ {call.title or call.tool_name}  {edit.path}{' (everywhere)' if edit.everywhere else ''}", "tool")
+            yield from _changes(_folded(_compared(edit.old, edit.new), self._fold))
+            return
         arguments = _arguments(call.args)
         if self._fold and len(arguments) > ARGUMENTS:
             arguments = f"{arguments[:ARGUMENTS]}… ({len(arguments):,} characters)"
@@ -229,6 +235,10 @@ class Transcript:
     def permission_request(self, event: PermissionRequest) -> Iterator[Line]:
         """May I?"""
         asked = event.payload
+        if (edit := _edit(asked.tool_name, asked.input)) is not None:
+            yield Line(f"? may it use {asked.tool_name}  {_ends(edit.path)}{' (everywhere)' if edit.everywhere else ''}", "tool")
+            yield from _changes(_ends(_compared(edit.old, edit.new)))
+            return
         yield Line(f"? may it use {asked.tool_name or 'this'}  {_ends(_arguments(asked.input))}", "tool")
 
     def permission_response(self, event: PermissionResponse) -> Iterator[Line]:
@@ -477,10 +487,29 @@ def _difference(block: DiffBlock) -> str | None:
     """The lines that changed."""
     if block.diff is not None or block.new_text is None:
         return block.diff
-    old, new = (block.old_text or "").split("\n"), block.new_text.split("\n")
+    return _compared(block.old_text or "", block.new_text)
+
+
+def _compared(before: str, after: str) -> str:
+    old, new = before.split("\n"), after.split("\n")
     if len(old) + len(new) > COMPARED:
         return f"({len(old):,} lines became {len(new):,})"
     return "\n".join(list(unified_diff(old, new, lineterm="", n=2))[2:])
+
+
+_TONES: dict[str, Tone] = {"+": "good", "-": "bad"}
+
+
+def _changes(difference: str) -> Iterator[Line]:
+    """What goes and what comes, line by line."""
+    for line in difference.split("\n"):
+        yield Line(f"  {line}", _TONES.get(line[:1], "dim"))
+
+
+def _edit(tool: str | None, args: Any) -> EditFile | None:
+    """The input of a call if it replaces a text in a file, and says nothing else: whoever is asked must see all of it."""
+    found = tool_input(ToolCallPayload("", tool or "", args, kind="edit"))
+    return found if isinstance(found, EditFile) and len(as_object(args)) == 3 + (found.everywhere is not None) else None
 
 
 def _ends(text: str) -> str:

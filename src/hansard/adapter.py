@@ -217,17 +217,8 @@ class Adapter:
         line, eol = (data, "") if self.takes_text else (data.removesuffix(b"\n"), "\n")
         events = self.feed(Frame(line, eol=eol, out=True, time=time))
         if isinstance(command, AgentCallback):
-            events = [_called_back(event, command) for event in events]
-        for event in events:
-            if type(event) is type(command):
-                event.command_id = command.command_id
-                event.id = command.id or event.id
-                _add_what_the_wire_leaves_out(event.payload, command.payload)
-                if isinstance(event, UserMessage) and isinstance(command, UserMessage):
-                    event.payload.text = command.payload.text  # what was said, whatever was sent with it
-                elif isinstance(event, Interrupt) and isinstance(command, Interrupt):
-                    event.payload.reason = command.payload.reason  # a wire only says that it is one
-                break
+            events = [called_back(event, command) for event in events]
+        complete(events, command)
         return data, events
 
     def start_turn(self, trigger: Literal["user", "callback", "system"]) -> Iterator[Event]:
@@ -433,7 +424,7 @@ class Adapter:
                 event.direction = "out"
 
 
-def _called_back(event: Event, callback: AgentCallback) -> Event:
+def called_back(event: Event, callback: AgentCallback) -> Event:
     """An event of the frame by which an agent is told of a callback."""
     if isinstance(event, TurnStart):
         event.payload.trigger = "callback"
@@ -443,6 +434,20 @@ def _called_back(event: Event, callback: AgentCallback) -> Event:
     for name in set(Event.__struct_fields__) - {"payload"}:
         setattr(told, name, getattr(event, name))
     return told
+
+
+def complete(events: Iterable[Event], command: Event) -> None:
+    """Give the event that a frame says for a command what the frame does not say: our side knows more of what it commanded."""
+    for event in events:
+        if type(event) is type(command):
+            event.command_id = command.command_id
+            event.id = command.id or event.id
+            _add_what_the_wire_leaves_out(event.payload, command.payload)
+            if isinstance(event, UserMessage) and isinstance(command, UserMessage):
+                event.payload.text = command.payload.text  # what was said, whatever was sent with it
+            elif isinstance(event, Interrupt) and isinstance(command, Interrupt):
+                event.payload.reason = command.payload.reason  # a wire only says that it is one
+            break
 
 
 def _add_what_the_wire_leaves_out(said: msgspec.Struct, meant: msgspec.Struct) -> None:
@@ -483,7 +488,7 @@ def _plain_text(command: UserMessage) -> bytes:
 def was_finish(event: Event) -> bool:
     """Whether this event of an import was made by `Adapter.finish`, and not by a frame."""
     try:
-        return event.synthetic and int(event.id[-4:], 16) >= FINISHED
+        return event.synthetic and event.id[14:15] == "8" and int(event.id[-4:], 16) >= FINISHED  # only derived ids tell it
     except ValueError:
         return False
 

@@ -15,6 +15,7 @@ from hansard.projections import project
 from hansard.session import Session
 from tests.driving.model import Model, calls, model, says
 from tests.driving.surroundings import QUIET_CLAUDE, Surroundings, claude_program, idle, program
+from tests.renormalized import check_again
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -70,6 +71,7 @@ async def test_switch(first: str, second: str, tmp_path: Path) -> None:
         assert [event.payload.status for event in log if event.type == "turn_end"] == ["completed", "completed"]
         assert knows_before(second, served, log)
         await session.close()
+    check_again(around.store, session.id)
 
 
 async def said(session: Session, text: str) -> None:

@@ -22,6 +22,7 @@ VERBS: dict[str, str] = {
     "acp": "Let an editor load recorded sessions: an agent of the Agent Client Protocol.",
     "mcp": "Let an agent send messages to other agents: an MCP server that agents start themselves.",
     "audit": "Account for every wire type and field: what it became, what is only in the original.",
+    "renormalize": "Make a session anew from its originals.",
     "verify": "Check the integrity of logs.",
     "schema": "Print the JSON Schema of events.",
     "doctor": "Say which agents are here, in which version, and what was tested.",

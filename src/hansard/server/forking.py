@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from hansard.errors import BlobDamaged, UnknownCursor
+from hansard.errors import UnknownCursor
 from hansard.events import Event, SessionLifecycle
 from hansard.session.past import LAUNCHED, Past
 from hansard.store import Store, lines
+from hansard.store.copying import copy_blobs
 
-_BLOB = re.compile(rb'"blob":"([0-9a-f]{64})"')
 _OWN = {"created", "checkpoint", "log_recovered", "store_degraded", "closed", "archived", "unarchived", LAUNCHED}
 """What a log says about itself, or about the process that wrote it."""
 SOME = 1000
@@ -46,18 +45,10 @@ def _copied(store: Store, session_id: str, to: str, at: int, past: Past) -> Iter
             past.apply(event)
         if isinstance(event, SessionLifecycle) and event.source is None and event.payload.subtype in _OWN:
             continue
-        for found in set(_BLOB.findall(record.line)):
-            _copy_blob(store, session_id, to, found.decode())
+        copy_blobs(store, session_id, to, record.line)
         event.session_id, event.seq = "", 0
         block.append(event)
         if len(block) >= SOME:
             yield block
             block = []
     yield block
-
-
-def _copy_blob(store: Store, session_id: str, to: str, name: str) -> None:
-    try:
-        store.put_blob(to, store.get_blob(session_id, name))
-    except BlobDamaged:
-        pass  # the words look like a reference, or the blob was lost before

@@ -1,0 +1,38 @@
+"""``hansard renormalize``: a log made anew from its originals."""
+
+from __future__ import annotations
+
+import click
+
+from hansard.cli.options import json_option, note, store_option, store_path
+from hansard.cli.progress import progress
+
+
+@click.command("renormalize")
+@click.argument("session")
+@click.option("--session", "to", metavar="ID", help="The id of the new session; one is made if not said.")
+@store_option
+@json_option
+def command(session: str, to: str | None, store: str | None, as_json: bool) -> None:
+    """Make a session anew from its originals.
+
+    What an agent really sent is in the log, byte for byte. When a newer hansard understands more of it, this makes a second session of the
+    same bytes; the first one stays as it is.
+    """
+    from hansard.cli.inputs import need_session
+    from hansard.cli.tables import print_json
+    from hansard.renormalizing import renormalize
+    from hansard.store import open_store
+
+    root = store_path(store)
+    with open_store(root) as record:
+        name = need_session(root, session)
+        before = record.head(name)
+        with progress("reading", before.bytes) as advance:
+            made = renormalize(record, name, to, advance)
+        after = record.head(made)
+    if as_json:
+        print_json({"session": made, "events": after.seq, "from": name, "fromEvents": before.seq})
+        return
+    click.echo(made)
+    note(f"{after.seq:,} events from the originals of {name}, which has {before.seq:,}; hansard show {made}")

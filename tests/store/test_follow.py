@@ -111,13 +111,13 @@ def test_an_unfinished_line_is_not_shown_until_it_is_finished(store: JsonlStore,
         store.append("s", say(1))
         [line] = [record.line for record in store.records("s", 1)]
         store.close()
-        following = asyncio.create_task(collect(store, 3))
-        for part in (b'{"seq":3,', line[1:].replace(b'"seq":2,', b""), b"\n"):
+        following = asyncio.create_task(collect(store, 4))
+        for part in (b'{"seq":4,', line[1:].replace(b'"seq":2,', b""), b"\n"):
             await asyncio.sleep(0.05)
             assert not following.done()
             with log.open("ab") as file:
                 file.write(part)
-        assert seqs(await following) == [1, 2, 3]
+        assert seqs(await following) == [1, 2, 3, 4]
 
     run(work())
 

@@ -84,5 +84,5 @@ def test_ids_go_on_above_those_of_an_earlier_run(root: Path, say: Say) -> None:
         events = list(store.read("s"))
     ids = [event.id for event in events]
     assert ids == sorted(set(ids))
-    assert [event.seq for event in events] == [1, 2, 3, 4, 5, 6, 7]
+    assert [event.seq for event in events] == list(range(1, 9))
     assert events[-1].timestamp == NOW - HOUR

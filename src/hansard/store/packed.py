@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple, cast
 
 from hansard.store import files
 
@@ -155,6 +155,12 @@ class Packed:
             at = done = at + found.length
         if data[done : done + 4] != _SKIPPED.pack(_SKIPPABLE, 0)[:4] and done < len(data):
             yield Frame(done, len(data) - done, SIZE)
+
+
+def text_of(file: BinaryIO) -> BinaryIO:
+    """A file that somebody named, unpacked while it is read if it is compressed."""
+    peek = getattr(file, "peek", None)  # a pipe cannot go back
+    return cast("BinaryIO", zstd.ZstdFile(file)) if peek is not None and peek(4)[:4] == _BEGINS else file
 
 
 def _unpack(data: bytes, size: int) -> bytes | None:

@@ -15,7 +15,7 @@ import pytest
 from hansard.events import Event, user_message
 from hansard.store import JsonlStore, wake
 from hansard.store.reader import Reader
-from tests.proof import amount
+from tests.proof import Figures, amount, proves
 
 Say = Callable[..., list[Event]]
 
@@ -190,8 +190,11 @@ def test_events_of_another_process_arrive_one_by_one(store: JsonlStore) -> None:
 EVENTS = amount(10_000, 100_000)
 
 
-def test_twenty_readers_each_get_every_record_once(store: JsonlStore) -> None:
+@proves("D-13")
+def test_twenty_readers_each_get_every_record_once(store: JsonlStore, figure: Figures) -> None:
     last = 2 + EVENTS + EVENTS // 1000
+    figure("readers", 20)
+    figure("deliveries", 20 * last - 3)
 
     async def read(after: int) -> list[int]:
         found: list[int] = []

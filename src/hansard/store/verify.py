@@ -20,6 +20,8 @@ from hansard.store.checkpoint import Chain, as_checkpoint, is_sealed
 from hansard.store.interface import Finding, FindingKind, Record
 from hansard.store.reader import Log, Reader, Repeats
 
+_SORTED_AT_ONCE = 100_000
+
 
 def verify(folder: Path) -> list[Finding]:
     """Everything that is wrong with a log, in the order of the file."""
@@ -83,9 +85,15 @@ class _Check:
             self._say("empty", "the log is empty")
         if self._chain.is_open and not self.findings and not lock.is_held(self._log.folder):
             self._say("unsealed", "no checkpoint covers the last records: the log was not closed, or its last line was changed")
-        in_order = sorted(self._ids)
-        if shared := {one for one, other in pairwise(in_order) if one == other}:
+        if shared := set(self._shared_ids()):
             self._report_same_ids(shared)
+
+    def _shared_ids(self) -> Iterator[int]:
+        """Hashes of ids that more than one record has. Sorted share by share, so that a long log takes no more memory than a short one."""
+        shares = 1 + len(self._ids) // _SORTED_AT_ONCE
+        for share in range(shares):
+            in_order = sorted(one for one in self._ids if one % shares == share)
+            yield from (one for one, other in pairwise(in_order) if one == other)
 
     def _say(self, kind: FindingKind, message: str, at: Record | None = None, seq: int | None = None) -> None:
         if at is None:

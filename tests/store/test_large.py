@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from hansard.codec import encode
-from hansard.events import assistant_chunk
+from hansard.events import Event, assistant_chunk, session_lifecycle
 from hansard.store import JsonlStore
-from hansard.store.packing import Packing
 from tests.proof import LONG, Figures, amount, proves
 
 SIZE = amount(20, 1000) * 1_000_000
@@ -52,9 +51,9 @@ tell("list", lambda: JsonlStore(sys.argv[1]).sessions()[0].events)
 tell("head", lambda: store.head("s").seq)
 tell("tail", lambda: [event.seq for event in store.tail("s", 100)][-1])
 tell("place", lambda: next(store.read("s", head.seq // 2 + 7)).seq)
-tell("open", lambda: JsonlStore(sys.argv[1]).append("s", []))
 tell("scan", lambda: sum(1 for _ in store.records("s")))
 tell("verify", lambda: len(store.verify("s")))
+tell("open", lambda: JsonlStore(sys.argv[1]).append("s", []))
 found["memory"] = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - base) * 1024
 print(json.dumps(found))
 """
@@ -86,8 +85,7 @@ def test_a_large_log_costs_what_is_asked_of_it(large: Path, form: str, figure: F
     store = JsonlStore(large)
     head = store.head("s")
     if form == "compressed":
-        made: Packing = store.compress("s")
-        figure("times smaller", made.bytes / made.stored)
+        store.compress("s")
     found = json.loads(run(LOOK, large))
     assert found["list"][0] == found["head"][0] == found["tail"][0] == head.seq
     assert found["place"][0] == head.seq // 2 + 8
@@ -117,7 +115,9 @@ def sparse(root: Path, log: Path) -> JsonlStore:
     with log.open("r+b") as file:
         for number in range(1, HOLES):
             file.seek(number * MB)
-            event = assistant_chunk(text=f"{number}")
+            event: Event = assistant_chunk(text=f"{number}")
+            if number == HOLES - 1:  # else a writer would have to hash it all
+                event = session_lifecycle(subtype="checkpoint", detail={"sha256": "", "since": 0})
             event.seq, event.session_id, event.id = number + 2, "s", f"{number}"
             file.write(b"\n" + encode(event) + b"\n")
     return store
@@ -131,19 +131,19 @@ def test_no_offset_is_too_large(sparse: JsonlStore, log: Path, figure: Figures) 
     for border in (2**31, 2**32):
         after = border // MB + 1
         found = [record for record in sparse.records("s", after, 6) if record.seq]
-        assert [record.seq for record in found][0] == after + 1
+        assert found[0].seq == after + 1
         assert any(record.offset > border for record in found)
     assert sparse.head("s").seq == HOLES + 1 and sparse.head("s").bytes == size
-    assert sparse.tail("s", 1)[0].seq == HOLES + 1
+    assert sparse.tail("s", 1)[-1].seq == HOLES + 1
     with log.open("ab") as file:
         file.write(b'{"torn')
     [new] = sparse.append("s", [assistant_chunk(text="end")])
-    notice, last = sparse.tail("s", 2)
+    notice, last = [event for event in sparse.tail("s", 2) if event.seq]
     assert notice.payload.detail["offset"] == size and last.id == new.id
     sparse.close()
     figure("bytes, nearly all of them holes", size)
     if LONG:
-        assert {finding.kind for finding in sparse.verify("s")} == {"nul", "torn-tail"}
+        assert {finding.kind for finding in sparse.verify("s")} == {"nul", "torn-tail", "checksum"}
         before = [record.offset for record in sparse.records("s", HOLES - 2) if record.seq]
         sparse.compress("s")
         assert [record.offset for record in sparse.records("s", HOLES - 2) if record.seq] == before

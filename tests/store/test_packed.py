@@ -74,6 +74,7 @@ def test_everything_reads_a_compressed_log_as_before(closed: JsonlStore, log: Pa
     before, text, time = everything(closed), log.read_bytes(), log.stat().st_mtime_ns
     made = closed.compress("s")
     assert not log.exists() and zst.stat().st_mode & 0o777 == 0o600 and zst.stat().st_mtime_ns == time
+    assert (log.parent / "lock").read_bytes() == b""  # and if it had been killed, nobody would take that for a writer's end
     assert (made.bytes, made.stored) == (len(text), zst.stat().st_size)
     assert everything(closed) == before
     assert everything(JsonlStore(closed.root)) == before

@@ -22,6 +22,7 @@ from hansard.projections.words import result_text
 from hansard.projections.writing import encode
 from hansard.recognising import HEAD, recognise
 from hansard.store.interface import Store
+from hansard.store.packed import text_of
 
 COLUMNS: dict[str, str] = {
     "session_id": "string",
@@ -127,7 +128,7 @@ def events_of_store(store: Store, sessions: Iterable[str] = ()) -> Iterator[Even
 
 def events_of_path(path: Path) -> Iterator[Event]:
     """The events of a file: a log of ours as it is, anything else normalized under the file's name."""
-    with path.open("rb") as file:
+    with path.open("rb") as raw, text_of(raw) as file:
         head = file.read(HEAD)
         data = chain([head], iter(lambda: file.read(READ_SIZE), b""))
         if head.startswith(OWN_LOG):

@@ -1,4 +1,4 @@
-"""Kills writers: ``kill.py ROOT SIZE KILLS SEED`` prints as JSON what became of their logs.
+"""Kills writers: ``kill.py ROOT SIZE KILLS SEED KILLS_PER_LOG`` prints as JSON what became of their logs.
 
 Each writer is a fork of this process, so that a kill costs milliseconds and not the start of an interpreter. It tells every
 acknowledged seq through a pipe. A log is killed several times before it is checked, so most writers begin with a recovery.
@@ -7,6 +7,7 @@ acknowledged seq through a pipe. A log is killed several times before it is chec
 import json
 import os
 import random
+import shutil
 import signal
 import sys
 import time
@@ -16,7 +17,6 @@ from pathlib import Path
 from hansard.events import Event, RawEvent, SessionLifecycle, assistant_chunk, turn_end, user_message
 from hansard.store import JsonlStore
 
-KILLS_PER_LOG = 10
 TORN = b'{"type":"assistant_chunk","id":"torn'
 
 
@@ -71,6 +71,7 @@ def check(root: Path, acknowledged: dict[int, str], result: Counter[str]) -> Non
             recovered += not event.payload.detail["complete"]
         if acknowledged.pop(event.seq, event.id) != event.id:
             result["wrong"] += 1
+    result["glued"] += sum(line.count(b'"seq":') > 1 for line in (root / "s" / "events.jsonl").read_bytes().split(b"\n"))
     kinds = Counter(finding.kind for finding in store.verify("s"))
     result["lost"] += len(acknowledged)
     result["gaps"] += seqs != list(range(1, len(seqs) + 1))
@@ -80,13 +81,13 @@ def check(root: Path, acknowledged: dict[int, str], result: Counter[str]) -> Non
     result["torn tails found"] += kinds["torn-tail"]
 
 
-def main(root: Path, size: int, kills: int, seed: int) -> None:
+def main(root: Path, size: int, kills: int, seed: int, per_log: int) -> None:
     chance = random.Random(seed)
-    result = Counter({"lost": 0, "wrong": 0})
-    for log in range(0, kills, KILLS_PER_LOG):
+    result = Counter({"lost": 0, "wrong": 0, "glued": 0})
+    for log in range(0, kills, per_log):
         acknowledged: dict[int, str] = {}
         place = root / str(log)
-        for _ in range(min(KILLS_PER_LOG, kills - log)):
+        for _ in range(min(per_log, kills - log)):
             acknowledged |= kill_one(place, size, chance.choice((0.005, 0.03, 0.1)) * chance.random())
             if chance.random() < 0.3 and (place / "s" / "events.jsonl").exists():
                 with (place / "s" / "events.jsonl").open("ab") as file:
@@ -96,8 +97,9 @@ def main(root: Path, size: int, kills: int, seed: int) -> None:
         with JsonlStore(place) as last:
             last.append("s", [assistant_chunk(text="end")])
         check(place, acknowledged, result)
+        shutil.rmtree(place)
     print(json.dumps(result))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), *map(int, sys.argv[2:5]))
+    main(Path(sys.argv[1]), *map(int, sys.argv[2:6]))

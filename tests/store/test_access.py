@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from hansard.errors import LogLocked, StoreError
 from hansard.events import Event
 from hansard.store import JsonlStore
 from hansard.store.lock import is_held
+from tests.proof import Figures, proves
 
 Say = Callable[..., list[Event]]
 
@@ -35,6 +37,7 @@ def another_writer(root: Path) -> subprocess.Popen[str]:
     return writer
 
 
+@proves("D-08")
 def test_a_second_process_is_refused_and_told_who_writes(store: JsonlStore, say: Say) -> None:
     with another_writer(store.root) as writer:
         with pytest.raises(LogLocked, match=str(writer.pid)) as refused:
@@ -44,6 +47,7 @@ def test_a_second_process_is_refused_and_told_who_writes(store: JsonlStore, say:
         writer.kill()
 
 
+@proves("D-08")
 def test_the_lock_of_a_dead_writer_is_taken_over(store: JsonlStore, say: Say) -> None:
     with another_writer(store.root) as writer:
         writer.kill()
@@ -52,6 +56,7 @@ def test_the_lock_of_a_dead_writer_is_taken_over(store: JsonlStore, say: Say) ->
         assert store.append("s", say(1))[0].seq == 3
 
 
+@proves("D-08")
 def test_a_second_writer_in_the_same_process_is_refused_too(store: JsonlStore, say: Say) -> None:
     store.append("s", say(1))
     with JsonlStore(store.root) as other:
@@ -59,10 +64,37 @@ def test_a_second_writer_in_the_same_process_is_refused_too(store: JsonlStore, s
             other.append("s", say(1))
         with pytest.raises(LogLocked):
             other.delete("s")
-        store.release("s")
-        assert other.append("s", say(1))[0].seq == 3
+        store.release("s")  # which takes a checkpoint
+        assert other.append("s", say(1))[0].seq == 4
 
 
+@proves("D-08")
+def test_of_many_threads_with_stores_of_their_own_one_writes_at_a_time(root: Path, say: Say, figure: Figures) -> None:
+    refused, written = [], []
+
+    def work(name: str) -> None:
+        for number in range(30):
+            with JsonlStore(root) as mine:
+                try:
+                    written.extend(event.id for event in mine.append("s", say(f"{name}{number}")))
+                except LogLocked as problem:
+                    refused.append(problem.pid)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    store = JsonlStore(root)
+    said = [event for event in store.read("s") if event.type == "assistant_chunk"]
+    assert sorted(event.id for event in said) == sorted(written)
+    assert [event.seq for event in store.read("s")] == list(range(1, store.head("s").seq + 1))
+    assert set(refused) <= {os.getpid(), None} and store.verify("s") == []
+    figure("appends of rivals", len(written))
+    figure("refused", len(refused))
+
+
+@proves("D-08")
 def test_a_pid_in_the_lock_file_locks_nothing_by_itself(store: JsonlStore, say: Say) -> None:
     store.append("s", say(1))
     store.release("s")
@@ -79,8 +111,6 @@ def test_a_look_at_the_lock_does_not_get_in_a_writers_way(store: JsonlStore, say
     store.release("s")
     with (store.root / "s" / "lock").open() as looking:
         fcntl.flock(looking, fcntl.LOCK_SH)
-        import threading
-
         threading.Timer(0.01, lambda: fcntl.flock(looking, fcntl.LOCK_UN)).start()
         store.append("s", say(1))
         time.sleep(0.02)
@@ -146,6 +176,7 @@ def give_away() -> Callable[..., None]:
     return give
 
 
+@proves("D-07")
 def test_a_read_only_log_can_be_read_and_appending_is_a_clear_error(
     store: JsonlStore, say: Say, log: Path, as_nobody: Callable[..., None], give_away: Callable[..., None]
 ) -> None:
@@ -156,7 +187,7 @@ def test_a_read_only_log_can_be_read_and_appending_is_a_clear_error(
     before = log.read_bytes()
 
     def act() -> None:
-        assert len(list(store.read("s"))) == 4
+        assert len(list(store.read("s"))) == 5
         with pytest.raises(StoreError, match="Permission denied"):
             store.append("s", say(1))
 
@@ -164,6 +195,7 @@ def test_a_read_only_log_can_be_read_and_appending_is_a_clear_error(
     assert log.read_bytes() == before
 
 
+@proves("D-07")
 def test_in_a_read_only_folder_logs_can_be_read_and_creating_is_a_clear_error(
     store: JsonlStore, say: Say, log: Path, as_nobody: Callable[..., None], give_away: Callable[..., None]
 ) -> None:
@@ -173,7 +205,7 @@ def test_in_a_read_only_folder_logs_can_be_read_and_creating_is_a_clear_error(
     store.root.chmod(0o500)
 
     def act() -> None:
-        assert len(list(store.read("s"))) == 4
+        assert len(list(store.read("s"))) == 5
         with pytest.raises(StoreError, match="Permission denied"):
             store.append("new", say(1))
 

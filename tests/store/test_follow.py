@@ -15,7 +15,7 @@ import pytest
 from hansard.events import Event, user_message
 from hansard.store import JsonlStore, wake
 from hansard.store.reader import Reader
-from tests.proof import amount
+from tests.proof import Figures, amount, proves
 
 Say = Callable[..., list[Event]]
 
@@ -111,13 +111,13 @@ def test_an_unfinished_line_is_not_shown_until_it_is_finished(store: JsonlStore,
         store.append("s", say(1))
         [line] = [record.line for record in store.records("s", 1)]
         store.close()
-        following = asyncio.create_task(collect(store, 3))
-        for part in (b'{"seq":3,', line[1:].replace(b'"seq":2,', b""), b"\n"):
+        following = asyncio.create_task(collect(store, 4))
+        for part in (b'{"seq":4,', line[1:].replace(b'"seq":2,', b""), b"\n"):
             await asyncio.sleep(0.05)
             assert not following.done()
             with log.open("ab") as file:
                 file.write(part)
-        assert seqs(await following) == [1, 2, 3]
+        assert seqs(await following) == [1, 2, 3, 4]
 
     run(work())
 
@@ -190,8 +190,11 @@ def test_events_of_another_process_arrive_one_by_one(store: JsonlStore) -> None:
 EVENTS = amount(10_000, 100_000)
 
 
-def test_twenty_readers_each_get_every_record_once(store: JsonlStore) -> None:
+@proves("D-13")
+def test_twenty_readers_each_get_every_record_once(store: JsonlStore, figure: Figures) -> None:
     last = 2 + EVENTS + EVENTS // 1000
+    figure("readers", 20)
+    figure("deliveries", 20 * last - 3)
 
     async def read(after: int) -> list[int]:
         found: list[int] = []

@@ -13,6 +13,7 @@ from hansard.errors import InvalidSessionId
 from hansard.events import Event
 from hansard.store import JsonlStore
 from hansard.store.ids import TimeOrderedIds, check_session_id
+from tests.proof import proves
 
 Say = Callable[..., list[Event]]
 
@@ -64,6 +65,7 @@ CLOCKS: dict[str, Iterator[int]] = {
 }
 
 
+@proves("D-09")
 @pytest.mark.parametrize("clock", CLOCKS.values(), ids=CLOCKS.keys())
 def test_ids_are_unique_and_grow_whatever_the_clock_does(clock: Iterator[int]) -> None:
     ids = TimeOrderedIds(lambda: next(clock))
@@ -72,10 +74,26 @@ def test_ids_are_unique_and_grow_whatever_the_clock_does(clock: Iterator[int]) -
     assert {(UUID(one).version, UUID(one).variant) for one in made} == {(7, "specified in RFC 4122")}
 
 
+@proves("D-09")
+@pytest.mark.parametrize("clock", CLOCKS.values(), ids=CLOCKS.keys())
+def test_the_order_of_a_log_is_that_of_writing_whatever_the_clock_does(clock: Iterator[int], root: Path, say: Say) -> None:
+    for _ in range(5):  # each time a new writer, which knows of the clock only what is in the log
+        with JsonlStore(root, clock=lambda: next(clock)) as store:
+            for number in range(40):
+                store.append("s", say(f"{number}", "x"))
+    events = list(store.read("s"))
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    ids = [event.id for event in events]
+    assert ids == sorted(set(ids))
+    assert [event.payload.text for event in events if event.type == "assistant_chunk"][::2] == [str(number) for number in range(40)] * 5
+    assert store.verify("s") == []
+
+
 def test_an_id_carries_its_time() -> None:
     assert UUID(TimeOrderedIds(lambda: NOW).next()).int >> 80 == NOW
 
 
+@proves("D-09")
 def test_ids_go_on_above_those_of_an_earlier_run(root: Path, say: Say) -> None:
     with JsonlStore(root, clock=lambda: NOW) as store:
         store.append("s", say(3))
@@ -84,5 +102,5 @@ def test_ids_go_on_above_those_of_an_earlier_run(root: Path, say: Say) -> None:
         events = list(store.read("s"))
     ids = [event.id for event in events]
     assert ids == sorted(set(ids))
-    assert [event.seq for event in events] == [1, 2, 3, 4, 5, 6, 7]
+    assert [event.seq for event in events] == list(range(1, 9))
     assert events[-1].timestamp == NOW - HOUR

@@ -5,15 +5,17 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from hansard.events import Event, RawEvent, assistant_chunk, turn_end, user_message
 from hansard.store import JsonlStore
-from tests.proof import amount
+from tests.proof import Figures, amount, proves
 
-STEPS = amount(25, 100)
+STEPS = amount(40, 100)
+EXAMPLES = amount(90, 3700)
 texts = st.text(max_size=20) | st.sampled_from(["x" * 3000, "\u2028", "\n", '{"text":', "\ud83d"])
 
 
@@ -23,6 +25,8 @@ def said(event: Event) -> str | None:
 
 class LogMachine(RuleBasedStateMachine):
     """Appends, crashes, damages and reads. The model is the list of texts by seq, and how many lines are damaged."""
+
+    steps = 0
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,11 +53,19 @@ class LogMachine(RuleBasedStateMachine):
         self.store.close()
         self.store = JsonlStore(self.root)
 
+    @precondition(lambda self: self.model)
+    @rule(undo=st.booleans())
+    def compress(self, undo: bool) -> None:
+        """The log changes its form; what is in it does not."""
+        self.store.close()
+        self.store.expand("s") if undo else self.store.compress("s")
+
     @precondition(lambda self: self.model and not self.torn)
     @rule(part=st.binary(min_size=1, max_size=30).map(lambda data: b"{" + data.replace(b"\n", b"")))
     def tear(self, part: bytes) -> None:
         """A writer dies in the middle of a line."""
         self.store.close()
+        self.store.expand("s")
         with self.log.open("ab") as file:
             file.write(part)
         self.torn = True
@@ -63,6 +75,7 @@ class LogMachine(RuleBasedStateMachine):
     def lose(self, data: st.DataObject) -> None:
         """The disk forgets a record."""
         self.store.close()
+        self.store.expand("s")
         seq = data.draw(st.sampled_from(sorted(self.model)))
         lines = self.log.read_bytes().split(b"\n")
         at = next(number for number, line in enumerate(lines) if f'"seq":{seq},'.encode() in line)
@@ -100,6 +113,7 @@ class LogMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.model)
     @invariant()
     def log_and_model_agree(self) -> None:
+        LogMachine.steps += 1
         events = list(self.store.read("s"))
         assert {event.seq: text for event in events if (text := said(event)) is not None} == self.model
         assert sum(isinstance(event, RawEvent) for event in events) == self.damaged + self.torn
@@ -112,5 +126,10 @@ class LogMachine(RuleBasedStateMachine):
         shutil.rmtree(self.root)
 
 
-LogMachine.TestCase.settings = settings(max_examples=20, stateful_step_count=STEPS, deadline=None)
-test_the_log_agrees_with_its_model = LogMachine.TestCase
+@proves("D-17")
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_the_log_agrees_with_its_model(figure: Figures) -> None:
+    LogMachine.steps = 0
+    run_state_machine_as_test(LogMachine, settings=settings(max_examples=EXAMPLES, stateful_step_count=STEPS, deadline=None))
+    figure("steps", LogMachine.steps)

@@ -6,6 +6,7 @@ import os
 import subprocess
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from hansard.events import (
     user_message,
 )
 from hansard.store import JsonlStore, behind, writer
+from tests.proof import Figures, proves
 
 Say = Callable[..., list[Event]]
 
@@ -44,14 +46,23 @@ class Disk:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.calls: list[str] = []
+        self.count: Counter[str] = Counter()
         self.fail: Callable[[str, int], int] = lambda name, count: 0
-        for name in ("write", "fdatasync", "fsync", "ftruncate", "rename"):
-            monkeypatch.setattr(os, name, self._watched(name, getattr(os, name)))
+        for name in ("write", "fdatasync", "fsync", "ftruncate", "rename", "open"):
+            real = (lambda fd: None) if "sync" in name else getattr(os, name)  # what is promised is the call; the disk may rest
+            monkeypatch.setattr(os, name, self._watched(name, real))
+
+    def clear(self) -> None:
+        """Count from here on."""
+        self.calls.clear()
+        self.count.clear()
 
     def _watched(self, name: str, real: Callable[..., object]) -> Callable[..., object]:
         def call(*args: object, **options: object) -> object:
-            self.calls.append(name)
-            number = self.fail(name, self.calls.count(name))
+            if name != "open":
+                self.calls.append(name)
+            self.count[name] += 1
+            number = self.fail(name, self.count[name])
             if number:
                 raise OSError(number, os.strerror(number))
             return real(*args, **options)
@@ -64,17 +75,19 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     return Disk(monkeypatch)
 
 
+@proves("D-15")
 @pytest.mark.parametrize("event", SYNCED.values(), ids=SYNCED.keys())
 def test_what_must_not_be_lost_is_synced_before_it_is_acknowledged(event: Event, store: JsonlStore, say: Say, disk: Disk) -> None:
     store.append("s", say(1))
-    disk.calls.clear()
+    disk.clear()
     store.append("s", [event])
     assert disk.calls == ["write", "fdatasync"]
 
 
+@proves("D-15")
 def test_the_rest_is_synced_within_a_second(store: JsonlStore, say: Say, disk: Disk) -> None:
     store.append("s", say(1))
-    disk.calls.clear()
+    disk.clear()
     store.append("s", [*say(3), process(event="stderr", text="x")])
     assert disk.calls == ["write"]
     assert behind.INTERVAL < 1
@@ -84,15 +97,17 @@ def test_the_rest_is_synced_within_a_second(store: JsonlStore, say: Say, disk: D
     assert disk.calls == ["write", "fdatasync"]
 
 
+@proves("D-15")
 def test_always_means_every_append(root: Path, say: Say, disk: Disk) -> None:
     with JsonlStore(root, fsync="always") as store:
         store.append("s", say(1))
-        disk.calls.clear()
+        disk.clear()
         store.append("s", say(5))
         store.append("s", say(1))
         assert disk.calls == ["write", "fdatasync"] * 2
 
 
+@proves("D-15")
 def test_a_new_log_is_synced_with_the_folders_it_is_in(store: JsonlStore, disk: Disk) -> None:
     store.create("s")
     assert disk.calls.count("fsync") == 2 and disk.calls[-1] == "fdatasync"
@@ -101,14 +116,14 @@ def test_a_new_log_is_synced_with_the_folders_it_is_in(store: JsonlStore, disk: 
 def test_much_that_waits_is_synced_at_once(store: JsonlStore, say: Say, disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "MAX_UNSYNCED", 1000)
     store.append("s", say(1))
-    disk.calls.clear()
+    disk.clear()
     store.append("s", say("x" * 2000))
     assert disk.calls == ["write", "fdatasync"]
 
 
 def test_closing_syncs_what_waits(store: JsonlStore, say: Say, disk: Disk) -> None:
     store.append("s", say(2))
-    disk.calls.clear()
+    disk.clear()
     store.close()
     assert "fdatasync" in disk.calls
 
@@ -128,9 +143,10 @@ def texts(store: JsonlStore) -> list[str]:
     return [event.payload.text for event in store.read("s", types=["assistant_chunk", "user_message"])]
 
 
+@proves("D-05")
 def test_after_a_failed_sync_the_log_goes_on_in_a_new_file(store: JsonlStore, say: Say, disk: Disk, log: Path) -> None:
     store.append("s", say("a"))
-    disk.calls.clear()
+    disk.clear()
     disk.fail = first("fdatasync")
     store.append("s", [user_message(text="b")])
     second = log.with_name("events.2.jsonl")
@@ -149,7 +165,7 @@ def stat_mode(path: Path) -> int:
 
 def test_a_failed_sync_is_said_in_the_log(store: JsonlStore, disk: Disk) -> None:
     store.create("s")
-    disk.calls.clear()
+    disk.clear()
     disk.fail = first("fdatasync")
     store.append("s", [user_message(text="b")])
     notice = list(store.read("s"))[-1]
@@ -172,11 +188,12 @@ def test_a_descriptor_that_failed_is_never_synced_again(store: JsonlStore, monke
     assert asked[0] not in asked[1:]
 
 
+@proves("D-05")
 def test_what_the_first_file_lost_is_read_from_the_second(store: JsonlStore, say: Say, disk: Disk, log: Path) -> None:
     store.append("s", [user_message(text="safe")])
     kept = log.stat().st_size
     store.append("s", say("a", "b", "c"))
-    disk.calls.clear()
+    disk.clear()
     disk.fail = first("fdatasync")
     store.append("s", [user_message(text="d")])
     store.close()
@@ -192,7 +209,7 @@ def test_what_the_first_file_lost_is_read_from_the_second(store: JsonlStore, say
 def test_a_log_can_lose_its_footing_again_and_again(store: JsonlStore, say: Say, disk: Disk) -> None:
     store.create("s")
     for number in range(5):
-        disk.calls.clear()
+        disk.clear()
         disk.fail = first("fdatasync")
         store.append("s", [*say(f"{number}"), user_message(text=f"{number}")])
         store.append("s", say("."))
@@ -206,7 +223,7 @@ def test_a_log_can_lose_its_footing_again_and_again(store: JsonlStore, say: Say,
 
 def test_a_sync_that_fails_behind_is_mended_behind(store: JsonlStore, say: Say, disk: Disk, log: Path) -> None:
     store.append("s", say("a"))
-    disk.calls.clear()
+    disk.clear()
     disk.fail = first("fdatasync")
     store.append("s", say("b"))
     deadline = time.monotonic() + 5
@@ -216,6 +233,7 @@ def test_a_sync_that_fails_behind_is_mended_behind(store: JsonlStore, say: Say, 
     assert texts(store) == ["a", "b", "c"]
 
 
+@proves("D-05")
 def test_where_no_new_file_can_be_made_nothing_is_acknowledged_and_nothing_is_lost(
     store: JsonlStore, say: Say, disk: Disk, log: Path
 ) -> None:
@@ -239,7 +257,7 @@ def test_where_no_new_file_can_be_made_nothing_is_acknowledged_and_nothing_is_lo
 def test_a_failed_write_leaves_the_log_as_it_was(number: int, store: JsonlStore, say: Say, disk: Disk, log: Path) -> None:
     store.append("s", say("a"))
     before = log.read_bytes()
-    disk.calls.clear()
+    disk.clear()
     disk.fail = first("write", number)
     with pytest.raises(AppendFailed, match=os.strerror(number)):
         store.append("s", say("b"))
@@ -299,32 +317,114 @@ def test_a_tail_that_cannot_be_cut_off_is_closed_and_reported(
     assert [finding.kind for finding in store.verify("s")] == ["torn-tail"]
 
 
-def test_any_single_failure_loses_nothing_that_was_acknowledged(tmp_path: Path, say: Say, disk: Disk) -> None:
-    """Fail the nth call of each kind, for every n, in a short session with a recovery in it."""
-    for name in ("write", "fdatasync", "fsync", "rename", "ftruncate"):
-        for nth in range(1, 9):
-            store = JsonlStore(tmp_path / f"{name}{nth}")
-            disk.calls.clear()
-            disk.fail = lambda call, count, name=name, nth=nth: errno.EIO if (call, count) == (name, nth) else 0
-            acknowledged: list[str] = []
-            for number in range(6):
-                try:
-                    store.append("s", [*say(f"{number}"), user_message(text=f"{number}!")])
-                    acknowledged += [f"{number}", f"{number}!"]
-                    if number == 2:
-                        store.close()
-                        with (store.root / "s" / "events.jsonl").open("ab") as file:
-                            file.write(b'{"torn')
-                except StoreError:
-                    pass
-            disk.fail = lambda call, count: 0
-            store.append("s", say("end"))
-            assert texts(store) == [*acknowledged, "end"], f"{name} {nth}"
-            seqs = [event.seq for event in store.read("s") if event.seq]
-            assert seqs == list(range(1, len(seqs) + 1))
-            store.close()
+FAILING = ("write", "fdatasync", "fsync", "rename", "ftruncate", "open")
+NUMBERS = (errno.EIO, errno.ENOSPC, errno.EINTR)
 
 
+def session(store: JsonlStore, say: Say) -> list[str]:
+    """A short session with a kill in it; what was acknowledged."""
+    acknowledged: list[str] = []
+    for number in range(6):
+        try:
+            store.append("s", [*say(f"{number}"), user_message(text=f"{number}!")])
+            acknowledged += [f"{number}", f"{number}!"]
+            if number == 2:
+                store.close()
+                with (store.root / "s" / "events.jsonl").open("ab") as file:
+                    file.write(b'{"torn')
+        except StoreError:
+            pass
+    return acknowledged
+
+
+def whole(store: JsonlStore, acknowledged: list[str], case: str) -> None:
+    assert texts(store) == acknowledged, case
+    seqs = [event.seq for event in store.read("s") if event.seq]
+    assert seqs == list(range(1, len(seqs) + 1)), case
+    assert not {finding.kind for finding in store.verify("s")} - {"torn-tail"}, case
+
+
+@proves("D-05")
+@pytest.mark.slow
+@pytest.mark.parametrize("lasting", [False, True], ids=["once", "for good"])
+@pytest.mark.parametrize("number", NUMBERS, ids=errno.errorcode.get)
+def test_any_failing_call_loses_nothing_that_was_acknowledged(
+    number: int, lasting: bool, tmp_path: Path, say: Say, disk: Disk, figure: Figures
+) -> None:
+    """Fail the nth call of each kind, for every n, once, or from then on until the disk is well again."""
+    cases = 0
+    for name in FAILING:
+        for nth in range(1, 200):
+            with JsonlStore(tmp_path / f"{name}{nth}") as store:
+                disk.clear()
+                disk.fail = lambda call, count, name=name, nth=nth: (
+                    number if call == name and (count >= nth if lasting else count == nth) else 0
+                )
+                acknowledged = session(store, say)
+                met = disk.count[name] >= nth
+                disk.fail = lambda call, count: 0
+                store.append("s", say("end"))
+                whole(store, [*acknowledged, "end"], f"{name} {nth}")
+            cases += 1
+            if not met:
+                break
+        else:
+            raise AssertionError(f"{name} has no end")
+    figure("calls that failed", cases)
+
+
+@proves("D-05")
+@pytest.mark.slow
+def test_any_short_write_before_a_failure_leaves_no_half_record(
+    tmp_path: Path, say: Say, disk: Disk, monkeypatch: pytest.MonkeyPatch, figure: Figures
+) -> None:
+    """The nth write takes 1 to 7 bytes, and the one after it none: as the kernel does on a full disk."""
+    real, cases = os.write, 0
+    for short in range(1, 8):
+        for nth in range(1, 200):
+            count = 0
+
+            def write(fd: int, data: bytes, short: int = short, nth: int = nth) -> int:
+                nonlocal count
+                count += 1
+                if count == nth:
+                    return real(fd, memoryview(data)[:short])
+                if count == nth + 1:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                return real(fd, data)
+
+            with JsonlStore(tmp_path / f"{short}-{nth}") as store:
+                with monkeypatch.context() as patch:
+                    patch.setattr(os, "write", write)
+                    acknowledged = session(store, say)
+                store.append("s", say("end"))
+                whole(store, [*acknowledged, "end"], f"{short} bytes of write {nth}")
+            cases += 1
+            if count < nth:
+                break
+    figure("short writes", cases)
+
+
+@proves("D-06")
+def test_a_full_device_is_an_error_each_time_and_writing_resumes(
+    store: JsonlStore, say: Say, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.append("s", say("a"))
+    real, expected = os.write, ["a"]
+    for number in range(20):
+        before = log.read_bytes()
+        with open("/dev/full", "wb", buffering=0) as full, monkeypatch.context() as patch:
+            patch.setattr(os, "write", lambda fd, data, full=full: real(full.fileno(), data))
+            for _ in range(3):
+                with pytest.raises(AppendFailed, match="No space left"):
+                    store.append("s", [*say("x"), user_message(text="y")])
+        assert log.read_bytes() == before
+        store.append("s", say(f"{number}"))
+        expected.append(f"{number}")
+    assert texts(store) == expected and store.verify("s") == []
+
+
+@proves("D-06")
 def test_a_limit_on_file_size_is_an_error_and_writing_resumes_below_it(tmp_path: Path) -> None:
     script = """
 import resource, sys
@@ -360,19 +460,27 @@ def full_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", place], check=True)
 
 
-def test_a_full_disk_is_an_error_and_writing_resumes_when_there_is_room(full_disk: Path, say: Say) -> None:
+@proves("D-06")
+def test_a_full_disk_is_an_error_and_writing_resumes_when_there_is_room(full_disk: Path, say: Say, figure: Figures) -> None:
     ballast = full_disk / "ballast"
+    acknowledged = failed = 0
     with JsonlStore(full_disk / "store") as store:
-        store.append("s", say(1))
-        ballast.write_bytes(b"x" * 40_000)
-        acknowledged = 0
-        with pytest.raises(AppendFailed, match="No space left"):  # noqa: PT012 (the disk fills up while we write)
-            for _ in range(100):
-                acknowledged += len(store.append("s", say("x" * 700, "y" * 700)))
-        ballast.unlink()
-        store.append("s", say("end"))
-        assert len(texts(store)) == acknowledged + 2
-        assert store.verify("s") == []
+        for number in range(20):
+            session = f"s{number}"
+            store.append(session, say(1))
+            ballast.write_bytes(b"x" * 30_000)
+            said = 0
+            with pytest.raises(AppendFailed, match="No space left"):  # noqa: PT012 (the disk fills up while we write)
+                for _ in range(100):
+                    said += len(store.append(session, say("x" * 700, "y" * 700)))
+            ballast.unlink()
+            store.append(session, say("end"))
+            store.release(session)
+            assert sum(event.type == "assistant_chunk" for event in store.read(session)) == said + 2
+            assert store.verify(session) == []
+            acknowledged, failed = acknowledged + said, failed + 1
+            store.delete(session)
+    figure("appends that found the disk full", failed)
 
 
 def run(script: str, root: Path) -> str:
@@ -417,7 +525,7 @@ def test_a_session_that_is_released_while_it_is_written_is_an_error(store: Jsonl
 
 def test_a_notice_that_cannot_be_written_does_not_undo_what_was_acknowledged(store: JsonlStore, say: Say, disk: Disk) -> None:
     store.create("s")
-    disk.calls.clear()
+    disk.clear()
     disk.fail = lambda call, count: errno.EIO if (call, count) in (("fdatasync", 1), ("write", 3)) else 0
     store.append("s", [user_message(text="a")])
     disk.fail = lambda call, count: 0
@@ -431,7 +539,7 @@ def test_a_new_file_that_could_not_be_finished_is_not_taken_for_the_log(
     step: str, store: JsonlStore, say: Say, disk: Disk, log: Path
 ) -> None:
     store.append("s", say("a"))
-    disk.calls.clear()
+    disk.clear()
     broken = {"write": ("write", 2), "fsync": ("fsync", 1), "rename": ("rename", 1), "folder": ("fsync", 2)}[step]
     disk.fail = lambda call, count: errno.EIO if (call, count) in (("fdatasync", 1), broken) else 0
     with pytest.raises(AppendFailed):

@@ -24,6 +24,7 @@ VERBS: dict[str, str] = {
     "audit": "Account for every wire type and field: what it became, what is only in the original.",
     "renormalize": "Make a session anew from its originals.",
     "verify": "Check the integrity of logs.",
+    "compress": "Make closed logs take less room, without loss; everything reads them as before.",
     "schema": "Print the JSON Schema of events.",
     "doctor": "Say which agents are here, in which version, and what was tested.",
 }

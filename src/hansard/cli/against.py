@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,9 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from hansard.cli.audit import KNOWN, audit_named, audit_session
-from hansard.cli.inputs import LOG
 from hansard.cli.options import AUTO, note
-from hansard.errors import UsageError
+from hansard.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     from hansard.adapter import Adapter
@@ -85,9 +86,9 @@ def survey_folder(folder: Path, format: str, found: Surveys) -> None:
     from hansard.importing.find import find
     from hansard.importing.job import context
 
-    logs = [log for log in sorted(folder.glob(f"*/{LOG}")) if is_own_log(log)]
-    for log in logs:
-        audit_session(folder, log.parent.name, found.auditor)
+    logs = [name for name in sorted(os.listdir(folder)) if is_own_log(folder / name)]
+    for name in logs:
+        audit_session(folder, name, found.auditor)
     files = find([folder], None if format == AUTO else format)
     for problem in files.problems:
         note(problem)
@@ -115,12 +116,16 @@ def frames_of(stream: Stream, format: str) -> Iterator[Frame]:
         yield from frames(iter(partial(file.read, READ_SIZE), b""), adapter_for(format).framer())
 
 
-def is_own_log(path: Path) -> bool:
-    """Whether this is a log of ours."""
+def is_own_log(folder: Path) -> bool:
+    """Whether there is a log of ours in a folder."""
     from hansard.normalizing import OWN_LOG
+    from hansard.store.part import open_part
 
-    with path.open("rb") as file:
-        return file.read(len(OWN_LOG)) == OWN_LOG
+    try:
+        with closing(open_part(folder, 1)) as log:
+            return log.pread(len(OWN_LOG), 0) == OWN_LOG
+    except (FileNotFoundError, StoreError):
+        return False
 
 
 def show(found: list[Difference], shown: Surveys, against: str) -> None:

@@ -13,22 +13,22 @@ from hansard.errors import InvalidSessionId, UnknownSession, UsageError
 if TYPE_CHECKING:
     from hansard.events import Event
 
-LOG = "events.jsonl"
 MIN_PREFIX = 4
 
 
 def session_of(root: Path, name: str) -> str | None:
     """The session of that name, or the only one that begins so. A file of the same name is reached with ``./``."""
+    from hansard.store.files import has_log
     from hansard.store.ids import check_session_id
 
     try:
-        if (root / check_session_id(name) / LOG).exists():
+        if has_log(root / check_session_id(name)):
             return name
     except InvalidSessionId:
         return None
     if len(name) < MIN_PREFIX or not root.is_dir():
         return None
-    found = sorted(entry for entry in os.listdir(root) if entry.startswith(name) and (root / entry / LOG).exists())
+    found = sorted(entry for entry in os.listdir(root) if entry.startswith(name) and has_log(root / entry))
     if len(found) > 1:
         raise UsageError(f"{len(found)} sessions begin with {name!r}; say more of the id")
     return found[0] if found else None

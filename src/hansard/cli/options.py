@@ -69,19 +69,24 @@ class Source:
         self.name = name
         if name == "-" and sys.stdin.isatty():
             raise UsageError("nothing to read: name a file, or pipe something in")
-        self.file = cast("BinaryIO", sys.stdin.buffer) if name == "-" else cast("BinaryIO", click.open_file(name, "rb"))
+        self._raw = cast("BinaryIO", sys.stdin.buffer if name == "-" else click.open_file(name, "rb"))
+        self.file = _text(self._raw) if name.endswith(".zst") else self._raw
         command = click.get_current_context(silent=True)
         if command is not None and name != "-":
-            command.call_on_close(self.file.close)
+            command.call_on_close(self._close)
         self._size = HEAD
         self._head = b""
         self.advance: Callable[[int], object] | None = None
         """Told how many bytes were read, if somebody wants to know."""
 
+    def _close(self) -> None:
+        self.file.close()
+        self._raw.close()
+
     @property
     def size(self) -> int:
         """How many bytes it is; 0 if nobody knows."""
-        status = os.fstat(self.file.fileno()) if self.name != "-" else None
+        status = os.fstat(self.file.fileno()) if self.name != "-" and not self.name.endswith(".zst") else None
         return status.st_size if status is not None and S_ISREG(status.st_mode) else 0
 
     @property
@@ -121,6 +126,12 @@ class Source:
     def shown(self) -> str:
         """What to call it in messages."""
         return "stdin" if self.name == "-" else self.name
+
+
+def _text(file: BinaryIO) -> BinaryIO:
+    from hansard.store.packed import text_of
+
+    return text_of(file)
 
 
 def _first_lines(file: BinaryIO, size: int) -> bytes:

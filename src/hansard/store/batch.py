@@ -26,7 +26,7 @@ from hansard.events import (
 )
 from hansard.originals import refer, unwrap
 from hansard.store import blobs
-from hansard.store.checkpoint import Chain, about
+from hansard.store.checkpoint import Chain, about, seal
 from hansard.store.ids import TimeOrderedIds
 
 _ALWAYS_SYNCED = frozenset({UserMessage, PermissionRequest, PermissionResponse, ConfigurationChange, TurnEnd})
@@ -82,7 +82,7 @@ class Batch:
             self.chain.saw(stamped)
         self.durable = self.durable or must_be_synced(stamped)
         if type(stamped) is TurnEnd or self.chain.is_due(len(self.unhashed), self._size):
-            self._add_checkpoint()
+            self.add_checkpoint()
         return stamped
 
     def _add_line(self, event: Event) -> None:
@@ -92,7 +92,8 @@ class Batch:
         self.unhashed.append(line + b"\n")
         self._size += len(line) + 1
 
-    def _add_checkpoint(self) -> None:
+    def add_checkpoint(self) -> None:
+        """Put a checkpoint at the end, over everything since the one before."""
         self.chain = self.chain.copy()
         self.chain.add(b"".join(self.unhashed), len(self.unhashed))
         self.hashed += self.unhashed
@@ -100,7 +101,7 @@ class Batch:
         self._size = 0
         checkpoint = self._stamp(self.chain.event())
         self.chain.restart(checkpoint.seq)
-        self._add_line(checkpoint)
+        self._add_line(seal(checkpoint))
 
     def _stamp(self, event: Event) -> Event:
         if event.session_id not in ("", self._session_id):

@@ -7,8 +7,9 @@ log, and going on after a restart takes hashing only what follows the last one.
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import Any, Self, cast
+from typing import Any, Self
 
+from hansard.codec import encode
 from hansard.events import Event, SessionLifecycle, session_lifecycle
 from hansard.loose import as_object
 
@@ -49,6 +50,11 @@ class Chain:
         """Whether it is time for a checkpoint, with so many records more."""
         return self._records + records >= MAX_RECORDS or self._bytes + size >= MAX_BYTES
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there are lines that no checkpoint covers; the last checkpoint's own line vouches for itself."""
+        return self._records > (1 if self._since else 0)
+
     def saw(self, event: SessionLifecycle) -> None:
         """Remember the title, and whether the session was put away: every checkpoint says it again."""
         self.about = self.about | about(event)
@@ -59,8 +65,24 @@ class Chain:
 
     def matches(self, checkpoint: SessionLifecycle) -> bool:
         """Whether the lines are still what they were when this checkpoint was written."""
-        detail = checkpoint.payload.detail
-        return isinstance(detail, dict) and cast("dict[str, Any]", detail).get("sha256") == self._hash.hexdigest()
+        detail = as_object(checkpoint.payload.detail)
+        return detail.get("sha256") == self._hash.hexdigest() and detail.get("since") == self._since
+
+
+def seal(checkpoint: Event) -> Event:
+    """A stamped checkpoint with the hash of its own line, so that the last line of a log is covered too."""
+    payload: Any = checkpoint.payload
+    payload.detail = {**payload.detail, "own": sha256(encode(checkpoint)).hexdigest()}
+    return checkpoint
+
+
+def is_sealed(checkpoint: SessionLifecycle, line: bytes) -> bool:
+    """Whether a checkpoint's own line is as it was written. The first ones of this format did not say."""
+    detail = as_object(checkpoint.payload.detail)
+    if "own" not in detail:
+        return detail.keys() <= {"sha256", "since", *_ABOUT}
+    own = b',"own":"%s"' % str(detail["own"]).encode()
+    return line.count(own) == 1 and sha256(line.replace(own, b"")).hexdigest() == detail["own"]
 
 
 def about(event: SessionLifecycle) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Folders and files of a store, opened so that nothing but a regular file of ours is ever read or written.
 
-A log is a folder with ``events.jsonl``. After a failed sync it goes on in ``events.2.jsonl`` and so on; see docs/decisions.
+A log is a folder with ``events.jsonl``. After a failed sync it goes on in ``events.2.jsonl`` and so on; see docs/decisions. Each may be
+compressed, and then has ``.zst`` behind its name.
 """
 
 from __future__ import annotations
@@ -27,6 +28,21 @@ CREATE = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL
 def segment_name(number: int) -> str:
     """The file of the nth part of a log; nearly every log has only the first."""
     return LOG if number == 1 else f"events.{number}.jsonl"
+
+
+def packed_name(number: int) -> str:
+    """The same file, compressed."""
+    return f"{segment_name(number)}.zst"
+
+
+def has_part(folder: Path, number: int) -> bool:
+    """Whether there is an nth part of a log, in whichever form."""
+    return os.path.lexists(folder / segment_name(number)) or os.path.lexists(folder / packed_name(number))
+
+
+def has_log(folder: Path) -> bool:
+    """Whether a folder holds a log, or something that stands in its place."""
+    return has_part(folder, 1)
 
 
 def make_folder(path: Path) -> None:
@@ -82,6 +98,15 @@ def tighten(fd: int) -> None:
     if os.fstat(fd).st_mode & 0o077:
         with suppress(PermissionError):
             os.fchmod(fd, 0o600)
+
+
+def read(fd: int, start: int, end: int) -> bytes:
+    """The bytes from start to end; fewer if the file ends before."""
+    parts: list[bytes] = []
+    while start < end and (data := os.pread(fd, end - start, start)):
+        parts.append(data)
+        start += len(data)
+    return b"".join(parts)
 
 
 def write_all(fd: int, data: bytes) -> None:

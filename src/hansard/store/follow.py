@@ -21,8 +21,7 @@ async def follow(folder: Path, after: int) -> AsyncIterator[Record]:
                 for record in order.take(found):
                     yield record
                 await asyncio.sleep(0)  # a long replay must not keep others waiting
-            reader.check()
-            if log.open_next():
+            if reader.check() or log.open_next():
                 continue
             for record in order.flush():
                 yield record

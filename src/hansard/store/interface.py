@@ -22,7 +22,9 @@ FindingKind = Literal[
     "duplicate-id",
     "order",
     "checksum",
+    "frame",
     "newer-version",
+    "unsealed",
     "empty",
     "blob-missing",
     "blob-damaged",
@@ -99,8 +101,8 @@ class Finding(Struct, frozen=True):
 
     @property
     def is_damage(self) -> bool:
-        """False for what is worth saying but is no harm: records of a newer version."""
-        return self.kind != "newer-version"
+        """False for what is worth saying but is no harm: records of a newer version, or not covered by a checkpoint."""
+        return self.kind not in ("newer-version", "unsealed")
 
 
 class Store(Protocol):

@@ -17,7 +17,7 @@ from typing import Any, Literal, Self
 from hansard.errors import LogDeleted, SessionExists, StoreError, UnknownSession, UsageError
 from hansard.events import Event
 from hansard.originals import unwrap
-from hansard.store import blobs, files, lines
+from hansard.store import blobs, files, lines, packing
 from hansard.store.batch import Options, created
 from hansard.store.behind import SyncBehind
 from hansard.store.follow import follow
@@ -26,6 +26,7 @@ from hansard.store.interface import Cursor, Finding, Head, Record, SessionInfo
 from hansard.store.listing import Listing, list_abandoned
 from hansard.store.lock import WriterLock
 from hansard.store.order import shown
+from hansard.store.packing import Packing
 from hansard.store.reader import Log
 from hansard.store.verify import verify
 from hansard.store.writer import Writer
@@ -178,6 +179,14 @@ class JsonlStore:
         """The sessions whose last writer is gone and did not let go of them: it was killed."""
         return list_abandoned(self.root)
 
+    def compress(self, session_id: str) -> Packing:
+        """Compress a log that nobody is writing, without loss. Everything reads it as before; who writes it again unpacks it first."""
+        return packing.compress(self._folder(session_id))
+
+    def expand(self, session_id: str) -> Packing:
+        """Make a compressed log plain text again."""
+        return packing.expand(self._folder(session_id))
+
     def verify(self, session_id: str) -> list[Finding]:
         """Everything that is wrong with a log."""
         return verify(self._existing(session_id))
@@ -209,7 +218,7 @@ class JsonlStore:
 
     def _existing(self, session_id: str) -> Path:
         folder = self._folder(session_id)
-        if not (folder / files.LOG).exists():
+        if not files.has_log(folder):
             raise UnknownSession(session_id)
         return folder
 
@@ -243,7 +252,7 @@ class JsonlStore:
             raise StoreError(f"cannot create {folder}: {problem.strerror}", folder) from problem
         writer = Writer(folder, self._options, self._behind.want)
         self._writers[session_id] = writer
-        if os.path.lexists(folder / files.LOG):
+        if files.has_log(folder):
             return False
         try:
             writer.create(header)

@@ -46,7 +46,7 @@ class Listing:
         if known is not None and mark is not None and known[0] == mark and not (known[1].live and not lock.is_held(folder)):
             return known[1]
         info = describe(folder)
-        if info.problem is None and not (folder / files.segment_name(2)).exists():  # of a log of several files one alone would change
+        if info.problem is None and not files.has_part(folder, 2):  # of a log of several files one alone would change
             self._known[name] = mark, info
         return info
 
@@ -55,7 +55,7 @@ def _mark(folder: Path) -> Any:
     """What changes when a log is written, or somebody begins or ends to write it."""
     path = os.fspath(folder)
     try:
-        own, log = os.stat(path), os.stat(f"{path}/{files.LOG}", follow_symlinks=False)
+        own, log = os.stat(path), _stat(path)
     except OSError:
         return None
     try:
@@ -63,6 +63,13 @@ def _mark(folder: Path) -> Any:
     except OSError:
         held = 0
     return own.st_ino, own.st_mtime_ns, log.st_ino, log.st_mtime_ns, log.st_size, held
+
+
+def _stat(folder: str) -> os.stat_result:
+    try:
+        return os.stat(f"{folder}/{files.LOG}", follow_symlinks=False)
+    except FileNotFoundError:
+        return os.stat(f"{folder}/{files.packed_name(1)}", follow_symlinks=False)
 
 
 def list_abandoned(root: Path) -> list[str]:
@@ -80,17 +87,17 @@ def describe(folder: Path) -> SessionInfo:
 
 
 def _describe(log: Log) -> SessionInfo:
-    newest = log.segments[-1].fd
+    newest = log.segments[-1].part
     last = ending(newest, _GLANCE)
     for size in (_LOOK, _SEARCH):  # sub-agents' own streams may stand after the last turn
         if _status(last) is None:
             last = ending(newest, size)
     return SessionInfo(
-        **(_told(forward(log.segments[0].fd, 0, end=_LOOK, step=_GLANCE)) | _renamed(last)),
+        **(_told(forward(log.segments[0].part, 0, end=_LOOK, step=_GLANCE)) | _renamed(last)),
         id=log.session_id,
         events=max((record.seq for record in last), default=0),
-        updated=_last_said(last) or os.fstat(newest).st_mtime_ns // 1_000_000,
-        bytes=sum(os.fstat(segment.fd).st_size for segment in log.segments),
+        updated=_last_said(last) or newest.stat().st_mtime_ns // 1_000_000,
+        bytes=log.size,
         status=_status(last),
         live=lock.is_held(log.folder),
     )
@@ -169,4 +176,4 @@ def _is_session(entry: os.DirEntry[str]) -> bool:
         check_session_id(entry.name)
     except InvalidSessionId:
         return False
-    return entry.is_dir(follow_symlinks=False) and os.path.lexists(os.path.join(entry.path, files.LOG))
+    return entry.is_dir(follow_symlinks=False) and files.has_log(Path(entry.path))

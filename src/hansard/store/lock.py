@@ -18,13 +18,17 @@ _PATIENCE = 0.05  # `writer` takes the lock for a moment; a writer that comes ju
 class WriterLock:
     """The right to write one log, held until `release`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, told: bool = True) -> None:
+        """``told``: the file says who holds it. Who writes no event does not say so, and leaves there what a killed writer has left."""
         self._fd = _lock(folder)
-        self._note(b"%d\n" % os.getpid())
+        self._told = told
+        if told:
+            self._note(b"%d\n" % os.getpid())
 
     def release(self) -> None:
         """Let the next writer in."""
-        self._note(b"")
+        if self._told:
+            self._note(b"")
         os.close(self._fd)
 
     def _note(self, text: bytes) -> None:

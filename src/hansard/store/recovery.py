@@ -72,7 +72,7 @@ def _count(state: State, record: Record) -> None:
 def _before_last_checkpoint(log: Log) -> int:
     """The seq to read on after, so that the last checkpoint comes first; 0 when there is none near the end of the last file."""
     for size in (BLOCK, 64 * BLOCK):
-        for record in reversed(ending(log.segments[-1].fd, size)):
+        for record in reversed(ending(log.segments[-1].part, size)):
             if record.type == "session_lifecycle" and as_checkpoint(lines.event(record)):
                 return record.seq - 1
     return 0
@@ -84,6 +84,11 @@ def _refuse_foreign(log: Log) -> None:
     first = log.first_event()
     if first is not None and first.session_id != log.session_id:
         raise LogRefused(f"{path} is the log of session {first.session_id!r}", path)
-    beginning = log.beginning().removeprefix(lines.BOM)[:2]  # of a torn first line there may be only one byte
-    if first is None and not b'{"'.startswith(beginning) and not any(record.seq for record in ending(log.segments[0].fd)):
+    if first is None and not _begins_like_a_log(log.beginning()) and not any(record.seq for record in ending(log.segments[0].part)):
         raise LogRefused(f"{path} is not a log: it holds no record that can be read", path)
+
+
+def _begins_like_a_log(beginning: bytes) -> bool:
+    """Of a torn first line there may be only one byte, or zeros where the power went before the disk had the rest."""
+    beginning = beginning.removeprefix(lines.BOM)
+    return b'{"'.startswith(beginning[:2]) or all(byte in (0, ours) for byte, ours in zip(beginning, b'{"type":"session', strict=False))

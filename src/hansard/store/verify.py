@@ -16,9 +16,11 @@ from hansard.errors import BlobDamaged, UsageError
 from hansard.events import SCHEMA_VERSION, TYPES, Event, SessionLifecycle
 from hansard.originals import reference
 from hansard.store import blobs, files, lines, lock
-from hansard.store.checkpoint import Chain, as_checkpoint
+from hansard.store.checkpoint import Chain, as_checkpoint, is_sealed
 from hansard.store.interface import Finding, FindingKind, Record
 from hansard.store.reader import Log, Reader, Repeats
+
+_SORTED_AT_ONCE = 100_000
 
 
 def verify(folder: Path) -> list[Finding]:
@@ -74,13 +76,24 @@ class _Check:
 
     def end(self) -> None:
         """Say what can only be known at the end."""
+        for segment in self._log.segments:
+            for problem in segment.part.problems:
+                self.findings.append(Finding("frame", problem, segment=segment.number))
         for missing in self._missing:
             self._say("gap", f"records {missing[0]} to {missing[-1]} are missing", seq=missing[0])
-        if self._log.head().bytes == 0:
+        if self._log.size == 0:
             self._say("empty", "the log is empty")
-        in_order = sorted(self._ids)
-        if shared := {one for one, other in pairwise(in_order) if one == other}:
+        if self._chain.is_open and not self.findings and not lock.is_held(self._log.folder):
+            self._say("unsealed", "no checkpoint covers the last records: the log was not closed, or its last line was changed")
+        if shared := set(self._shared_ids()):
             self._report_same_ids(shared)
+
+    def _shared_ids(self) -> Iterator[int]:
+        """Hashes of ids that more than one record has. Sorted share by share, so that a long log takes no more memory than a short one."""
+        shares = 1 + len(self._ids) // _SORTED_AT_ONCE
+        for share in range(shares):
+            in_order = sorted(one for one in self._ids if one % shares == share)
+            yield from (one for one, other in pairwise(in_order) if one == other)
 
     def _say(self, kind: FindingKind, message: str, at: Record | None = None, seq: int | None = None) -> None:
         if at is None:
@@ -98,6 +111,8 @@ class _Check:
         if checkpoint := as_checkpoint(event):
             if not self._chain.matches(checkpoint):
                 self._say("checksum", "the records since the last checkpoint are not the ones that were written", record)
+            if not is_sealed(checkpoint, record.line):
+                self._say("checksum", "this checkpoint is not the one that was written", record)
             self._chain.restart(record.seq)
         for name in blobs_of(event):
             self._blob(name, record)

@@ -20,6 +20,7 @@ from hansard.store.batch import Batch, Options, created
 from hansard.store.checkpoint import Chain
 from hansard.store.ids import TimeOrderedIds
 from hansard.store.lock import WriterLock
+from hansard.store.packing import unpack
 from hansard.store.recovery import recovered, survey
 
 MAX_UNSYNCED = 16 * 1024 * 1024
@@ -86,9 +87,10 @@ class Writer:
             self._say_degraded()
 
     def close(self) -> None:
-        """Sync, and let the next writer in."""
+        """Cover what was written with a checkpoint, sync, and let the next writer in."""
         with self._guard:
             try:
+                self._seal()
                 if self._fd >= 0 and self._total > self._synced:
                     self._sync()
                     self._say_degraded()
@@ -126,6 +128,7 @@ class Writer:
     def _open(self) -> None:
         state = survey(self._folder)
         self._segment = state.segment
+        unpack(self._folder, self._segment)
         self._fd = files.open_file(self._folder, files.segment_name(self._segment), files.APPEND)
         files.tighten(self._fd)
         self._size = os.fstat(self._fd).st_size
@@ -148,9 +151,11 @@ class Writer:
 
     # ---- writing
 
-    def _append(self, events: Iterable[Event], line_end: bytes = b"") -> list[Event]:
+    def _append(self, events: Iterable[Event], line_end: bytes = b"", checkpoint: bool = False) -> list[Event]:
         batch = Batch(self.session_id, self._folder, self._options, self._ids, self._seq, self._chain)
         stamped = [batch.add(event) for event in events]
+        if checkpoint:
+            batch.add_checkpoint()
         unhashed = b"".join(batch.unhashed)
         data = line_end + b"".join(batch.hashed) + unhashed
         if data:
@@ -161,6 +166,13 @@ class Writer:
             if self._segment == segment:  # last: until then the log is not as we left it, and would be looked at again
                 self._size += len(data)
         return stamped
+
+    def _seal(self) -> None:
+        """A log that is closed ends in a checkpoint. Where it cannot be written, the log is as whole as that of a killed writer."""
+        if self._fd >= 0 and self._chain.is_open and not self._sync_failed:
+            with suppress(OSError, StoreError):
+                if self._is_as_we_left_it():
+                    self._append([], checkpoint=True)
 
     def _write(self, data: bytes, durable: bool) -> None:
         total, segment = self._total, self._segment

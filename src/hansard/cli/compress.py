@@ -1,0 +1,112 @@
+"""``hansard compress``: closed logs take less room, without loss; everything reads them as before."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Literal
+
+import click
+from msgspec import Struct
+
+from hansard.cli.options import json_option, note, store_option, store_path
+from hansard.cli.progress import progress
+from hansard.errors import LogLocked, StoreError, UsageError
+
+if TYPE_CHECKING:
+    from hansard.store import SessionInfo
+    from hansard.store.jsonl import JsonlStore
+
+DAY = 24 * 60 * 60 * 1000
+
+
+class Done(Struct, omit_defaults=True, rename="camel"):
+    """One session: what became of it, its length as text, and what it takes on the disk."""
+
+    session: str
+    state: Literal["changed", "unchanged", "being written", "failed"]
+    bytes: int = 0
+    stored: int = 0
+    problem: str | None = None
+
+
+@click.command("compress")
+@click.argument("names", metavar="[SESSION…]", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Every session that nobody is writing.")
+@click.option("--older-than", type=click.FloatRange(0), metavar="DAYS", help="Every session in which nothing was said for so long.")
+@click.option("--undo", is_flag=True, help="Unpack instead.")
+@store_option
+@json_option
+def command(names: tuple[str, ...], everything: bool, older_than: float | None, undo: bool, store: str | None, as_json: bool) -> int:
+    """Compress the logs of sessions, without loss.
+
+    Everything reads them as before, and `zstdcat` gives the text. A session that is written again is unpacked first. One that is being
+    written is left alone. Exit code 2 if one that was named is being written, or any could not be done.
+    """
+    from hansard.store.jsonl import JsonlStore
+
+    kept = JsonlStore(store_path(store))
+    chosen = choose(kept, names, everything, older_than)
+    done: list[Done] = []
+    with progress("unpacking" if undo else "compressing", sum(size for _, size in chosen)) as advance:
+        for name, size in chosen:
+            done.append(change(kept, name, undo, bool(names)))
+            advance(size)
+    return report(done, undo, as_json)
+
+
+def choose(store: JsonlStore, names: tuple[str, ...], everything: bool, older_than: float | None) -> list[tuple[str, int]]:
+    """The sessions that are meant, and how long their logs are."""
+    from hansard.cli.inputs import need_session
+
+    if names and (everything or older_than is not None):
+        raise UsageError("name sessions, or choose them with --all or --older-than; not both")
+    if names:
+        found = dict.fromkeys(need_session(store.root, name) for name in names)
+        return [(name, store.head(name).bytes) for name in found]
+    if not everything and older_than is None:
+        raise UsageError("name the sessions to compress, or say --all or --older-than DAYS")
+    before = time.time() * 1000 - (older_than or 0) * DAY
+    return [(info.id, info.bytes) for info in store.sessions() if is_meant(info, before)]
+
+
+def is_meant(info: SessionInfo, before: float) -> bool:
+    """Whether nothing was said in a session since a time. What cannot be read is left as it is."""
+    return info.problem is None and (info.updated or 0) <= before
+
+
+def change(store: JsonlStore, name: str, undo: bool, named: bool) -> Done:
+    """Change one session. One that cannot be changed does not keep the others from it."""
+    try:
+        made = store.expand(name) if undo else store.compress(name)
+    except LogLocked as problem:
+        return Done(name, "failed" if named else "being written", problem=str(problem))
+    except StoreError as problem:
+        return Done(name, "failed", problem=str(problem))
+    return Done(name, "changed" if made.changed else "unchanged", made.bytes, made.stored)
+
+
+def report(done: list[Done], undo: bool, as_json: bool) -> int:
+    """What became of it all, and the exit code."""
+    if as_json:
+        from hansard.cli.tables import print_json
+
+        print_json(done)
+    else:
+        show(done, undo)
+    return 2 if any(one.state == "failed" for one in done) else 0
+
+
+def show(done: list[Done], undo: bool) -> None:
+    """The totals for people."""
+    from hansard.cli.tables import sized
+
+    changed = [one for one in done if one.state == "changed"]
+    text, stored = sum(one.bytes for one in changed), sum(one.stored for one in changed)
+    counts = {state: sum(one.state == state for one in done) for state in ("unchanged", "being written", "failed")}
+    told = [f"{len(changed)} {'unpacked' if undo else 'compressed'}", *(f"{count} {state}" for state, count in counts.items() if count)]
+    click.echo(f"sessions: {', '.join(told)}")
+    if changed and not undo:
+        click.echo(f"{sized(text)} in {sized(stored)}, {text / stored:.1f} times smaller")
+    for one in done:
+        if one.state == "failed":
+            note(f"{one.session}: {one.problem}")

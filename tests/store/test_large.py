@@ -1,0 +1,150 @@
+"""Large logs: what is asked for is found without reading the rest, memory stays flat, and no offset is too large."""
+# pyright: basic
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hansard.codec import encode
+from hansard.events import Event, assistant_chunk, session_lifecycle
+from hansard.store import JsonlStore
+from tests.proof import LONG, Figures, amount, proves
+
+SIZE = amount(20, 1000) * 1_000_000
+
+WRITE = """
+import sys
+from hansard.events import assistant_chunk, turn_end
+from hansard.store import JsonlStore
+batch = [assistant_chunk(text=f"{number} " + "word " * 96) for number in range(1000)]
+with JsonlStore(sys.argv[1]) as store:
+    while store.head("s").bytes < int(sys.argv[2]) if store.append("s", batch) else False:
+        store.append("s", [turn_end(status="completed")])
+"""
+
+LOOK = """
+import json, os, resource, sys, time
+from hansard.store import JsonlStore
+read = 0
+real = os.pread
+def pread(*args):
+    global read
+    data = real(*args)
+    read += len(data)
+    return data
+os.pread = pread
+store = JsonlStore(sys.argv[1])
+list(store.read("s", limit=3000)), store.sessions()
+base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+found = {}
+def tell(name, act):
+    global read
+    read, started = 0, time.perf_counter()
+    value = act()
+    found[name] = [value, read, time.perf_counter() - started]
+head = store.head("s")
+tell("list", lambda: JsonlStore(sys.argv[1]).sessions()[0].events)
+tell("head", lambda: store.head("s").seq)
+tell("tail", lambda: [event.seq for event in store.tail("s", 100)][-1])
+tell("place", lambda: next(store.read("s", head.seq // 2 + 7)).seq)
+tell("scan", lambda: sum(1 for _ in store.records("s")))
+tell("verify", lambda: len(store.verify("s")))
+tell("open", lambda: JsonlStore(sys.argv[1]).append("s", []))
+found["memory"] = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - base) * 1024
+print(json.dumps(found))
+"""
+
+
+def run(script: str, *arguments: object) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", script, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log of 20 MB, or of a gigabyte."""
+    root = tmp_path_factory.mktemp("large")
+    run(WRITE, root, SIZE)
+    return root
+
+
+@proves("D-12")
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["plain", "compressed"])
+def test_a_large_log_costs_what_is_asked_of_it(large: Path, form: str, figure: Figures) -> None:
+    store = JsonlStore(large)
+    head = store.head("s")
+    if form == "compressed":
+        store.compress("s")
+    found = json.loads(run(LOOK, large))
+    assert found["list"][0] == found["head"][0] == found["tail"][0] == head.seq
+    assert found["place"][0] == head.seq // 2 + 8
+    assert found["scan"][0] == head.seq and found["verify"][0] == 0
+    for name in ("list", "head", "tail", "place"):
+        assert found[name][1] < 2_000_000, f"{name} read {found[name][1]} bytes"
+    if form == "plain":
+        assert found["open"][1] < 40_000_000 and found["scan"][1] < 1.1 * head.bytes
+    assert found["memory"] < 40_000_000
+    figure(f"bytes of the log, {form}", head.bytes)
+    figure(f"memory for all of it, {form}", f"{found['memory'] / 1e6:.0f} MB")
+    for name in ("list", "tail", "place", "verify"):
+        figure(f"ms: {name}, {form}", round(found[name][2] * 1000, 1))
+
+
+MB = 1024 * 1024
+HOLES = amount(4100, 8200)
+"""Of one MiB each: past 4 GiB, or past 8."""
+
+
+@pytest.fixture
+def sparse(root: Path, log: Path) -> JsonlStore:
+    """A log with a record at every MiB, and zeros between that take no room on the disk."""
+    store = JsonlStore(root)
+    store.create("s")
+    store.close()
+    with log.open("r+b") as file:
+        for number in range(1, HOLES):
+            file.seek(number * MB)
+            event: Event = assistant_chunk(text=f"{number}")
+            if number == HOLES - 1:  # else a writer would have to hash it all
+                event = session_lifecycle(subtype="checkpoint", detail={"sha256": "", "since": 0})
+            event.seq, event.session_id, event.id = number + 2, "s", f"{number}"
+            file.write(b"\n" + encode(event) + b"\n")
+    return store
+
+
+@proves("D-14")
+@pytest.mark.slow
+def test_no_offset_is_too_large(sparse: JsonlStore, log: Path, figure: Figures) -> None:
+    size = log.stat().st_size
+    assert size > 2**32 and log.stat().st_blocks * 512 < 100 * MB
+    for border in (2**31, 2**32):
+        after = border // MB + 1
+        found = [record for record in sparse.records("s", after, 6) if record.seq]
+        assert found[0].seq == after + 1
+        assert any(record.offset > border for record in found)
+    assert sparse.head("s").seq == HOLES + 1 and sparse.head("s").bytes == size
+    assert sparse.tail("s", 1)[-1].seq == HOLES + 1
+    with log.open("ab") as file:
+        file.write(b'{"torn')
+    [new] = sparse.append("s", [assistant_chunk(text="end")])
+    notice, last = [event for event in sparse.tail("s", 2) if event.seq]
+    assert notice.payload.detail["offset"] == size and last.id == new.id
+    sparse.close()
+    figure("bytes, nearly all of them holes", size)
+    if LONG:
+        assert {finding.kind for finding in sparse.verify("s")} == {"nul", "torn-tail", "checksum"}
+        before = [record.offset for record in sparse.records("s", HOLES - 2) if record.seq]
+        sparse.compress("s")
+        assert [record.offset for record in sparse.records("s", HOLES - 2) if record.seq] == before
+        assert before[0] > 2**32

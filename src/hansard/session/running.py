@@ -10,8 +10,8 @@ import msgspec
 
 from hansard.adapter import Adapter
 from hansard.agents.agent import Agent
-from hansard.agents.link import Closed, Ended, Heard, HungUp, Link
-from hansard.errors import AgentGone, CannotEncode, Refused
+from hansard.agents.link import Closed, Ended, Heard, HungUp, Link, Piece
+from hansard.errors import AgentGone, AppendFailed, CannotEncode, Refused
 from hansard.events import (
     ControlResponse,
     ControlResponsePayload,
@@ -24,7 +24,7 @@ from hansard.events import (
     error,
     process,
 )
-from hansard.framing import Frame
+from hansard.framing import Frame, Framer
 from hansard.loose import as_object
 from hansard.originals import wrap
 from hansard.store.ids import now_ms
@@ -33,6 +33,10 @@ ANSWER_TIME = 60.0
 """Seconds an agent may take to answer a request of ours (a handshake, a setting)."""
 SILENT = 5.0
 """Seconds a process may run on after it has closed its output."""
+NO_ROOM = 0.25
+"""Seconds until what could not be written is tried again. Meanwhile the agent's pipe fills, and the agent waits."""
+HELD = 10.0
+"""Seconds a command waits for room; then it is refused."""
 TOLD = 2_000
 """So much of what an agent wrote to stderr is told with its bad end; all of it is on the record."""
 
@@ -105,7 +109,7 @@ class Running:
             name = _name_of_answer(data) if answered else None
             if name is not None:
                 self._waiting[name] = asyncio.get_running_loop().create_future()
-            stamped = self._record([*before, *events])
+            stamped = await self._put([*before, *events], HELD)
             if data or self.agent.can.one_shot:
                 self._told = True
                 await self._link.send(data)
@@ -128,21 +132,27 @@ class Running:
     async def _hear(self) -> None:
         framer, last = self.agent.framer(), Heard(b"")
         async for piece in self._link:
-            match piece:
-                case Heard(data=data, aside=True):
-                    self._complaints = (self._complaints + data)[-TOLD:]
-                    self._record([_complaint(data)])
-                case Heard(data=data):
-                    last = piece
-                    self._take(self._read(framer.feed(data), last))
-                case Closed():
-                    asyncio.get_running_loop().call_later(SILENT, self._fell_silent)
-                case Ended():
-                    self._take(self._read(framer.end(), last))
-                    self._end(piece)
-                case HungUp(error=error):
-                    self._take(self._read(framer.end(), last))
-                    self._take(self._finish("the connection is over", error))
+            last = piece if isinstance(piece, Heard) and not piece.aside else last
+            try:
+                await self._hear_piece(piece, framer, last)
+            except AppendFailed:  # it is stopped, and there is no room for its last words: it must be heard to its end all the same
+                self._give_up(AgentGone("the agent was stopped, and there was no room to write down how"))
+
+    async def _hear_piece(self, piece: Piece, framer: Framer, last: Heard) -> None:
+        match piece:
+            case Heard(data=data, aside=True):
+                self._complaints = (self._complaints + data)[-TOLD:]
+                await self._put([_complaint(data)])
+            case Heard(data=data):
+                await self._take(self._read(framer.feed(data), last))
+            case Closed():
+                asyncio.get_running_loop().call_later(SILENT, self._fell_silent)
+            case Ended():
+                await self._take(self._read(framer.end(), last))
+                await self._end(piece)
+            case HungUp(error=error):
+                await self._take(self._read(framer.end(), last))
+                await self._take(self._finish("the connection is over", error))
 
     def _read(self, frames: list[Frame], heard: Heard) -> list[Event]:
         now = now_ms()
@@ -152,8 +162,20 @@ class Running:
             events += self.adapter.feed(frame)
         return events
 
-    def _take(self, events: list[Event]) -> None:
-        for event in self._record(events) if events else ():
+    async def _put(self, events: Sequence[Event], patience: float = float("inf")) -> list[Event]:
+        """Put events on the record. Where there is no room for them it is tried again, until there is or the agent is stopped."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + patience
+        while True:
+            try:
+                return self._record(events)
+            except AppendFailed:
+                if self._ended_by_us is not None or loop.time() >= until:
+                    raise
+            await asyncio.sleep(NO_ROOM)
+
+    async def _take(self, events: list[Event]) -> None:
+        for event in await self._put(events) if events else ():
             if isinstance(event, ControlResponse):
                 waiting = self._waiting.get(event.payload.request_id or "")
                 if waiting is not None and not waiting.done():
@@ -165,7 +187,7 @@ class Running:
             self._ended_by_us = "lost"
             self._silenced = asyncio.create_task(self._link.stop())
 
-    def _end(self, end: Ended) -> None:
+    async def _end(self, end: Ended) -> None:
         """Say how it ended, and close what it left open. An end that we did not ask for is an error if it was in a turn, or a bad one.
 
         A one-shot agent also ends badly to say that its turn did, which the turn itself has told.
@@ -183,10 +205,13 @@ class Running:
         closing = self._finish(words, problem)
         if problem is not None and (bad or any(isinstance(event, TurnEnd) and event.payload.error is problem for event in closing)):
             events.append(Error(payload=problem))  # a wire whose turns end with the process may know of a better end
-        self._record(events + closing)
+        await self._put(events + closing)
+        self._give_up(AgentGone(f"{words}: {complaint}" if complaint else words))
+
+    def _give_up(self, problem: AgentGone) -> None:
         for waiting in self._waiting.values():
             if not waiting.done():
-                waiting.set_exception(AgentGone(f"{words}: {complaint}" if complaint else words))
+                waiting.set_exception(problem)
 
     def _finish(self, reason: str, problem: ErrorInfo | None) -> list[Event]:
         """What closes whatever is open. It happens now: an adapter only knows when it last heard something."""

@@ -22,9 +22,10 @@ class WriterLock:
         self._fd = _lock(folder)
         self._note(b"%d\n" % os.getpid())
 
-    def release(self) -> None:
-        """Let the next writer in."""
-        self._note(b"")
+    def release(self, done: bool = True) -> None:
+        """Let the next writer in; not ``done``: as if this one were killed, so that somebody looks at what it had to leave open."""
+        if done:
+            self._note(b"")
         os.close(self._fd)
 
     def _note(self, text: bytes) -> None:

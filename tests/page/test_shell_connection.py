@@ -5,32 +5,38 @@ from __future__ import annotations
 from typing import Any
 
 from tests.page.chromium import Watched
+from tests.proof import proves
 
 
 def play(page: Watched, name: str) -> dict[str, Any]:
     return page.run("async (name) => (await import('/tests/sockets.js')).plays[name]()", name)
 
 
+@proves("L-01")
 def test_it_comes_back_at_its_cursor_and_takes_nothing_twice(renderer: Watched) -> None:
     got = play(renderer, "comesBackAtItsCursor")
     assert got == {"after": [None, {"logId": "L", "seq": 3}], "seqs": [1, 2, 3, 4]}
 
 
+@proves("L-03")
 def test_a_gap_is_asked_for_once_and_then_it_is_the_logs_own(renderer: Watched) -> None:
     got = play(renderer, "asksAgainAtAGap")
     assert got == {"after": {"logId": "L", "seq": 2}, "left": [True], "times": 2, "seqs": [1, 2, 4, 5]}
 
 
+@proves("L-05")
 def test_a_command_is_kept_until_it_is_answered(renderer: Watched) -> None:
     got = play(renderer, "sendsWhatIsNotAnsweredAgain")
     assert got == {"texts": ["a", "b", "c"], "same": True, "answers": [7, "changed", 8], "settled": True}
 
 
+@proves("L-07")
 def test_twenty_seconds_of_silence_are_the_end_of_a_connection(renderer: Watched) -> None:
     got = play(renderer, "takesSilenceForDeath")
     assert got == {"pinged": 1, "before": "open", "after": "waiting", "closed": True}
 
 
+@proves("L-07")
 def test_it_waits_longer_each_time_and_never_quite_as_long(renderer: Watched) -> None:
     got = play(renderer, "waitsLongerEachTime")
     assert got["waits"] == [500, 1000, 2000, 4000, 8000, 10_000, 10_000]

@@ -13,6 +13,7 @@ from hansard.errors import HansardError, InvalidSessionId, Refused, UnknownCurso
 from hansard.events import Event, PermissionRequest, TurnEnd, tool_result
 from hansard.server.protocol import Limits, Wanted
 from hansard.store import Cursor
+from tests.proof import proves
 from tests.server.served import eventually, process, served, words
 
 pytestmark = pytest.mark.anyio
@@ -120,6 +121,7 @@ class Cutting:
             side.transport.abort()
 
 
+@proves("L-01")
 async def test_a_connection_that_is_cut_comes_back_at_its_cursor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("hansard.client.FIRST_PAUSE", 0.01)
     async with served(tmp_path, Limits(frame=16 * 1024)) as here:
@@ -147,6 +149,7 @@ def _through(server, port: int):
     return connect(f"ws://{server._netloc}/ws", host="127.0.0.1", port=port, additional_headers=headers, max_size=None, proxy=None)
 
 
+@proves("L-06")
 async def test_a_server_that_is_started_again_is_found_again(tmp_path: Path):
     arguments = ("--token-file", str(tmp_path / "token"))
     with process(tmp_path / "store", *arguments) as first:

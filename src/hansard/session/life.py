@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Self
 
 import msgspec
@@ -180,7 +181,8 @@ class Life:
             self._record([trouble(str(problem))])
             raise
         self._services = services = Services(options)
-        self._running = running = Running(agent, self._adapter(agent, options), link, self._record, self._heard)
+        lay_aside = partial(self.store.put_blob, self.id)
+        self._running = running = Running(agent, self._adapter(agent, options), link, self._record, self._heard, lay_aside)
         running.over.add_done_callback(lambda _: self._gone(services))
         try:
             await agent.greet(running, options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ import msgspec
 from hansard.adapter import Adapter
 from hansard.agents.agent import Agent
 from hansard.agents.link import Closed, Ended, Heard, HungUp, Link, Piece
-from hansard.errors import AgentGone, AppendFailed, CannotEncode, Refused
+from hansard.errors import AgentGone, AppendFailed, CannotEncode, Refused, StoreError
 from hansard.events import (
     ControlResponse,
     ControlResponsePayload,
@@ -33,6 +34,8 @@ ANSWER_TIME = 60.0
 """Seconds an agent may take to answer a request of ours (a handshake, a setting)."""
 SILENT = 5.0
 """Seconds a process may run on after it has closed its output."""
+LARGE = 1024 * 1024
+"""Bytes of a frame that is written beside the log; while that is done others can go on."""
 NO_ROOM = 0.25
 """Seconds until what could not be written is tried again. Meanwhile the agent's pipe fills, and the agent waits."""
 HELD = 10.0
@@ -42,7 +45,10 @@ TOLD = 2_000
 
 
 class Running:
-    """One agent from its start to its end. ``record`` puts events on the record; ``heard`` is told each that the agent said."""
+    """One agent from its start to its end. ``record`` puts events on the record; ``heard`` is told each that the agent said.
+
+    ``lay_aside`` is given what is too large for a line of the log before it is recorded, on another thread.
+    """
 
     def __init__(
         self,
@@ -51,12 +57,14 @@ class Running:
         link: Link,
         record: Callable[[Sequence[Event]], list[Event]],
         heard: Callable[[Event], object],
+        lay_aside: Callable[[bytes], object],
     ) -> None:
         self.agent = agent
         self.adapter = adapter
         self._link = link
         self._record = record
         self._heard = heard
+        self._lay_aside = lay_aside
         self._sending = asyncio.Lock()
         self._waiting: dict[str, asyncio.Future[ControlResponsePayload]] = {}
         self._complaints = b""
@@ -144,7 +152,12 @@ class Running:
                 self._complaints = (self._complaints + data)[-TOLD:]
                 await self._put([_complaint(data)])
             case Heard(data=data):
-                await self._take(self._read(framer.feed(data), last))
+                frames = framer.feed(data)
+                for frame in frames:
+                    if len(frame.data) > LARGE:
+                        with suppress(StoreError):  # the append will meet the same trouble, and try again
+                            await asyncio.to_thread(self._lay_aside, frame.data)
+                await self._take(self._read(frames, last))
             case Closed():
                 asyncio.get_running_loop().call_later(SILENT, self._fell_silent)
             case Ended():

@@ -3,7 +3,7 @@
 python -m tests.load.station serve …
 
 The agent's wire is Claude's; of ``lines 1000`` come so many pieces of text, of ``line 5000000`` one line of so many bytes.
-What the probe saw is in the file that HANSARD_PROBE names, when the server has ended.
+What the probe saw is in the file that HANSARD_PROBE names, when the server has ended. HANSARD_HEARTBEAT is in seconds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hansard.adapters import formats
 from hansard.agents import agents
 from hansard.agents.agent import Agent, Capabilities, Options
 from hansard.cli import main
-from hansard.server.listening import Listener
+from hansard.server import listening, socket
 
 NAP = 0.002
 SOURCE = """
@@ -70,7 +70,7 @@ async def probe(late: list[float]) -> None:
         late.append((time.perf_counter() - began - NAP) * 1000)
 
 
-class Probed(Listener):
+class Probed(listening.Listener):
     """A server that says how long its loop was held up: p50, p99 and the longest, in milliseconds."""
 
     async def startup(self, sockets: Any = None) -> None:
@@ -92,7 +92,6 @@ if __name__ == "__main__":
     agents()["flood"] = Flood()
     formats()  # they are loaded when the first is needed, and that is not what is measured here
     if "HANSARD_PROBE" in os.environ:
-        import hansard.server.listening
-
-        hansard.server.listening.Listener = Probed
+        listening.Listener = Probed
+    socket.HEARTBEAT = float(os.environ.get("HANSARD_HEARTBEAT", socket.HEARTBEAT))
     sys.exit(main())

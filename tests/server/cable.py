@@ -8,15 +8,20 @@ import struct
 from typing import Literal, Self
 
 Cut = Literal["reset", "close", "silence"]
+Trouble = Literal["reset", "close", "silence", "suspend"]
+"""The same, and a client that stops reading for a while."""
+TROUBLES: tuple[Trouble, ...] = ("reset", "close", "silence", "suspend")
 
 
 class Cable:
     """Connections to `port` reach the server until they are cut. One that fell silent stays open at both ends."""
 
     def __init__(self, to: int) -> None:
-        self._to = to
+        self.to = to
         self._ways: set[_Way] = set()
         self._silent: set[_Way] = set()
+        self.down = False
+        """Whether nothing comes through for those either who come now."""
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._pass, "127.0.0.1", 0)
@@ -35,7 +40,7 @@ class Cable:
         return len(self._ways)
 
     def cut(self, how: Cut) -> None:
-        """Cut what goes through now; whoever comes after that gets through."""
+        """Cut what goes through now; whoever comes after that gets through, unless it is `down`."""
         for way in list(self._ways):
             self._ways.discard(way)
             if how == "silence":
@@ -44,13 +49,22 @@ class Cable:
             else:
                 way.end(how)
 
+    def drop(self) -> None:
+        """End what fell silent, as when the machine at the other end hears again and knows nothing of it."""
+        while self._silent:
+            self._silent.pop().end("reset")
+
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            there, back = await asyncio.open_connection("127.0.0.1", self._to)
+            there, back = await asyncio.open_connection("127.0.0.1", self.to)
         except OSError:  # nobody listens there now
             writer.transport.abort()
             return
         way = _Way((reader, back), (there, writer))
+        if self.down:
+            self._silent.add(way)
+            way.freeze()
+            return
         self._ways.add(way)
         await way.through()
         self._ways.discard(way)

@@ -14,7 +14,7 @@ from hansard.server import socket as socket_module
 from hansard.server.protocol import Limits
 from hansard.store import JsonlStore
 from tests.proof import SEED, Figures, amount, proves
-from tests.server.cable import Cable
+from tests.server.cable import TROUBLES, Cable
 from tests.server.readers import Apart, Reader, StreamReader, log_hash
 from tests.server.served import eventually, process, served, words
 
@@ -80,7 +80,7 @@ async def _cut(reader: Reader, cable: Cable, chance: random.Random) -> int:
         before, seq = reader.connected, reader.seq
         await asyncio.sleep(chance.random() * SECONDS / CUTS)
         await eventually(lambda seq=seq: cable.open > 0 and reader.seq > seq)
-        how = chance.choice(["reset", "close", "silence", "suspend"])
+        how = chance.choice(TROUBLES)
         if how == "suspend":
             reader.going.clear()
             await asyncio.sleep(chance.random())

@@ -4,32 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import resource
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from hansard.store import JsonlStore
 from tests.proof import proves
-from tests.server.served import Process, demo, eventually, process
+from tests.server.full import no_room
+from tests.server.served import demo, eventually, process
 
 pytestmark = [
     pytest.mark.anyio,
     pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="another process is limited by prlimit, of Linux"),
 ]
-
-
-@contextmanager
-def no_room(server: Process, log: Path) -> Generator[None]:
-    """The server cannot write beyond what is written: a quota, as far as it can tell."""
-    before = resource.prlimit(server.pid, resource.RLIMIT_FSIZE)
-    resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (log.stat().st_size + 100, before[1]))
-    try:
-        yield
-    finally:
-        with suppress(ProcessLookupError):  # it may have been stopped meanwhile
-            resource.prlimit(server.pid, resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.slow

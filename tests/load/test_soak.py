@@ -19,6 +19,7 @@ from typing import Any
 import httpx
 import pytest
 
+from hansard.events import AssistantChunk, TurnEnd, UserMessage
 from hansard.store import JsonlStore
 from tests.proof import LONG, SEED, Figures, amount, proves
 from tests.server.cable import TROUBLES, Cable
@@ -36,7 +37,7 @@ SECONDS = 60 * float(os.environ.get("HANSARD_SOAK_MINUTES", "120")) if LONG else
 AGENTS, CLIENTS = amount(4, 10), amount(8, 20)
 SERVER_KILLS = 1 if SECONDS < 1200 else int(SECONDS // 600)
 ROOM = ("--limit", "per_session=500", "--limit", "connections=500", "--limit", "agents=50", "--limit", "burst=500")
-PROMPTS = ("count 40", "plan", "think", "run", "say one two three", "fail")
+PROMPTS = ("count 40", "count 40", "plan", "think", "run", "say one two three", "fail")
 MB = 1_000_000
 
 
@@ -73,9 +74,9 @@ class Soak:
                 number += 1
                 command = {"command": "say", "commandId": f"{session}-{number}", "text": self.chance.choice(PROMPTS)}
                 with suppress(httpx.TransportError):
-                    await http.post(f"/api/sessions/{session}/commands", json=command)
+                    answer = await http.post(f"/api/sessions/{session}/commands", json=command)
                     await self.idle(http, session)
-                self.counts["turns"] += 1
+                    self.counts["turns"] += answer.status_code == 200
                 await asyncio.sleep(0.1)
 
     async def idle(self, http: httpx.AsyncClient, session: str) -> None:
@@ -96,7 +97,7 @@ class Soak:
         """For as long as it shall last."""
         loop = asyncio.get_running_loop()
         began = loop.time()
-        due: list[tuple[float, Callable[[], Any]]] = [(SECONDS * (0.3 + 0.5 * self.chance.random()), lambda: self.fill(sessions))]
+        due: list[tuple[float, Callable[[], Any]]] = [(SECONDS * (0.6 + 0.2 * self.chance.random()), lambda: self.fill(sessions))]
         due += [(SECONDS * (number + 1) / (SERVER_KILLS + 1), self.restart) for number in range(SERVER_KILLS)]
         due += [(moment, lambda: self.kill_agent(sessions)) for moment in _every(60 if LONG else 4)]
         due += [(moment, lambda: self.cut(readers, cables)) for moment in _every(5 if LONG else 0.3)]
@@ -171,10 +172,13 @@ async def test_everything_at_once_for_a_while(tmp_path: Path, figure: Figures, m
                     await asyncio.gather(*reading)
             for reader in readers:
                 assert reader.problem is None and reader.hash.hexdigest() == log_hash(store, reader.session)
+            counted: list[str] = []
             for session in sessions:
                 assert store.verify(session) == []
                 turns = [event.type for event in store.read(session, types=["turn_start", "turn_end"])]
                 assert turns.count("turn_start") == turns.count("turn_end") > 0
+                counted += _counted(store, session)
+            assert set(counted) == {"".join(f"{number} " for number in range(1, 41))}
             await _back_to(soak.server, before)
             figure("events", sum(store.head(session).seq for session in sessions))
         said = soak.server.stop()
@@ -186,6 +190,23 @@ async def test_everything_at_once_for_a_while(tmp_path: Path, figure: Figures, m
     figure("minutes", SECONDS / 60)
     figure("grown by MB since the last start", (memory - soak.fresh) / MB)
     assert memory - soak.fresh < 50 * MB
+
+
+def _counted(store: JsonlStore, session: str) -> list[str]:
+    """What the agent said in each turn in which it counted to the end."""
+    said: dict[str | None, str] = {}
+    found: list[str] = []
+    for event in store.read(session, types=["user_message", "assistant_chunk", "turn_end"]):
+        match event:
+            case UserMessage(payload=asked) if asked.text == "count 40":
+                said[event.turn_id] = ""
+            case AssistantChunk() if event.turn_id in said:
+                said[event.turn_id] += event.payload.text
+            case TurnEnd() if event.turn_id in said and event.payload.status == "completed":
+                found.append(said[event.turn_id])
+            case _:
+                pass
+    return found
 
 
 def _reader(soak: Soak, session: str, logs: dict[str, str], cable: Cable, number: int) -> Reader:

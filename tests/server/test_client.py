@@ -14,6 +14,7 @@ from hansard.events import Event, PermissionRequest, TurnEnd, tool_result
 from hansard.server.protocol import Limits, Wanted
 from hansard.store import Cursor
 from tests.proof import proves
+from tests.server.cable import Cable
 from tests.server.served import eventually, process, served, words
 
 pytestmark = pytest.mark.anyio
@@ -140,6 +141,32 @@ async def test_a_connection_that_is_cut_comes_back_at_its_cursor(tmp_path: Path,
                         break
             assert seen == list(range(1, 3001))
             assert cutting.cuts >= 3
+
+
+@proves("L-01", "L-07")
+async def test_a_connection_that_fell_silent_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The cable is cut, and neither side is told."""
+    monkeypatch.setattr("hansard.client.SILENCE", 0.5)
+    async with served(tmp_path) as here, Cable(here.port) as cable, hansard.connect(here.address, here.token) as server:
+        session = here.session(50)
+        make, way = server._socket, {"host": "127.0.0.1", "port": cable.port}
+
+        def through():
+            made = make()
+            made.create_connection_kwargs |= way
+            return made
+
+        server._socket = through
+        seen: list[int] = []
+        async with aclosing(server.follow(session)) as events:
+            async for event in events:
+                seen.append(event.seq)
+                if event.seq in (51, 61, 71):
+                    cable.cut("silence")
+                    here.store.append(session, words(10))
+                if event.seq == 81:
+                    break
+        assert seen == list(range(1, 82))
 
 
 def _through(server, port: int):

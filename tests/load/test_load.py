@@ -48,13 +48,10 @@ async def said(http: httpx.AsyncClient, session: str, text: str) -> None:
     assert answer.status_code == 200, answer.text
 
 
-async def ended(http: httpx.AsyncClient, session: str, turns: int = 1) -> None:
-    """Wait for the end of a turn."""
-    async with asyncio.timeout(600):
-        while True:
-            state = (await http.get(f"/api/sessions/{session}/state")).json()
-            if state["turns"] >= turns and state["phase"] == "idle":
-                return
+async def ended(store: JsonlStore, session: str) -> None:
+    """Wait for the end of the turn: it is near the end of the log."""
+    async with asyncio.timeout(1200):
+        while not any(event.type == "turn_end" for event in store.tail(session, 5)):
             await asyncio.sleep(0.2)
 
 
@@ -84,7 +81,7 @@ async def test_one_agent_at_full_speed(tmp_path: Path, figure: Figures):
             apart = Apart(server, logs(store, [session]))
             began = time.perf_counter()
             await said(http, session, f"lines {lines}")
-            await ended(http, session)
+            await ended(store, session)
             seconds = time.perf_counter() - began
             got = await apart.end({session: store.head(session).seq})
             delivered = time.perf_counter() - began
@@ -115,7 +112,7 @@ async def test_many_agents_and_clients(tmp_path: Path, figure: Figures, monkeypa
             for session in sessions:
                 await said(http, session, f"count {100 * seconds}")
             for session in sessions:
-                await ended(http, session)
+                await ended(store, session)
             got = await apart.end({session: store.head(session).seq for session in sessions})
         all_have(store, got, sessions)
         for session in sessions:
@@ -247,8 +244,8 @@ async def test_a_line_of_many_megabytes_beside_a_stream(tmp_path: Path, figure: 
             await said(http, other, "count 400")
             await asyncio.sleep(0.5)
             await said(http, flood, f"line {size}")
-            await ended(http, flood)
-            await ended(http, other)
+            await ended(store, flood)
+            await ended(store, other)
             got = await apart.end({session: store.head(session).seq for session in (flood, other)})
         most = server.most_memory()
         assert got["hashes"][other] == [log_hash(store, other)]
@@ -277,12 +274,12 @@ async def test_a_server_with_many_sessions(tmp_path: Path, figure: Figures, monk
     sessions, running, quiet = amount(300, 990), amount(3, 10), amount(2, 30)
     many(tmp_path / "store", sessions)
     began = time.perf_counter()
-    with process(tmp_path / "store", *ROOM) as server:
+    with process(tmp_path / "store", *ROOM) as server, JsonlStore(tmp_path / "store") as store:
         figure("ready after ms", (time.perf_counter() - began) * 1000)
         async with server.http() as http, server.socket() as peer:
             started = [await demo(http, tmp_path, "say hello") for _ in range(running)]
             for session in started:
-                await ended(http, session)
+                await ended(store, session)
             await peer.say(type="watch")
             assert len((await peer.until("sessions"))["changed"]) == sessions + running
             began = time.perf_counter()

@@ -82,12 +82,13 @@ class Soak:
     async def idle(self, http: httpx.AsyncClient, session: str) -> None:
         """Until no turn is open; a question is allowed."""
         while not self.over:
-            state = (await http.get(f"/api/sessions/{session}/state")).json()
-            for asked in state["pendingPermissions"]:
+            phase = (await http.get(f"/api/sessions/{session}")).json().get("phase", "idle")
+            state = (await http.get(f"/api/sessions/{session}/state")).json() if phase == "waiting" else {}
+            for asked in state.get("pendingPermissions", ()):
                 given = {"requestId": asked["requestId"], "inputHash": asked["inputHash"], "decision": "allow"}
                 allow = {"command": "decide", "commandId": asked["requestId"], **given}
                 await http.post(f"/api/sessions/{session}/commands", json=allow)
-            if state["phase"] not in ("running", "waiting"):
+            if phase not in ("running", "waiting"):
                 return
             await asyncio.sleep(0.1)
 

@@ -37,6 +37,10 @@ async def test_an_agent_waits_while_there_is_no_room(tmp_path: Path, monkeypatch
                     await asyncio.sleep(0.5)
                 refused = await peer.command(session, "rename", "no-room", title="x")
                 assert (refused["type"], refused["code"]) == ("refused", "store")
+                await peer.say(type="command", commandId="waits", session=session, command="set", modeId="auto")
+                await asyncio.sleep(0.5)
+                assert log.stat().st_size == size
+            assert (await peer.until("done", commandId="waits"))["seq"]
             while not any(event["type"] == "turn_end" for event in peer.events_of()):
                 await peer.hear()
             assert (await peer.command(session, "say", "next", text="say thanks"))["type"] == "done"

@@ -38,8 +38,6 @@ LARGE = 1024 * 1024
 """Bytes of a frame that is written beside the log; while that is done others can go on."""
 NO_ROOM = 0.25
 """Seconds until what could not be written is tried again. Meanwhile the agent's pipe fills, and the agent waits."""
-HELD = 10.0
-"""Seconds a command waits for room; then it is refused."""
 TOLD = 2_000
 """So much of what an agent wrote to stderr is told with its bad end; all of it is on the record."""
 
@@ -117,7 +115,7 @@ class Running:
             name = _name_of_answer(data) if answered else None
             if name is not None:
                 self._waiting[name] = asyncio.get_running_loop().create_future()
-            stamped = await self._put([*before, *events], HELD)
+            stamped = await self._put([*before, *events])
             if data or self.agent.can.one_shot:
                 self._told = True
                 await self._link.send(data)
@@ -175,15 +173,16 @@ class Running:
             events += self.adapter.feed(frame)
         return events
 
-    async def _put(self, events: Sequence[Event], patience: float = float("inf")) -> list[Event]:
-        """Put events on the record. Where there is no room for them it is tried again, until there is or the agent is stopped."""
-        loop = asyncio.get_running_loop()
-        until = loop.time() + patience
+    async def _put(self, events: Sequence[Event]) -> list[Event]:
+        """Put events on the record. Where there is no room it is tried again, until there is or the agent is stopped.
+
+        What was said to the adapter cannot be taken back, so a command waits as well.
+        """
         while True:
             try:
                 return self._record(events)
             except AppendFailed:
-                if self._ended_by_us is not None or loop.time() >= until:
+                if self._ended_by_us is not None:
                     raise
             await asyncio.sleep(NO_ROOM)
 

@@ -12,7 +12,7 @@ from msgspec import Raw
 from hansard.codec import decode, encode
 from hansard.errors import UsageError
 from hansard.events import assistant_chunk
-from hansard.originals import BASE64, MAX_DEPTH, TEXT, reference, unwrap, wrap
+from hansard.originals import BASE64, MAX_DEPTH, MAX_DIGITS, TEXT, reference, unwrap, wrap
 
 VERBATIM = {
     "an object": b'{"type":"x","text":" "}',
@@ -145,3 +145,11 @@ def test_a_wrapper_nobody_wrote_is_an_error(original: bytes) -> None:
         unwrap(Raw(original))
     assert reference(Raw(original)) is None
     assert reference(None) is None
+
+
+@pytest.mark.parametrize("place", [0, 1, 4299, 4300, 4301, 8601, 8602, 20_000])
+@pytest.mark.parametrize("digits", [MAX_DIGITS, MAX_DIGITS + 1, 3 * MAX_DIGITS])
+def test_a_number_that_is_too_long_is_text_wherever_it_stands(place: int, digits: int) -> None:
+    frame = b'{"pad":"' + b"x" * place + b'","n":' + b"7" * digits + b',"end":[1,22,333]}'
+    assert bytes(wrap(frame)).startswith(TEXT) is (digits > MAX_DIGITS)
+    assert unwrap(wrap(frame)) == frame

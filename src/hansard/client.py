@@ -34,6 +34,8 @@ PATIENCE = 60.0
 """Seconds to wait for an answer."""
 SILENCE = 35.0
 """Seconds after which a server that says nothing is taken for dead: it asks every fifteen whether we are there."""
+PARTING = 1.0
+"""Seconds to wait for a server's goodbye: one that was taken for dead says none."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 """Seconds before coming back: each time twice as many."""
 
@@ -224,7 +226,14 @@ class Server:
         address = f"{'wss' if self._secure else 'ws'}://{self._netloc}{self._path}/ws"
         headers = {"Authorization": f"Bearer {self._token}"}
         return open_socket(
-            address, additional_headers=headers, ssl=self._tls, compression=None, max_size=None, ping_interval=None, proxy=None
+            address,
+            additional_headers=headers,
+            ssl=self._tls,
+            compression=None,
+            max_size=None,
+            ping_interval=None,
+            close_timeout=PARTING,
+            proxy=None,
         )
 
     async def _get(self, kind: type[Any], path: str, **asked: str | None) -> Any:

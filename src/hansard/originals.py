@@ -37,7 +37,7 @@ MAX_DECODED = 16 * 1024 * 1024
 _NEVER_VERBATIM = (*WRAPPERS, b"null", b" ")  # an original of null reads as none, and readers drop white space around a value
 _ENDS_WRONG = (b"", b" ")
 _LINE_ENDS = ("\x85", "\u2028", "\u2029")  # they end a line for many readers, so `codec.encode` escapes them
-_LONG_NUMBER = re.compile(rb"[0-9]{%d}" % (MAX_DIGITS + 1))
+_DIGITS = b"0123456789"
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _SOME_STRINGS = re.compile(rb'[^"]*+(?:"(?:[^"\\]++|\\.)*+"[^"]*+){0,10000}+', re.DOTALL)
 _SQUARE = bytes.maketrans(b"{}", b"[]")
@@ -138,7 +138,18 @@ def _fits_a_line(data: bytes) -> bool:
         return False
     if not data.isascii() and not _is_harmless_utf8(data):
         return False
-    return len(data) < 2 * MAX_DEPTH or not (_is_deep(data) or (len(data) > MAX_DIGITS and _LONG_NUMBER.search(data)))
+    return len(data) < 2 * MAX_DEPTH or not (_is_deep(data) or _has_long_number(data))
+
+
+def _has_long_number(data: bytes) -> bool:
+    """Whether so many digits follow one another. Such a run covers one of the places that stand so far apart: only those are seen."""
+    step = MAX_DIGITS + 1
+    for index, byte in enumerate(data[::step]):
+        if byte in _DIGITS:
+            before, after = data[max(0, index * step - MAX_DIGITS) : index * step], data[index * step : (index + 1) * step]
+            if len(before) - len(before.rstrip(_DIGITS)) + len(after) - len(after.lstrip(_DIGITS)) > MAX_DIGITS:
+                return True
+    return False
 
 
 def _is_harmless_utf8(data: bytes) -> bool:

@@ -75,6 +75,26 @@ function differsAfterCut(events, open, cuts) {
   return null;
 }
 
+/** Where each event is: drawn, folded into something that is closed, or nowhere on the page and so only in the inspector, by type. */
+function counted(events) {
+  const shown = fresh();
+  shown.replayEvents(events);
+  const found = { kept: shown.events.length, drawn: 0, folded: 0, hidden: {}, lost: [] };
+  for (const { seq, type } of events) {
+    const place = shown.flow.places[seq];
+    if (place === undefined) {
+      found.hidden[type] = (found.hidden[type] ?? 0) + 1;
+      continue;
+    }
+    if (!place.element?.isConnected) shown.select(seq); // it is further up, or in a call that is closed
+    if (!place.element?.isConnected) found.lost.push([seq, type]);
+    else if (place.element.closest("details:not([open])")) found.folded += 1;
+    else found.drawn += 1;
+  }
+  shown.close();
+  return found;
+}
+
 /** Everything that a recording proves, in one go. */
 function proof(text, everywhere, few, cuts) {
   const events = JSON.parse(text);
@@ -83,6 +103,7 @@ function proof(text, everywhere, few, cuts) {
     folded: differs(events, false, few),
     back: differsAfterCut(events, true, cuts),
     state: JSON.stringify(standing(events)),
+    counted: counted(events),
   };
 }
 

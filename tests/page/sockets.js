@@ -147,7 +147,7 @@ export const plays = {
     hello();
     await clock.pass(15_500);
     const pinged = sockets[0].said("ping").length;
-    await clock.pass(4_000);
+    await clock.pass(2_000);
     const before = states.at(-1);
     await clock.pass(800);
     return { pinged, before, after: states.at(-1), closed: sockets[0].isClosed };

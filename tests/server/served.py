@@ -166,8 +166,11 @@ async def served(folder: Path, limits: Limits | None = None, page: Path | None =
 class Process(Client):
     """A server in a process of its own."""
 
+    program = "hansard"
+    """The module that is run."""
+
     def __init__(self, folder: Path, *arguments: str) -> None:
-        command = [sys.executable, "-m", "hansard", "serve", "--store", str(folder), "--json", "--no-open", "--port", "0", *arguments]
+        command = [sys.executable, "-m", self.program, "serve", "--store", str(folder), "--json", "--no-open", "--port", "0", *arguments]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         said = json.loads(self.process.stdout.readline())
@@ -189,8 +192,15 @@ class Process(Client):
 
     def memory(self) -> int:
         """Bytes in memory."""
+        return self._status("VmRSS")
+
+    def most_memory(self) -> int:
+        """Bytes in memory when there were the most."""
+        return self._status("VmHWM")
+
+    def _status(self, name: str) -> int:
         status = Path(f"/proc/{self.pid}/status").read_text()
-        return 1024 * int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS")))
+        return 1024 * int(next(line.split()[1] for line in status.splitlines() if line.startswith(name)))
 
     def descriptors(self) -> int:
         return len(list(Path(f"/proc/{self.pid}/fd").iterdir()))

@@ -13,6 +13,8 @@ from hansard.errors import HansardError, InvalidSessionId, Refused, UnknownCurso
 from hansard.events import Event, PermissionRequest, TurnEnd, tool_result
 from hansard.server.protocol import Limits, Wanted
 from hansard.store import Cursor
+from tests.proof import proves
+from tests.server.cable import Cable
 from tests.server.served import eventually, process, served, words
 
 pytestmark = pytest.mark.anyio
@@ -120,6 +122,7 @@ class Cutting:
             side.transport.abort()
 
 
+@proves("L-01")
 async def test_a_connection_that_is_cut_comes_back_at_its_cursor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("hansard.client.FIRST_PAUSE", 0.01)
     async with served(tmp_path, Limits(frame=16 * 1024)) as here:
@@ -140,6 +143,32 @@ async def test_a_connection_that_is_cut_comes_back_at_its_cursor(tmp_path: Path,
             assert cutting.cuts >= 3
 
 
+@proves("L-01", "L-07")
+async def test_a_connection_that_fell_silent_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The cable is cut, and neither side is told."""
+    monkeypatch.setattr("hansard.client.SILENCE", 0.5)
+    async with served(tmp_path) as here, Cable(here.port) as cable, hansard.connect(here.address, here.token) as server:
+        session = here.session(50)
+        make, way = server._socket, {"host": "127.0.0.1", "port": cable.port}
+
+        def through():
+            made = make()
+            made.create_connection_kwargs |= way
+            return made
+
+        server._socket = through
+        seen: list[int] = []
+        async with aclosing(server.follow(session)) as events:
+            async for event in events:
+                seen.append(event.seq)
+                if event.seq in (51, 61, 71):
+                    cable.cut("silence")
+                    here.store.append(session, words(10))
+                if event.seq == 81:
+                    break
+        assert seen == list(range(1, 82))
+
+
 def _through(server, port: int):
     from websockets.asyncio.client import connect
 
@@ -147,6 +176,7 @@ def _through(server, port: int):
     return connect(f"ws://{server._netloc}/ws", host="127.0.0.1", port=port, additional_headers=headers, max_size=None, proxy=None)
 
 
+@proves("L-06")
 async def test_a_server_that_is_started_again_is_found_again(tmp_path: Path):
     arguments = ("--token-file", str(tmp_path / "token"))
     with process(tmp_path / "store", *arguments) as first:

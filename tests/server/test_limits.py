@@ -13,6 +13,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from hansard.server.protocol import Limits
+from tests.proof import proves
 from tests.server.served import demo, eventually, served, words
 
 pytestmark = pytest.mark.anyio
@@ -159,6 +160,7 @@ async def test_an_idle_http_connection_is_closed(tmp_path: Path):
         writer.close()
 
 
+@proves("L-07")
 async def test_who_takes_nothing_is_let_go(tmp_path: Path):
     """A client that subscribes and never reads: closed after the time, its descriptor free, the others unharmed."""
     async with served(tmp_path, Limits(idle_seconds=1)) as here, here.socket() as other:
@@ -175,6 +177,7 @@ async def test_who_takes_nothing_is_let_go(tmp_path: Path):
         await other.events(head + 1)
 
 
+@proves("L-07")
 async def test_a_stream_that_is_not_taken_is_let_go(tmp_path: Path):
     async with served(tmp_path, Limits(idle_seconds=0.5, connections=1)) as here, here.http() as http:
         session = here.session(100_000)

@@ -3,79 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
-from contextlib import suppress
-from hashlib import sha256
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import msgspec
 import pytest
-from websockets.exceptions import ConnectionClosed
 
 from hansard.codec import decode
 from hansard.projections.state import State
-from hansard.server.feed import shown
-from hansard.server.protocol import AnySaid, Events, PingSaid
+from hansard.server.protocol import Limits
 from hansard.store import JsonlStore
-from tests.proof import amount
-from tests.server.served import Process, eventually, process, words
-from tests.server.test_limits import raw_socket, send_frame
+from tests.proof import SEED, Figures, amount, proves
+from tests.server.readers import Reader, log_hash, share
+from tests.server.served import Client, Process, eventually, process, served, words
 
 pytestmark = pytest.mark.anyio
 
-EVENTS = amount(20_000, 100_000)
+EVENTS = amount(10_000, 100_000)
 COMING = amount(1000, 20_000)
+STANDING = amount(20_000, 100_000)
 ROOM = ("--limit", "per_session=200", "--limit", "connections=200")
-said: msgspec.json.Decoder[AnySaid] = msgspec.json.Decoder(AnySaid)
-
-
-class Reader:
-    """A client that keeps a hash of what it got, and where it is."""
-
-    def __init__(self, server: Process, session: str, log_id: str, pause: float = 0) -> None:
-        self.server, self.session, self.log_id, self.pause = server, session, log_id, pause
-        self.seq = 0
-        self.hash = sha256()
-        self.cuts = 0
-        self._socket = None
-
-    async def read(self, written: asyncio.Future[int]) -> None:
-        """Until it has everything that was written, however often it is cut off."""
-        while not self._has_all(written):
-            self._socket = socket = await self.server.connected(max_queue=1)
-            subscribe = {"type": "subscribe", "id": "r", "session": self.session, "after": {"logId": self.log_id, "seq": self.seq}}
-            with suppress(ConnectionClosed, OSError):
-                await socket.send(msgspec.json.encode(subscribe), text=True)
-                while not self._has_all(written):
-                    with suppress(TimeoutError):
-                        async with asyncio.timeout(0.5):
-                            data = await socket.recv(decode=False)
-                        await self._take(said.decode(data))
-            await socket.close()
-
-    def _has_all(self, written: asyncio.Future[int]) -> bool:
-        return written.done() and self.seq >= written.result()
-
-    async def _take(self, message: AnySaid) -> None:
-        if isinstance(message, PingSaid) and self._socket is not None:
-            await self._socket.send(b'{"type":"pong"}', text=True)
-        if isinstance(message, Events):
-            for line in message.events:
-                self.hash.update(bytes(line) + b"\n")
-            self.seq = message.to
-            if self.pause:
-                await asyncio.sleep(self.pause)
-
-    def cut(self) -> None:
-        """Without a word, as when a cable is pulled."""
-        if self._socket is not None:
-            self.cuts += 1
-            self._socket.transport.abort()
 
 
 @pytest.mark.slow
 async def test_fifty_clients_of_which_ten_are_slow_and_ten_are_cut_off(tmp_path: Path):
-    chance = random.Random(1)
+    chance = random.Random(SEED)
     with process(tmp_path, *ROOM) as server, JsonlStore(tmp_path) as store:
         head = store.create("many")
         fast = [Reader(server, "many", head.log_id) for _ in range(30)]
@@ -90,9 +44,8 @@ async def test_fifty_clients_of_which_ten_are_slow_and_ten_are_cut_off(tmp_path:
         written.set_result(store.head("many").seq)
         async with asyncio.timeout(300):
             await asyncio.gather(*reading)
-        log = sha256(b"".join(shown(record.line, False, 2**20) + b"\n" for record in store.records("many")))
-        assert {reader.hash.digest() for reader in (*fast, *slow, *broken)} == {log.digest()}
-        assert sum(reader.cuts for reader in broken) > 20
+        assert {reader.hash.hexdigest() for reader in (*fast, *slow, *broken)} == {log_hash(store, "many")}
+        assert sum(reader.cuts for reader in broken) > 10
 
 
 async def test_the_state_of_a_client_is_that_of_the_log(tmp_path: Path):
@@ -111,28 +64,45 @@ async def test_the_state_of_a_client_is_that_of_the_log(tmp_path: Path):
             assert theirs.snapshot() == ours.snapshot()
 
 
-async def test_clients_that_never_read_cost_little_memory(tmp_path: Path):
-    """Fifty of them, and a log that is much larger than what they may cost together."""
+@pytest.mark.slow
+@proves("L-04", "B-05")
+async def test_clients_that_stand_still_cost_little_memory_and_go_on_later(tmp_path: Path, figure: Figures):
+    """Fifty of them, and a log that is much larger than what they may cost together. Five others read meanwhile."""
     with process(tmp_path, *ROOM) as server, JsonlStore(tmp_path) as store:
-        session = store.create().session_id
-        await eventually(lambda: server.descriptors() > 0)
-        async with server.socket() as peer:
-            await peer.subscribe(session)
-            await peer.until("live")
-            before = server.memory()
-            stuck = [await raw_socket(server.port, server.token) for _ in range(50)]
-            for raw in stuck:
-                send_frame(raw, {"type": "subscribe", "id": "a", "session": session})
-            for number in range(0, 20_000, 1000):  # 80 MB if each had its own copy
-                store.append(session, words(1000, number))
-            await peer.events(store.head(session).seq)  # who reads has it all
-            assert server.memory() - before < 50_000_000
-        for raw in stuck:
-            raw.close()
+        head = store.create("still")
+        still = [Reader(server, "still", head.log_id) for _ in range(50)]
+        awake = [Reader(server, "still", head.log_id, timed=True) for _ in range(5)]
+        written = asyncio.get_running_loop().create_future()
+        reading = [asyncio.create_task(reader.read(written)) for reader in (*still, *awake)]
+        await eventually(lambda: all(reader.connected and reader.seq for reader in (*still, *awake)))
+        for reader in still:
+            reader.going.clear()
+        before = most = server.memory()
+        for number in range(0, STANDING, 500):
+            store.append("still", words(500, number))
+            await asyncio.sleep(0.01)
+            most = max(most, server.memory())
+        written.set_result(store.head("still").seq)
+        async with asyncio.timeout(120):
+            await asyncio.gather(*reading[50:])
+        most = max(most, server.memory())
+        assert max(reader.seq for reader in still) < written.result()
+        for reader in still:
+            reader.going.set()
+        async with asyncio.timeout(300):
+            await asyncio.gather(*reading)
+        assert {reader.hash.hexdigest() for reader in (*still, *awake)} == {log_hash(store, "still")}
+        assert most - before < 50_000_000
+        late = [ms for reader in awake for ms in reader.late]
+        figure("events", written.result())
+        figure("grown by MB", (most - before) / 1e6)
+        figure("readers' p50 ms", share(late, 0.5))
+        figure("readers' p99 ms", share(late, 0.99))
 
 
 @pytest.mark.slow
-async def test_a_thousand_connections_leave_nothing_behind(tmp_path: Path):
+@proves("L-02")
+async def test_connections_that_come_and_go_leave_nothing_behind(tmp_path: Path, figure: Figures):
     with process(tmp_path) as server, JsonlStore(tmp_path) as store:
         session = store.create().session_id
         store.append(session, words(100))
@@ -142,12 +112,34 @@ async def test_a_thousand_connections_leave_nothing_behind(tmp_path: Path):
         await come_and_go(server, session, COMING)
         await settled(server)
         assert server.descriptors() <= descriptors
-        assert server.memory() - memory < 20_000_000
+        grown = server.memory() - memory
+        assert grown < 20_000_000
+    figure("connections", COMING)
+    figure("grown by MB", grown / 1e6)
 
 
-async def come_and_go(server: Process, session: str, times: int) -> None:
-    """Some say goodbye, some do not; some have asked for something, some have not."""
-    for number in range(times):
+@proves("L-02")
+async def test_no_task_and_no_subscription_outlives_its_connection(tmp_path: Path):
+    async with served(tmp_path) as here:
+        session, tasks = here.session(100), len(asyncio.all_tasks())
+        await come_and_go(here, session, 10)
+        await eventually(lambda: len(asyncio.all_tasks()) <= tasks)
+        descriptors = len(os.listdir("/proc/self/fd"))
+        await come_and_go(here, session, 60)
+        await eventually(lambda: len(asyncio.all_tasks()) <= tasks and len(os.listdir("/proc/self/fd")) <= descriptors)
+        async with AsyncExitStack() as stack:  # as many as may be, all at once: none of those before has a place
+            for _ in range(Limits().per_session):
+                peer = await stack.enter_async_context(here.socket())
+                await peer.subscribe(session)
+
+
+async def come_and_go(server: Client, session: str, times: int) -> None:
+    """Some say goodbye, some do not; some have asked for something, some have not. Five at a time."""
+    await asyncio.gather(*(_come_and_go(server, session, range(first, times, 5)) for first in range(5)))
+
+
+async def _come_and_go(server: Client, session: str, numbers: range) -> None:
+    for number in numbers:
         socket = await server.connected(open_timeout=30)
         if number % 3:
             await socket.send(msgspec.json.encode({"type": "subscribe", "id": "a", "session": session}), text=True)

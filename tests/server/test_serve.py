@@ -10,14 +10,17 @@ import socket
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import httpx
 import pytest
 
+import hansard
 from hansard.store import JsonlStore
-from tests.server.served import demo, eventually, process
+from tests.proof import Figures, proves
+from tests.server.served import Process, demo, eventually, process
 
 pytestmark = pytest.mark.anyio
 
@@ -167,6 +170,7 @@ async def test_a_stop_does_not_wait_for_streams(tmp_path: Path):
         assert server.stop() == ""
 
 
+@proves("L-06")
 async def test_a_question_that_was_open_when_the_server_was_killed(tmp_path: Path):
     """It is not asked any more, the log says why, and the session goes on."""
     arguments = ("--token-file", str(tmp_path / "token"))
@@ -199,3 +203,65 @@ async def test_a_question_that_was_open_when_the_server_was_killed(tmp_path: Pat
                 await peer.hear()
             whole = (await http.get(f"/api/sessions/{session}/events?limit=1000")).json()["events"]
             assert seen + peer.events_of() == whole
+
+
+@pytest.mark.slow
+@proves("L-06")
+async def test_a_server_that_is_killed_leaves_nothing_running(tmp_path: Path, figure: Figures):
+    """In the middle of a turn, with a question open, with a message in the queue; clients find the next one, and go on."""
+    arguments = ("--token-file", str(tmp_path / "token"))
+    with process(tmp_path / "store", *arguments) as first:
+        async with first.http() as http:
+            sessions = [await demo(http, tmp_path, words) for words in ("count 1000", "run", "count 1000", "say done")]
+            said = {"command": "say", "commandId": "waits", "text": "say later"}
+            await _until(http, sessions[0], lambda state: state["turnStatus"] is None and state["phase"] == "running")
+            await http.post(f"/api/sessions/{sessions[2]}/commands", json=said)
+            await _until(http, sessions[1], lambda state: bool(state["pendingPermissions"]))
+            await _until(http, sessions[3], lambda state: state["turnStatus"] == "completed")
+        seen: dict[str, list[int]] = {session: [] for session in sessions}
+        following = [asyncio.create_task(_follow(first, session, seen[session])) for session in sessions]
+        await eventually(lambda: all(seen.values()))
+        agents = _agents(tmp_path / "store", sessions)
+        first.process.kill()
+        first.process.wait()
+        with process(tmp_path / "store", *arguments, "--port", str(first.port)) as second:
+            async with second.http() as http, second.socket() as peer:
+                await peer.say(type="watch")
+                for listed in [(await peer.until("sessions"))["changed"], (await http.get("/api/sessions")).json()["sessions"]]:
+                    standing = {one["id"]: (one.get("status"), one.get("live", False), one.get("here", False)) for one in listed}
+                    assert standing == {session: ("completed" if session == sessions[3] else "lost", False, False) for session in sessions}
+                for session in sessions:
+                    state = (await http.get(f"/api/sessions/{session}/state")).json()
+                    assert state["phase"] not in ("running", "waiting") and state["pendingPermissions"] == []
+            with JsonlStore(tmp_path / "store") as store:
+                heads = {session: store.head(session).seq for session in sessions}
+                await eventually(lambda: all(seen[session][-1] == heads[session] for session in sessions))
+                for session in sessions:
+                    assert seen[session] == list(range(1, heads[session] + 1)) and store.verify(session) == []
+                ends = [list(store.read(session, types=["turn_end"]))[-1].payload for session in sessions[:3]]
+                assert {(end.status, end.stop_reason) for end in ends} == {("lost", "hansard was restarted")}
+                [cancelled] = store.read(sessions[1], types=["permission_cancelled"])
+                assert cancelled.payload.reason == "hansard was restarted"
+        for task in following:
+            task.cancel()
+    await eventually(lambda: not any(os.path.exists(f"/proc/{agent}") for agent in agents))
+    figure("sessions", len(sessions))
+    figure("agents", len(agents))
+
+
+async def _until(http: httpx.AsyncClient, session: str, holds: Callable[[dict], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not holds((await http.get(f"/api/sessions/{session}/state")).json()):
+            await asyncio.sleep(0.05)
+
+
+async def _follow(server: Process, session: str, seen: list[int]) -> None:
+    async with hansard.connect(server.address, server.token) as client:
+        async for event in client.follow(session):
+            seen.append(event.seq)  # noqa: PERF401 (it is looked at while it grows)
+
+
+def _agents(folder: Path, sessions: list[str]) -> list[int]:
+    with JsonlStore(folder) as store:
+        started = [event.payload for session in sessions for event in store.read(session, types=["process"])]
+        return [one.pid for one in started if one.event == "started" and one.pid is not None]

@@ -17,6 +17,7 @@ from hansard.originals import wrap
 from hansard.server import socket as socket_module
 from hansard.server.protocol import Limits
 from hansard.store import JsonlStore
+from tests.proof import Figures, proves
 from tests.server.served import Here, demo, eventually, served, words
 
 pytestmark = pytest.mark.anyio
@@ -41,6 +42,7 @@ async def test_replay_then_live(tmp_path: Path):
         assert [message["type"] for message in peer.got].count("live") == 1
 
 
+@proves("L-03", "Z6")
 @pytest.mark.parametrize("seed", range(3))
 async def test_no_gap_and_no_repeat_wherever_one_begins(seed: int, tmp_path: Path):
     """Subscribe at random moments, from random cursors, while somebody writes."""
@@ -68,6 +70,7 @@ async def test_no_gap_and_no_repeat_wherever_one_begins(seed: int, tmp_path: Pat
             assert seqs == list(range(after + 1, here.store.head(session).seq + 1))
 
 
+@proves("L-04")
 async def test_one_who_falls_behind_is_fed_from_the_log(tmp_path: Path):
     """It has caught up, then takes nothing while more is written than is kept in memory, and then goes on."""
     async with served(tmp_path) as here:
@@ -82,6 +85,7 @@ async def test_one_who_falls_behind_is_fed_from_the_log(tmp_path: Path):
             assert [event["seq"] for event in found] == list(range(1, here.store.head(session).seq + 1))
 
 
+@proves("L-01")
 async def test_coming_back_at_any_cursor(tmp_path: Path):
     async with served(tmp_path) as here:
         session = here.session(600)
@@ -94,6 +98,7 @@ async def test_coming_back_at_any_cursor(tmp_path: Path):
         assert seen == expected
 
 
+@proves("L-03")
 async def test_a_filter_leaves_the_cursor_that_of_the_whole_log(tmp_path: Path):
     async with served(tmp_path) as here, here.socket() as peer:
         session = here.session(50)
@@ -239,17 +244,25 @@ async def test_the_list_is_watched(tmp_path: Path):
 # Commands
 
 
-async def test_a_command_is_done_once_however_often_it_is_given(tmp_path: Path):
+@proves("L-05")
+async def test_a_command_is_done_once_however_often_it_is_given(tmp_path: Path, figure: Figures):
     async with served(tmp_path) as here, here.http() as http:
         session = await demo(http, tmp_path)
-        seqs = set()
-        for _ in range(3):  # each time on a new connection, as after a cut
-            async with here.socket() as peer:
-                seqs.add((await peer.command(session, "say", "the-same", text="say it once"))["seq"])
-        command = {"command": "say", "commandId": "the-same", "text": "say it once"}
-        answer = await http.post(f"/api/sessions/{session}/commands", json=command)
-        seqs.add(answer.json()["seq"])
-        assert len(seqs) == 1
+        seqs = []
+        said = {"command": "say", "commandId": "the-same", "text": "say it once"}
+        async with here.socket() as peer:  # cut off before it hears the answer
+            await peer.say(type="command", session=session, **said)
+            peer.socket.transport.abort()
+        async with here.socket() as peer:  # twice without waiting
+            for _ in range(2):
+                await peer.say(type="command", session=session, **said)
+            seqs += [(await peer.until("done"))["seq"] for _ in range(2)]
+        async with here.socket() as peer:
+            seqs.append((await peer.command(session, "say", "the-same", text="say it once"))["seq"])
+        answer = await http.post(f"/api/sessions/{session}/commands", json=said)
+        seqs.append(answer.json()["seq"])
+        assert len(seqs) == 4 and len(set(seqs)) == 1
+        figure("times given", 5)
         await here.hub.get(session).idle()
         said = list(here.store.read(session, types=["user_message"]))
         assert [event.payload.text for event in said] == ["say it once"]
@@ -325,6 +338,7 @@ async def test_a_command_that_is_wrong_is_refused(tmp_path: Path):
 # Is anybody there?
 
 
+@proves("L-07")
 async def test_heartbeats_both_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(socket_module, "HEARTBEAT", 0.3)
     monkeypatch.setattr(socket_module, "SILENCE", 0.3)

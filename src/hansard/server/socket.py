@@ -63,8 +63,10 @@ _heard: msgspec.json.Decoder[AnyHeard] = msgspec.json.Decoder(AnyHeard)
 class Subscription:
     """A place in a log, and how to go on from it."""
 
-    def __init__(self, name: str, feed: Feed, place: Place, wanted: Filter) -> None:
+    def __init__(self, name: str, feed: Feed, place: Place, head: int, wanted: Filter) -> None:
         self.feed = feed
+        self._head = head
+        """What was in the log when it was asked for: before that is read nobody is told that it is live."""
         self._name = encode(name).decode()
         self._id = name
         self._place = place
@@ -85,7 +87,7 @@ class Subscription:
         return f'{{"type":"events","id":{self._name},"events":{found.text},"to":{found.to.seq}}}'
 
     def _caught_up(self) -> str | None:
-        if self._live:
+        if self._live or self._place.seq < self._head:
             return None
         self._live = True
         return text(Live(self._id, self._place.seq))
@@ -252,13 +254,14 @@ class Connection:
             return
         try:
             place = feed.place(None if wanted.after is None else Cursor(wanted.after.log_id, wanted.after.seq))
+            head = self._serving.store.head(session).seq
         except HansardError as problem:
             self._leave_feed(feed)
             self._refuse(wanted.id, problem)
             return
         types = None if wanted.types is None else frozenset(wanted.types)
-        self.say(Subscribed(wanted.id, session, feed.head.log_id, max(feed.seq, place.seq)))
-        self._subscriptions[wanted.id] = Subscription(wanted.id, feed, place, Filter(types, wanted.originals, self._limits.frame))
+        self.say(Subscribed(wanted.id, session, feed.head.log_id, head))
+        self._subscriptions[wanted.id] = Subscription(wanted.id, feed, place, head, Filter(types, wanted.originals, self._limits.frame))
 
     def _refuse(self, name: str, problem: Exception) -> None:
         told = explained(problem)[1]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any, Self
 
 import msgspec
@@ -14,7 +16,7 @@ from hansard.adapter import Adapter, Context
 from hansard.adapters import adapter_for
 from hansard.agents import agent_for
 from hansard.agents.agent import Agent, Options
-from hansard.errors import AgentGone, AgentNotStarted, HansardError, Refused
+from hansard.errors import AgentGone, AgentNotStarted, AppendFailed, HansardError, Refused
 from hansard.events import (
     ControlRequest,
     ControlResponsePayload,
@@ -179,7 +181,8 @@ class Life:
             self._record([trouble(str(problem))])
             raise
         self._services = services = Services(options)
-        self._running = running = Running(agent, self._adapter(agent, options), link, self._record, self._heard)
+        lay_aside = partial(self.store.put_blob, self.id)
+        self._running = running = Running(agent, self._adapter(agent, options), link, self._record, self._heard, lay_aside)
         running.over.add_done_callback(lambda _: self._gone(services))
         try:
             await agent.greet(running, options)
@@ -255,7 +258,8 @@ class Life:
         await self.stop()
         for task in self._tasks:
             task.cancel()
-        self._record([session_lifecycle(subtype="closed", reason="stopped")])
+        with suppress(AppendFailed):  # no room to say so: the store knows that it was not let go of as it should, and the next start looks
+            self._record([session_lifecycle(subtype="closed", reason="stopped")])
         self._closed = True  # whoever is still at it must not begin anew: the log may be another's now, or be gone
         self.store.release(self.id)
 

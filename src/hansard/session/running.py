@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from hansard.adapter import Adapter
 from hansard.agents.agent import Agent
-from hansard.agents.link import Closed, Ended, Heard, HungUp, Link
-from hansard.errors import AgentGone, CannotEncode, Refused
+from hansard.agents.link import Closed, Ended, Heard, HungUp, Link, Piece
+from hansard.errors import AgentGone, AppendFailed, CannotEncode, Refused, StoreError
 from hansard.events import (
     ControlResponse,
     ControlResponsePayload,
@@ -24,7 +25,7 @@ from hansard.events import (
     error,
     process,
 )
-from hansard.framing import Frame
+from hansard.framing import Frame, Framer
 from hansard.loose import as_object
 from hansard.originals import wrap
 from hansard.store.ids import now_ms
@@ -33,12 +34,19 @@ ANSWER_TIME = 60.0
 """Seconds an agent may take to answer a request of ours (a handshake, a setting)."""
 SILENT = 5.0
 """Seconds a process may run on after it has closed its output."""
+LARGE = 1024 * 1024
+"""Bytes of a frame that is written beside the log; while that is done others can go on."""
+NO_ROOM = 0.25
+"""Seconds until what could not be written is tried again. Meanwhile the agent's pipe fills, and the agent waits."""
 TOLD = 2_000
 """So much of what an agent wrote to stderr is told with its bad end; all of it is on the record."""
 
 
 class Running:
-    """One agent from its start to its end. ``record`` puts events on the record; ``heard`` is told each that the agent said."""
+    """One agent from its start to its end. ``record`` puts events on the record; ``heard`` is told each that the agent said.
+
+    ``lay_aside`` is given what is too large for a line of the log before it is recorded, on another thread.
+    """
 
     def __init__(
         self,
@@ -47,12 +55,14 @@ class Running:
         link: Link,
         record: Callable[[Sequence[Event]], list[Event]],
         heard: Callable[[Event], object],
+        lay_aside: Callable[[bytes], object],
     ) -> None:
         self.agent = agent
         self.adapter = adapter
         self._link = link
         self._record = record
         self._heard = heard
+        self._lay_aside = lay_aside
         self._sending = asyncio.Lock()
         self._waiting: dict[str, asyncio.Future[ControlResponsePayload]] = {}
         self._complaints = b""
@@ -105,7 +115,7 @@ class Running:
             name = _name_of_answer(data) if answered else None
             if name is not None:
                 self._waiting[name] = asyncio.get_running_loop().create_future()
-            stamped = self._record([*before, *events])
+            stamped = await self._put([*before, *events])
             if data or self.agent.can.one_shot:
                 self._told = True
                 await self._link.send(data)
@@ -128,21 +138,32 @@ class Running:
     async def _hear(self) -> None:
         framer, last = self.agent.framer(), Heard(b"")
         async for piece in self._link:
-            match piece:
-                case Heard(data=data, aside=True):
-                    self._complaints = (self._complaints + data)[-TOLD:]
-                    self._record([_complaint(data)])
-                case Heard(data=data):
-                    last = piece
-                    self._take(self._read(framer.feed(data), last))
-                case Closed():
-                    asyncio.get_running_loop().call_later(SILENT, self._fell_silent)
-                case Ended():
-                    self._take(self._read(framer.end(), last))
-                    self._end(piece)
-                case HungUp(error=error):
-                    self._take(self._read(framer.end(), last))
-                    self._take(self._finish("the connection is over", error))
+            last = piece if isinstance(piece, Heard) and not piece.aside else last
+            try:
+                await self._hear_piece(piece, framer, last)
+            except AppendFailed:  # it is stopped, and there is no room for its last words: it must be heard to its end all the same
+                self._give_up(AgentGone("the agent was stopped, and there was no room to write down how"))
+
+    async def _hear_piece(self, piece: Piece, framer: Framer, last: Heard) -> None:
+        match piece:
+            case Heard(data=data, aside=True):
+                self._complaints = (self._complaints + data)[-TOLD:]
+                await self._put([_complaint(data)])
+            case Heard(data=data):
+                frames = framer.feed(data)
+                for frame in frames:
+                    if len(frame.data) > LARGE:
+                        with suppress(StoreError):  # the append will meet the same trouble, and try again
+                            await asyncio.to_thread(self._lay_aside, frame.data)
+                await self._take(self._read(frames, last))
+            case Closed():
+                asyncio.get_running_loop().call_later(SILENT, self._fell_silent)
+            case Ended():
+                await self._take(self._read(framer.end(), last))
+                await self._end(piece)
+            case HungUp(error=error):
+                await self._take(self._read(framer.end(), last))
+                await self._take(self._finish("the connection is over", error))
 
     def _read(self, frames: list[Frame], heard: Heard) -> list[Event]:
         now = now_ms()
@@ -152,8 +173,21 @@ class Running:
             events += self.adapter.feed(frame)
         return events
 
-    def _take(self, events: list[Event]) -> None:
-        for event in self._record(events) if events else ():
+    async def _put(self, events: Sequence[Event]) -> list[Event]:
+        """Put events on the record. Where there is no room it is tried again, until there is or the agent is stopped.
+
+        What was said to the adapter cannot be taken back, so a command waits as well.
+        """
+        while True:
+            try:
+                return self._record(events)
+            except AppendFailed:
+                if self._ended_by_us is not None:
+                    raise
+            await asyncio.sleep(NO_ROOM)
+
+    async def _take(self, events: list[Event]) -> None:
+        for event in await self._put(events) if events else ():
             if isinstance(event, ControlResponse):
                 waiting = self._waiting.get(event.payload.request_id or "")
                 if waiting is not None and not waiting.done():
@@ -165,7 +199,7 @@ class Running:
             self._ended_by_us = "lost"
             self._silenced = asyncio.create_task(self._link.stop())
 
-    def _end(self, end: Ended) -> None:
+    async def _end(self, end: Ended) -> None:
         """Say how it ended, and close what it left open. An end that we did not ask for is an error if it was in a turn, or a bad one.
 
         A one-shot agent also ends badly to say that its turn did, which the turn itself has told.
@@ -183,10 +217,13 @@ class Running:
         closing = self._finish(words, problem)
         if problem is not None and (bad or any(isinstance(event, TurnEnd) and event.payload.error is problem for event in closing)):
             events.append(Error(payload=problem))  # a wire whose turns end with the process may know of a better end
-        self._record(events + closing)
+        await self._put(events + closing)
+        self._give_up(AgentGone(f"{words}: {complaint}" if complaint else words))
+
+    def _give_up(self, problem: AgentGone) -> None:
         for waiting in self._waiting.values():
             if not waiting.done():
-                waiting.set_exception(AgentGone(f"{words}: {complaint}" if complaint else words))
+                waiting.set_exception(problem)
 
     def _finish(self, reason: str, problem: ErrorInfo | None) -> list[Event]:
         """What closes whatever is open. It happens now: an adapter only knows when it last heard something."""

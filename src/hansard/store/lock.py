@@ -25,9 +25,9 @@ class WriterLock:
         if told:
             self._note(b"%d\n" % os.getpid())
 
-    def release(self) -> None:
-        """Let the next writer in."""
-        if self._told:
+    def release(self, done: bool = True) -> None:
+        """Let the next writer in; not ``done``: as if this one were killed, so that somebody looks at what it had to leave open."""
+        if self._told and done:
             self._note(b"")
         os.close(self._fd)
 

@@ -39,6 +39,8 @@ class Writer:
         self._folder = folder
         self._dirty = dirty
         self._closed = False
+        self._unsaid = False
+        """Whether the last thing that was to be written was not."""
         self._fd = -1
         self._segment = 1
         self._size = 0
@@ -72,7 +74,9 @@ class Writer:
                 stamped = self._append(events)
                 self._say_degraded()
             except OSError as problem:
+                self._unsaid = True
                 raise self._failed(problem) from problem
+            self._unsaid = False
             return stamped
 
     def sync_behind(self) -> None:
@@ -99,7 +103,7 @@ class Writer:
             finally:
                 self._closed = True
                 self._drop_file()
-                self._lock.release()
+                self._lock.release(done=not self._unsaid)
 
     def _failed(self, problem: OSError) -> AppendFailed:
         return AppendFailed(f"cannot write session {self.session_id!r}: {problem.strerror}", self._folder)

@@ -7,7 +7,8 @@
 const PROTOCOL = 1;
 const BACKOFF = { first: 500, most: 10_000 };
 const HEARTBEAT = 15_000;
-const GRACE = 5_000;
+/** So that the banner, which waits a second, is there within twenty seconds of the last word. */
+const GRACE = 3_000;
 
 /**
  * @typedef {import("../transcript/types").Event} Event

@@ -1,0 +1,76 @@
+"""No room on the disk while agents speak: they wait, nothing they say is lost, and when there is room again it goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+from pathlib import Path
+
+import pytest
+
+from hansard.store import JsonlStore
+from tests.proof import proves
+from tests.server.full import no_room
+from tests.server.served import demo, eventually, process
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="another process is limited by prlimit, of Linux"),
+]
+
+
+@pytest.mark.slow
+@proves("D-06")
+async def test_an_agent_waits_while_there_is_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("DEMO_AGENT_PACE", "0.005")
+    with process(tmp_path / "store") as server:
+        async with server.http() as http, server.socket() as peer:
+            session = await demo(http, tmp_path, "count 200")
+            log = tmp_path / "store" / session / "events.jsonl"
+            await peer.subscribe(session)
+            while not any(event["type"] == "assistant_chunk" for event in peer.events_of()):
+                await peer.hear()
+            with no_room(server, log):
+                size = -1
+                while size != log.stat().st_size:
+                    size = log.stat().st_size
+                    await asyncio.sleep(0.5)
+                refused = await peer.command(session, "rename", "no-room", title="x")
+                assert (refused["type"], refused["code"]) == ("refused", "store")
+                await peer.say(type="command", commandId="waits", session=session, command="set", modeId="auto")
+                await asyncio.sleep(0.5)
+                assert log.stat().st_size == size
+            assert (await peer.until("done", commandId="waits"))["seq"]
+            while not any(event["type"] == "turn_end" for event in peer.events_of()):
+                await peer.hear()
+            assert (await peer.command(session, "say", "next", text="say thanks"))["type"] == "done"
+            while [event["type"] for event in peer.events_of()].count("turn_end") < 2:
+                await peer.hear()
+        assert server.stop() == ""
+    with JsonlStore(tmp_path / "store") as store:
+        said = "".join(event.payload.text for event in store.read(session, types=["assistant_chunk"]))
+        assert said == "".join(f"{number} " for number in range(1, 201)) + "thanks"
+        assert [event.payload.status for event in store.read(session, types=["turn_end"])] == ["completed", "completed"]
+        assert store.verify(session) == [] and store.abandoned() == []
+
+
+async def test_a_server_stops_though_there_is_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """What cannot be written then is written at the next start: that the turn is lost."""
+    monkeypatch.setenv("DEMO_AGENT_PACE", "0.005")
+    with process(tmp_path / "store") as server:
+        async with server.http() as http, server.socket() as peer:
+            session = await demo(http, tmp_path, "count 10000")
+            await peer.subscribe(session)
+            while not any(event["type"] == "assistant_chunk" for event in peer.events_of()):
+                await peer.hear()
+            with no_room(server, tmp_path / "store" / session / "events.jsonl"):
+                await asyncio.sleep(0.5)
+                server.process.terminate()
+                assert await asyncio.to_thread(server.process.wait, 30) == 0
+            assert "Traceback" not in server.stop()
+    with process(tmp_path / "store") as server:
+        async with server.http() as http:
+            state = (await http.get(f"/api/sessions/{session}/state")).json()
+            assert state["turnStatus"] == "lost"
+    with JsonlStore(tmp_path / "store") as store:
+        await eventually(lambda: store.verify(session) == [])

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.proof import proves
 from tests.sessions import SESSION, assistant, call, project, result, text, turn, user, with_subagent
 
 ID = f"claude-{SESSION}"
@@ -153,6 +154,7 @@ def test_show_reads_files_too(run, session, store):
     assert "because" in run("show", store / ID / "events.jsonl").out
 
 
+@proves("S-02")
 @pytest.mark.parametrize("payload", TTY.values(), ids=TTY.keys())
 def test_show_is_safe_for_the_terminal_and_the_log_keeps_it_raw(run, tmp_path, payload):
     called = assistant("a1", text(payload), call("t", payload, x=payload))
@@ -162,6 +164,7 @@ def test_show_is_safe_for_the_terminal_and_the_log_keeps_it_raw(run, tmp_path, p
     assert json.dumps(payload)[1:-1] in json.dumps(kept)
 
 
+@proves("S-02")
 def test_raw_is_refused_on_a_terminal_and_given_to_a_pipe(run, tmp_path):
     path = str(project(tmp_path, user("u1", "\x1b[31mred")))
     code, said = on_a_terminal("show", path, "--raw", "--from", "claude-session")

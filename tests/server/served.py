@@ -117,10 +117,11 @@ class Client:
 class Here(Client):
     """A server in this process."""
 
-    def __init__(self, store: Store, hub: Hub, address: str, port: int, tokens: dict[str, str]) -> None:
+    def __init__(self, store: Store, hub: Hub, made: Any, address: str, port: int, tokens: dict[str, str]) -> None:
         super().__init__(address, port, tokens)
         self.store = store
         self.hub = hub
+        self.app = made
 
     def session(self, events: int = 0, name: str | None = None, **header: Any) -> str:
         """A session with so many events after its first."""
@@ -157,7 +158,7 @@ async def served(folder: Path, limits: Limits | None = None, page: Path | None =
             while not listener.started:
                 await asyncio.sleep(0.005)
             try:
-                yield Here(store, hub, f"http://127.0.0.1:{port}{mount}", port, {token.role: token.secret for token in tokens})
+                yield Here(store, hub, made, f"http://127.0.0.1:{port}{mount}", port, {token.role: token.secret for token in tokens})
             finally:
                 listener.should_exit = True
                 await running

@@ -13,9 +13,10 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from hansard.server.protocol import Limits
+from tests.proof import proves
 from tests.server.served import demo, eventually, served, words
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, proves("S-07")]
 
 
 @pytest.mark.parametrize(("more", "status"), [(-1, 400), (0, 400), (1, 413)])

@@ -66,10 +66,22 @@ def serve(listening: Any, host: str, root: Path, *, as_json: bool = False, page:
         if wants_page(about.get("opens")):
             click.launch(links["participant"])
 
+    _log_without([token.secret for token in tokens])
     with open_store(root) as store:
         made = app(store, tokens, [*hosts_of(host, port), *names], limits=limits, page=page)
         Listener(made, limits, cert=cert, key=key, ready=ready).run(sockets=[listening])
     return 0
+
+
+def _log_without(secrets: list[str]) -> None:
+    """Whatever this process logs, of whichever library, goes to stderr without secrets."""
+    import logging
+
+    from hansard.server.listening import MaskedLines
+
+    lines = logging.StreamHandler()
+    lines.setFormatter(MaskedLines(secrets))
+    logging.basicConfig(handlers=[lines], level=logging.WARNING)
 
 
 def _tokens(kept: Path | None) -> list[Any]:

@@ -6,7 +6,7 @@ import asyncio
 import ipaddress
 import logging
 import socket
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -19,6 +19,7 @@ from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from hansard.errors import UsageError
+from hansard.redaction import masked
 from hansard.server.guard import HEADER_BYTES
 from hansard.server.protocol import CLOSE_RESTART, Limits
 from hansard.server.socket import CLOSE
@@ -60,6 +61,18 @@ def hosts_of(host: str, port: int) -> list[str]:
     own = () if host in ("0.0.0.0", "::") else (f"[{host.strip('[]')}]" if ":" in host else host,)  # noqa: S104 (no name, but all of them)
     names = dict.fromkeys((*own, *LOOPBACK))
     return [f"{name}:{port}" for name in names] + (list(names) if port in (80, 443) else [])
+
+
+class MaskedLines(logging.Formatter):
+    """Lines of a log without secrets: an exception names whatever somebody gave, and its traceback all the more."""
+
+    def __init__(self, secrets: Sequence[str]) -> None:
+        super().__init__("hansard: %(message)s")
+        self._secrets = tuple(secrets)
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The whole text of a record, its traceback included."""
+        return masked(super().format(record), self._secrets)
 
 
 class Listener(uvicorn.Server):

@@ -14,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 from hansard._version import __version__
 from hansard.errors import HansardError, LogReset
 from hansard.projections.writing import encode
+from hansard.redaction import masked
 from hansard.server.answers import Rejected, explained, failure
 from hansard.server.commands import Bucket, read_command
 from hansard.server.feed import Feed, Filter, Place
@@ -191,7 +192,7 @@ class Connection:
         return None
 
     def _trouble(self, name: str | None, problem: Exception) -> None:
-        told = explained(problem)[1]
+        told = explained(problem, self._serving.tokens.secrets)[1]
         if name is not None:
             self._unsubscribe(name)
         self.say(Trouble(told.code, told.message, name))
@@ -235,7 +236,7 @@ class Connection:
                 case Pong():
                     pass
         except (msgspec.DecodeError, UnicodeError, RecursionError) as problem:
-            self.say(Trouble("bad_message", str(problem)))
+            self.say(Trouble("bad_message", masked(str(problem), self._serving.tokens.secrets)))
 
     async def _subscribe(self, wanted: Subscribe) -> None:
         try:
@@ -261,7 +262,7 @@ class Connection:
         self._subscriptions[wanted.id] = Subscription(wanted.id, feed, place, Filter(types, wanted.originals, self._limits.frame))
 
     def _refuse(self, name: str, problem: Exception) -> None:
-        told = explained(problem)[1]
+        told = explained(problem, self._serving.tokens.secrets)[1]
         self.say(Trouble(told.code, told.message, name))
 
     def _unsubscribe(self, name: str) -> None:
@@ -305,7 +306,7 @@ class Connection:
             self.say(Done(command.command_id, seq))
 
     def _refused(self, name: str, problem: Exception) -> None:
-        told = explained(problem)[1]
+        told = explained(problem, self._serving.tokens.secrets)[1]
         self.say(Refusal(name, told.code, told.message))
 
     # ---- is anybody there?

@@ -9,6 +9,7 @@ import sys
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import httpx
@@ -167,9 +168,11 @@ async def served(folder: Path, limits: Limits | None = None, page: Path | None =
 class Process(Client):
     """A server in a process of its own."""
 
-    def __init__(self, folder: Path, *arguments: str) -> None:
-        command = [sys.executable, "-m", "hansard", "serve", "--store", str(folder), "--json", "--no-open", "--port", "0", *arguments]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    def __init__(self, folder: Path, *arguments: str, program: str = "") -> None:
+        begin = ["-c", f"import sys\n{program}\nfrom hansard.cli import main\nsys.exit(main())"] if program else ["-m", "hansard"]
+        command = [sys.executable, *begin, "serve", "--store", str(folder), "--json", "--no-open", "--port", "0", *arguments]
+        self._said = TemporaryFile("w+")  # noqa: SIM115 (it lives as long as the server): a pipe that nobody reads fills, and then the server waits
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._said, text=True)
         assert self.process.stdout is not None
         said = json.loads(self.process.stdout.readline())
         address, _, token = said["url"].partition("/?token=")
@@ -200,8 +203,12 @@ class Process(Client):
         """Stop it as a person would, and give back what it said on stderr."""
         if self.process.poll() is None:
             self.process.terminate()
-        _, said = self.process.communicate(timeout=PATIENCE)
-        return said
+        self.process.communicate(timeout=PATIENCE)
+        if self._said.closed:
+            return ""
+        with self._said:
+            self._said.seek(0)
+            return self._said.read()
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -104,7 +105,8 @@ def command(
     made.report.masked = redacted.masked
     told = msgspec.json.format(msgspec.json.encode(made.report), indent=2) + b"\n"
     if report is not None:
-        report.write_bytes(told)
+        with opened(report) as out:
+            out.write(told)
     if as_json:
         click.echo(told, nl=False, err=True)
         return
@@ -158,11 +160,11 @@ def of_file(source: Source, format: str, advance: Advance) -> Blocks:
 
 @contextmanager
 def opened(output: Path | None) -> Generator[IO[bytes]]:
-    """The file to write, or stdout."""
+    """The file to write, or stdout. A file that is new is for this user alone: it is a record of what was said."""
     if output is None:
         yield sys.stdout.buffer
         return
-    with output.open("wb") as file:
+    with open(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         yield file
 
 

@@ -53,7 +53,7 @@ def start(argv: list[str], status: int, folder: str) -> int:
             prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGPIPE):
                 signal.signal(each, signal.SIG_DFL)
-            os.execv(argv[0], argv)  # noqa: S606 (that is what a keeper is for)
+            os.execv(argv[0], argv)  # noqa: S606 (that is what a keeper is for)  # nosec B606
         except OSError as problem:
             os.write(fails, (problem.strerror or str(problem)).encode())
         finally:

@@ -38,7 +38,7 @@ READING = {"GET", "HEAD"}
 HEADER_BYTES = 64 * 1024
 DRAINED = 4
 """A body that is so many times too large is still read to its end, so that its sender hears why it is refused."""
-TOKEN = "hansard.token"  # noqa: S105 (the name of a field)
+TOKEN = "hansard.token"  # noqa: S105 (the name of a field)  # nosec B105
 """Where in the scope the token of the one who asks is."""
 SECRETS = "hansard.secrets"
 """Where in the scope every token is that is good: no answer says one."""

@@ -58,7 +58,7 @@ def bound(host: str, port: int) -> socket.socket:
 
 def hosts_of(host: str, port: int) -> list[str]:
     """Every name by which a server there may be asked for, its own first. Browsers leave out the port of the scheme."""
-    own = () if host in ("0.0.0.0", "::") else (f"[{host.strip('[]')}]" if ":" in host else host,)  # noqa: S104 (no name, but all of them)
+    own = () if host in ("0.0.0.0", "::") else (f"[{host.strip('[]')}]" if ":" in host else host,)  # noqa: S104  # nosec B104
     names = dict.fromkeys((*own, *LOOPBACK))
     return [f"{name}:{port}" for name in names] + (list(names) if port in (80, 443) else [])
 

@@ -56,10 +56,9 @@ OTHERS: dict[str, str] = {}
 
 def licence(about: PackageMetadata) -> str:
     """What a package says of its licence, in whichever of the three places."""
-    named = (
-        [value for key, value in about.items() if key == "Classifier" and value.startswith("License ::")] if hasattr(about, "items") else []
-    )
-    return " ".join([about.get("License-Expression") or "", *named, (about.get("License") or "")[:200]]).strip()
+    said = about.json
+    named = [name for name in said.get("classifier", []) if name.startswith("License ::")]
+    return " ".join([str(said.get("license_expression", "")), *named, str(said.get("license", ""))[:200]]).strip()
 
 
 @pytest.mark.parametrize("name", sorted(installed_with("hansard") - {"hansard"}))

@@ -95,7 +95,10 @@ def _tokens(kept: Path | None) -> list[Any]:
         with open(fd, "w") as file:
             file.writelines(f"{token.role} {token.secret}\n" for token in made)
         return made
-    if kept.stat().st_mode & 0o077:
+    about = kept.stat()
+    if about.st_uid != os.geteuid():
+        raise UsageError(f"{kept} is another user's, who may know what is in it")
+    if about.st_mode & 0o077:
         raise UsageError(f"{kept} can be read by others; chmod 600 it, or remove it for new tokens")
     lines = [line.split() for line in kept.read_text().splitlines() if line.strip()]
     if [line[0] for line in lines if len(line) == 2] != ["participant", "observer"]:

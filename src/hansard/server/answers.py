@@ -54,6 +54,8 @@ KINDS: tuple[tuple[type[Exception], int, str], ...] = (
     (msgspec.DecodeError, 400, "bad_request"),
     (OSError, 500, "store"),
 )
+SENTENCE = 2000
+"""So long is what is said of a failure at most, whatever it names."""
 CONFLICTS = {"not_found": 404, "bad_request": 400, "too_many": 429, "forbidden": 403}
 """Statuses of refusals by their word; every other is a conflict with how things stand."""
 
@@ -61,7 +63,7 @@ CONFLICTS = {"not_found": 404, "bad_request": 400, "too_many": 429, "forbidden":
 def explained(problem: Exception, secrets: Iterable[str] = ()) -> tuple[int, Problem]:
     """What a client is told of an exception, and the status that goes with it. Sentences name what was given, but no secret in it."""
     status, code, words = _explained(problem)
-    return status, Problem(code, masked(words, secrets))
+    return status, Problem(code, cut(masked(words[: 10 * SENTENCE], secrets), SENTENCE))
 
 
 def _explained(problem: Exception) -> tuple[int, str, str]:
@@ -73,6 +75,11 @@ def _explained(problem: Exception) -> tuple[int, str, str]:
         if isinstance(problem, kind):
             return status, code, str(problem)
     return 500, "failed", "this is a bug in hansard"
+
+
+def cut(text: str, length: int) -> str:
+    """The beginning of a text that may be of any length."""
+    return text if len(text) <= length else text[: length - 1] + "…"
 
 
 def answer(value: Any, status: int = 200) -> Response:

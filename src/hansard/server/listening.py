@@ -28,6 +28,8 @@ from hansard.server.streams import ENDLESS
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 IN_FLIGHT = 256 * 1024
 """Bytes that the kernel may hold for a client; by itself it takes megabytes."""
+UNHEARD = 4 * 1024 * 1024
+"""Bytes that may wait for a client that asks whether anybody is there, and takes no answer."""
 PARTING = 2.0
 """Seconds a client has to take what was sent to it when its connection is closed."""
 
@@ -138,7 +140,7 @@ def _protocol(limits: Limits) -> type[H11Protocol]:
             if not self._asked:
                 self._wait()
             super().data_received(data)
-            if self.conn.their_state is not h11.IDLE:
+            if self.conn.their_state is not h11.IDLE and self.conn.our_state is not h11.DONE:  # answered: who talks on keeps no connection
                 self._asked = True
                 self._stop_waiting()
 
@@ -187,6 +189,11 @@ class Socket(WebSocketsSansIOProtocol):
         super().handle_connect(event)
         if hasattr(self, "scope"):  # else it was no upgrade that can be
             cast("dict[str, Any]", self.scope)["extensions"][CLOSE] = self._close_at_once
+
+    def handle_ping(self) -> None:
+        super().handle_ping()
+        if self.transport.get_write_buffer_size() > UNHEARD:
+            self.transport.abort()
 
     async def send(self, message: Any) -> None:
         if self.close_sent:

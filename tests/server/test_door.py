@@ -18,8 +18,11 @@ import pytest
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from websockets.exceptions import ConnectionClosed
 
+from hansard.hub import Hub
+from hansard.server.app import app
 from hansard.server.protocol import COMMANDS, Limits
-from hansard.server.tokens import Token
+from hansard.server.tokens import Token, Tokens
+from hansard.store import JsonlStore
 from hansard.store.ids import check_session_id
 from tests.proof import Figures, proves
 from tests.server.served import Client, Here, process, served
@@ -324,6 +327,27 @@ async def test_a_socket_with_a_cookie_needs_its_own_origin(tmp_path: Path):
         assert (await ask(request_of(upgrade, here), here.port))[0] == 101
         bare = upgrade | {"headers": {"Host": "127.0.0.1:{PORT}"}}
         assert (await ask(request_of(bare, here), here.port))[0] == 403
+
+
+class Guests(Tokens):
+    """Knows people by something else than a list."""
+
+    def find(self, secret: str) -> Token | None:
+        name, _, password = secret.partition(":")
+        return Token("observer", secret, name) if password == "open sesame" else super().find(secret)
+
+
+@proves("S-01")
+async def test_somebody_else_may_say_who_comes_in(tmp_path: Path):
+    own = Token.make()
+    with JsonlStore(tmp_path) as store:
+        made = app(Hub(store), Guests([own]), ["here"])
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(made), base_url="http://here", trust_env=False) as http:
+            found = {}
+            for secret in (own.secret, "ali:open sesame", "ali:open", ""):
+                answer = await http.get("/api", headers={"Authorization": f"Bearer {secret}"})
+                found[secret] = (answer.status_code, answer.json().get("role"))
+            assert list(found.values()) == [(200, "participant"), (200, "observer"), (401, None), (401, None)]
 
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND")

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,7 +39,7 @@ def session(tmp_path: Path, run, store: Path) -> Path:
     return path
 
 
-def on_a_terminal(*arguments: str, errors: int = subprocess.STDOUT, **environment: str) -> tuple[int, str]:
+def on_a_terminal(*arguments: str, errors: Any = subprocess.STDOUT, **environment: str) -> tuple[int, str]:
     """A command whose stdout is a terminal, and its stderr unless it goes elsewhere."""
     ours, theirs = pty.openpty()
     said: list[bytes] = []

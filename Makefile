@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 UV_VERSION := 0.13.7
+PIP_AUDIT_VERSION := 2.10.1
 LOCK := requirements-dev.lock
 AGENTS_LOCK := requirements-agents.lock
 JOBS ?= auto
@@ -15,7 +16,7 @@ PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv check lint test test-agents soak coverage bench golden seen docs format lock clean
+.PHONY: help venv check lint audit test test-agents soak coverage bench golden seen docs format lock clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -75,11 +76,20 @@ debian-chromium:
 	apt-get update -qq
 	apt-get install -y -qq chromium
 
-lint: $(READY)  ## style, types, layers
+BANDIT = $(BIN)/bandit --quiet --configfile pyproject.toml --recursive src
+lint: $(READY)  ## style, types, layers, what an attacker would look for
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pyright --warnings --project pyproject.toml
 	$(BIN)/lint-imports --no-logo
+	@echo '$(BANDIT)'; said=$$($(BANDIT) 2>&1) || { echo "$$said" >&2; exit 1; }  # it also complains of its own nosecs
+
+# pip-audit asks the package index, so it is no part of `make test`; tests/test_supply.py has what needs no network. Strict: what the index
+# says nothing of (a mirror knows the packages and no vulnerabilities) is an error, not a package without any.
+audit:  ## known vulnerabilities of what is locked; needs a network
+	$(PYTHON) -m venv --clear build/audit
+	build/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit==$(PIP_AUDIT_VERSION)
+	build/audit/bin/pip-audit --strict --disable-pip --require-hashes --requirement $(LOCK) --requirement $(AGENTS_LOCK)
 
 check: lint  ## lint and the fast tests, under 3 minutes
 	HANSARD_EXAMPLES=$${HANSARD_EXAMPLES:-25} $(PYTEST) -m 'not slow'

@@ -40,6 +40,7 @@ from hansard.originals import unwrap, wrap
 from hansard.projections import FORMATS
 from hansard.redaction import HELD_EVENTS, redact
 from tests.projections.test_every import every_stream
+from tests.proof import proves
 from tests.recorded import Stream
 from tests.test_bad_input import cases
 
@@ -65,6 +66,7 @@ def spoken(text: str) -> list[Event]:
     return [user_message(text=text), tool_call(tool_call_id="c", tool_name="Bash", args={"command": text}), assistant_done(text=text)]
 
 
+@proves("S-06")
 @every_secret
 @pytest.mark.parametrize("around", ["{}", "see {} there", "first\n{}\nlast", '{{"key": "{}"}}', "a=1&x={}"])
 def test_a_secret_is_masked_in_every_field(secret: str, around: str) -> None:
@@ -77,6 +79,7 @@ def test_a_secret_is_masked_in_every_field(secret: str, around: str) -> None:
     assert sum(masked.masked[kind]["user_message"] for kind in masked.masked) == 2
 
 
+@proves("S-06")
 @every_secret
 @pytest.mark.parametrize("size", [1, 2, 5, 13])
 def test_a_secret_in_pieces_is_masked_and_the_pieces_still_make_the_whole(secret: str, size: int) -> None:
@@ -90,6 +93,7 @@ def test_a_secret_in_pieces_is_masked_and_the_pieces_still_make_the_whole(secret
     assert core(secret) not in joined and joined.startswith("Here: ") and joined.endswith("\nand then more.")
 
 
+@proves("S-06")
 @every_secret
 def test_arguments_in_pieces_keep_their_offsets(secret: str) -> None:
     args = json.dumps({"first": secret, "then": f"echo {secret}", "last": [1, 2]})
@@ -104,6 +108,7 @@ def test_arguments_in_pieces_keep_their_offsets(secret: str) -> None:
     assert core(secret) not in joined
 
 
+@proves("S-06")
 def test_pieces_of_two_streams_do_not_mix() -> None:
     key = "sk-ant-" + "api03-" + "EXAMPLE0" * 4
     mixed = [
@@ -118,6 +123,7 @@ def test_pieces_of_two_streams_do_not_mix() -> None:
     assert [event.payload.tool_call_id for event in out] == [event.payload.tool_call_id for event in mixed]
 
 
+@proves("S-06")
 def test_the_frames_of_pieces_are_masked_too() -> None:
     key = "sk-ant-" + "api03-" + "EXAMPLE0" * 4
     events: list[Event] = []
@@ -145,6 +151,7 @@ def growing(piece: str, so_far: str) -> Any:
     return {"text": so_far}
 
 
+@proves("S-06")
 @pytest.mark.parametrize("spell", [nested, encoded, growing], ids=lambda spell: spell.__name__)
 @pytest.mark.parametrize("line", ["%s", "data: %s\n"], ids=["a line", "an event"])
 def test_a_frame_that_spells_a_piece_in_its_own_way_is_masked_whole_and_counted(spell: Any, line: str) -> None:
@@ -163,6 +170,7 @@ def test_a_frame_that_spells_a_piece_in_its_own_way_is_masked_whole_and_counted(
     assert masked.masked["frame"]["assistant_chunk, its frame"] == shown.count({"masked": "[redacted:frame]"})
 
 
+@proves("S-06")
 @pytest.mark.parametrize("frame", [b'{"key":"%s"}', b'data: {"key":"%s"}\n', b"\xff key=%s", b'{"a":1}  "%s"'])
 def test_a_frame_of_any_kind_is_masked_and_stays_what_it_was(frame: bytes) -> None:
     key = b"sk-ant-" + b"api03-" + b"EXAMPLE0" * 4
@@ -177,6 +185,7 @@ MARKED = ["sk-ant-" + "api03-" + "EXAMPLE0" * 4, "sk-proj-" + "EXAMPLE1" * 4, "g
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nTUlJRXhhbXBsZQ==" + "EXAMPLE3" * 4
 
 
+@proves("S-06")
 @pytest.mark.parametrize("secret", [*MARKED, PEM], ids=["anthropic", "openai", "github", "pem"])
 @pytest.mark.parametrize("before", ["", "a", "ab", "key: ", "kind: Secret\n\0data"], ids=repr)
 def test_a_secret_anywhere_in_base64_is_masked_whole_or_in_pieces(secret: str, before: str) -> None:
@@ -195,6 +204,7 @@ def test_base64_without_a_secret_stays() -> None:
     assert [event.payload.text for event in redact([assistant_done(text=f"sk-ant- {text}")])] == [f"sk-ant- {text}"]
 
 
+@proves("S-06")
 def test_only_what_may_become_a_secret_is_held_back() -> None:
     fed: list[str] = []
 
@@ -207,6 +217,7 @@ def test_only_what_may_become_a_secret_is_held_back() -> None:
     assert seen == [(1, "Good "), (2, "morning!"), (5, " The key is [redacted:anthropic]"), (5, ""), (5, " and,"), (6, " so on")]
 
 
+@proves("S-06")
 def test_what_is_held_back_has_a_bound_and_is_masked_even_so() -> None:
     key = "sk-ant-" + "api03-" + "EXAMPLE0" * 4
     between = [status_change(status="running") for _ in range(HELD_EVENTS + 10)]
@@ -255,6 +266,7 @@ words = st.sampled_from(
 )
 
 
+@proves("S-06")
 @given(st.lists(words, max_size=20), st.lists(st.integers(1, 9), min_size=1))
 def test_in_pieces_or_whole_the_same_is_masked(parts: list[str], sizes: list[int]) -> None:
     text, events, at = "".join(parts), list[Event](), 0
@@ -319,6 +331,7 @@ def test_blocks_of_any_size_give_the_same(events: list[Event], sizes: list[int])
     assert in_blocks.masked == one_by_one.masked
 
 
+@proves("S-06")
 @every_secret
 def test_a_secret_is_seen_at_a_glance(secret: str) -> None:
     ordinary: list[Event] = [assistant_chunk(text=f" word {number}") for number in range(300)]
@@ -327,6 +340,7 @@ def test_a_secret_is_seen_at_a_glance(secret: str) -> None:
         assert core(secret) not in "".join(event.payload.text for event in out)
 
 
+@proves("S-06")
 def test_what_goes_on_behind_the_end_of_a_turn_is_held_back_too() -> None:
     key = "ghp_" + "EXAMPLE0" * 5
     ordinary: list[Event] = [assistant_chunk(text=f" word {number}") for number in range(20)]
@@ -340,12 +354,14 @@ def test_what_goes_on_behind_the_end_of_a_turn_is_held_back_too() -> None:
     assert "EXAMPLE0" not in str(rest)
 
 
+@proves("S-06")
 def test_a_secret_of_ours_is_found_whatever_is_in_it() -> None:
     ours = "ΑΣ\\d0g"
     [event] = redact([assistant_chunk(text=f"it is {ours}x")], [ours])
     assert event.payload.text == "it is [redacted:own]x"
 
 
+@proves("S-06")
 def test_a_frame_that_is_no_text_is_looked_at_wherever_the_secret_stands() -> None:
     key = b"sk-ant-" + b"api03-" + b"EXAMPLE0" * 4
     for before in (b"\xff ", b"\xff  ", b"\xff   "):  # base64 says the same in three ways
@@ -381,6 +397,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
+@proves("S-06")
 @pytest.mark.parametrize("form", sorted(FORMATS))
 def test_every_form_is_exported_without_secrets(told: Path, tmp_path: Path, form: str, capfd: pytest.CaptureFixture[str]) -> None:
     out, report = tmp_path / "out", tmp_path / "report.json"
@@ -395,6 +412,7 @@ def test_every_form_is_exported_without_secrets(told: Path, tmp_path: Path, form
         assert all(json.loads(line) for line in out.read_text().splitlines())
 
 
+@proves("S-06")
 def test_secrets_stay_if_one_says_so(told: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert main(["export", str(told), "--from", "claude-stream-json", "--to", "native", "--no-redact", "-o", str(out)]) == 0
@@ -408,6 +426,7 @@ def test_it_is_there_by_its_name() -> None:
     assert made.masked == {"env-line": {"user_message": 1}}
 
 
+@proves("S-06")
 @pytest.mark.parametrize("alone", [False, True], ids=["at once", "one by one"])
 def test_what_a_session_gives_to_mcp_servers_is_secret_from_its_launch_on(alone: bool) -> None:
     servers = {

@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 from hansard.terminal import columns, shortened, visible, visible_line, wants_colour
+from tests.proof import proves
 
 CASES = [json.loads(line) for line in (Path(__file__).parent / "bad-input" / "render.jsonl").read_text().splitlines()]
 TTY = {case["id"]: case["payload"] for case in CASES if "terminal-safe" in case["expect"]}
 UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
 
 
+@proves("S-02")
 @pytest.mark.parametrize("payload", TTY.values(), ids=TTY.keys())
 def test_nothing_reaches_the_terminal_that_drives_it_or_hides_in_it(payload):
     assert not UNSAFE.search(visible(payload))

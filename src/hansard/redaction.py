@@ -94,7 +94,7 @@ def one_of(*words: str, any_case: bool = False) -> Piece:
 WORDY = "[A-Za-z0-9_-]"
 VALUE = r"[^\s\"'`\\$<>(){}\[\],;&|\x00-\x1f\x7f]"
 USER = r"[^\s/:@\"'\\<>]"
-PASSWORD = r"[^\s/:@\"'\\<>{}$\[\]]"  # noqa: S105 (what one may look like)
+PASSWORD = r"[^\s/:@\"'\\<>{}$\[\]]"  # noqa: S105 (what one may look like)  # nosec B105
 KEY_TEXT = r"(?:[^\"'<>{}\\]|\\+[nrt])"
 KEY_NAME = Piece("[A-Z0-9 ]{0,24}?", "[A-Z0-9 ]{0,24}")
 KEY_BLOCK = Piece("(?: BLOCK)?", "[ BLOCK]{0,6}")
@@ -684,13 +684,10 @@ class Redacted:
         return msgspec.structs.replace(event, original=wrap(after.encode("utf-8", "surrogateescape")))
 
     def _masked(self, text: str, where: str) -> str:
-        parts: list[str] = []
-        position = 0
-        for one in self._patterns.find(text) if self._patterns.possible(text) else ():
-            parts += text[position : one.first], mask(one.kind)
-            position = one.last
+        found = self._patterns.find(text) if self._patterns.possible(text) else []
+        for one in found:
             self._count(one.kind, where)
-        return "".join(parts) + text[position:] if parts else text
+        return _replaced(text, found)
 
     def _count(self, kind: str, where: str) -> None:
         places = self.masked.setdefault(kind, {})
@@ -700,6 +697,21 @@ class Redacted:
 def redact(events: Iterable[Event], secrets: Iterable[str] = ()) -> Redacted:
     """Events with their secrets masked; ``secrets`` are further ones that you know. ``masked`` says what was found, never the secret."""
     return Redacted(events, secrets)
+
+
+def masked(text: str, secrets: Iterable[str] = ()) -> str:
+    """A text with its secrets masked: for what is said about a failure, which may name anything that somebody gave."""
+    patterns = _patterns(tuple(secrets))
+    return _replaced(text, patterns.find(text)) if patterns.possible(text) else text
+
+
+def _replaced(text: str, found: Sequence[Found]) -> str:
+    parts: list[str] = []
+    position = 0
+    for one in found:
+        parts += text[position : one.first], mask(one.kind)
+        position = one.last
+    return "".join(parts) + text[position:] if parts else text
 
 
 _ENDS: dict[type[Event], tuple[type[Event], ...]] = {

@@ -10,9 +10,12 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hansard.store import JsonlStore
+from tests.proof import proves
 from tests.sessions import SESSION, assistant, call, project, result, text, turn, user, with_subagent
 
 ID = f"claude-{SESSION}"
@@ -36,8 +39,8 @@ def session(tmp_path: Path, run, store: Path) -> Path:
     return path
 
 
-def on_a_terminal(*arguments: str, **environment: str) -> tuple[int, str]:
-    """A command whose stdout is a terminal."""
+def on_a_terminal(*arguments: str, errors: Any = subprocess.STDOUT, **environment: str) -> tuple[int, str]:
+    """A command whose stdout is a terminal, and its stderr unless it goes elsewhere."""
     ours, theirs = pty.openpty()
     said: list[bytes] = []
 
@@ -49,7 +52,7 @@ def on_a_terminal(*arguments: str, **environment: str) -> tuple[int, str]:
             pass  # the other end is closed
 
     process = subprocess.Popen(
-        [sys.executable, "-m", "hansard", *arguments], stdout=theirs, stderr=subprocess.STDOUT, env=dict(os.environ) | environment
+        [sys.executable, "-m", "hansard", *arguments], stdout=theirs, stderr=errors, env=dict(os.environ) | environment
     )
     os.close(theirs)
     listener = threading.Thread(target=listen)
@@ -153,6 +156,7 @@ def test_show_reads_files_too(run, session, store):
     assert "because" in run("show", store / ID / "events.jsonl").out
 
 
+@proves("S-02")
 @pytest.mark.parametrize("payload", TTY.values(), ids=TTY.keys())
 def test_show_is_safe_for_the_terminal_and_the_log_keeps_it_raw(run, tmp_path, payload):
     called = assistant("a1", text(payload), call("t", payload, x=payload))
@@ -162,6 +166,40 @@ def test_show_is_safe_for_the_terminal_and_the_log_keeps_it_raw(run, tmp_path, p
     assert json.dumps(payload)[1:-1] in json.dumps(kept)
 
 
+HOSTILE = [case["payload"] for case in map(json.loads, RENDER.read_text().splitlines()) if not case["payload"].startswith("RECIPE:")]
+STYLE = re.compile("\x1b\\[[0-9;]*m|\r\n")
+"""Our own colours, and what a terminal makes of a line end."""
+
+
+@proves("S-02")
+@pytest.mark.slow
+def test_no_verb_lets_a_hostile_value_drive_a_terminal(run, tmp_path, store):
+    """Every value of bad-input/render in every place of a session at once, and each verb with a real terminal."""
+    lines = [user("u0", "\n".join(HOSTILE))]
+    for number, value in enumerate(HOSTILE):
+        lines += [
+            user(f"u{number}", f"needle {value}"),
+            assistant(f"a{number}", text(f"needle {value}"), call(f"t{number}", value, command=value, **{value or "x": value})),
+            user(f"r{number}", [result(f"t{number}", value)]),
+        ]
+    path = project(tmp_path, *lines)
+    assert run("import", path, "--closed").code == 0
+    with JsonlStore(store) as kept:
+        for number, value in enumerate(HOSTILE):
+            kept.create(f"s{number}", title=value[:500] or "x", format="claude-session")
+    environment = {"HANSARD_STORE": str(store), "TERM": "xterm", "COLUMNS": "200"}
+    asked = [["show", ID], ["events", ID], ["sessions"], ["search", "needle"], ["verify"], ["audit", ID], ["show", HOSTILE[0]]]
+    asked += [[*verb, "--json"] for verb in (["sessions"], ["search", "needle"], ["audit", ID])]
+    asked += [["export", ID, "--to", form] for form in ("markdown", "native", "openai-messages")] + [["normalize", str(path)]]
+    for verb in asked:
+        bar = verb[0] == "export"  # whose progress bar moves the cursor
+        _, said = on_a_terminal(*verb, errors=subprocess.DEVNULL if bar else subprocess.STDOUT, **environment)
+        shown = STYLE.sub("", said)
+        assert [char for char in shown if UNSAFE.match(char)] == [], verb
+        assert len(shown) > 20
+
+
+@proves("S-02")
 def test_raw_is_refused_on_a_terminal_and_given_to_a_pipe(run, tmp_path):
     path = str(project(tmp_path, user("u1", "\x1b[31mred")))
     code, said = on_a_terminal("show", path, "--raw", "--from", "claude-session")

@@ -20,6 +20,7 @@ from hansard.events import Event, PermissionResponse, QueueUpdate, SessionLifecy
 from hansard.store import open_store
 from hansard.testing import check_closed, check_turns
 from tests.cli.conftest import Run
+from tests.proof import proves
 
 pytestmark = pytest.mark.slow
 
@@ -328,6 +329,7 @@ def test_a_conversation_survives_an_interrupt_and_ctrl_c_twice_leaves_it(tty: Ca
     assert ends(store) == ["interrupted", "completed"]
 
 
+@proves("S-05")
 def test_what_an_agent_wants_cannot_drive_the_terminal(tty: Callable[..., Tty], tmp_path: Path):
     sly = tmp_path / "sly.py"
     sly.write_text(SLY)

@@ -18,6 +18,7 @@ from hansard.session import Session
 from hansard.store import JsonlStore
 from tests.driving.puppet import Puppet
 from tests.driving.surroundings import PATIENCE
+from tests.proof import proves
 
 CASES: list[dict[str, Any]] = [json.loads(line) for line in (Path(__file__).parents[1] / "bad-input/argv.jsonl").read_text().splitlines()]
 STARTED = [agent for agent in agents().values() if agent.programs]
@@ -36,6 +37,7 @@ def argv(agent: Agent, program: str, **asked: Any) -> list[str]:
     return list(agent.command(Options(cwd=os.path.dirname(program), program=program, **asked)).argv)
 
 
+@proves("S-04")
 @pytest.mark.parametrize("agent", STARTED, ids=lambda agent: agent.name)
 @pytest.mark.parametrize(
     "case", [case for case in CASES if case["option"] in ("resume", "model", "allowed_tools")], ids=lambda case: case["id"]
@@ -56,6 +58,7 @@ def test_a_value_stays_one_value(agent: Agent, case: dict[str, Any], program: st
         assert given.startswith(usual.partition("=")[0] + "=") if usual.startswith("-") else not given.startswith("-")
 
 
+@proves("S-04")
 @pytest.mark.anyio
 async def test_whatever_is_said_arrives_as_it_was_said(tmp_path: Path) -> None:
     prompts = [unfolded(case["value"]) for case in CASES if case["option"] == "prompt"]
@@ -80,6 +83,7 @@ def unfolded(value: str) -> str:
     return char * int(count) if value.startswith("RECIPE:") else value
 
 
+@proves("S-04")
 @pytest.mark.parametrize("case", [case for case in CASES if case["option"] == "cwd"], ids=lambda case: case["id"])
 def test_a_folder_that_is_not_there(case: dict[str, Any], program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -87,12 +91,14 @@ def test_a_folder_that_is_not_there(case: dict[str, Any], program: str, tmp_path
         STARTED[0].command(Options(cwd=case["value"], program=program))
 
 
+@proves("S-04")
 def test_a_folder_that_begins_with_a_dash(program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "-x").mkdir()
     assert STARTED[0].command(Options(cwd="-x", program=program)).cwd == str(tmp_path / "-x")
 
 
+@proves("S-04")
 @pytest.mark.parametrize("case", [case for case in CASES if case["option"] == "env"], ids=lambda case: case["id"])
 def test_variables(case: dict[str, Any]) -> None:
     name, _, value = case["value"].partition("=")
@@ -103,12 +109,14 @@ def test_variables(case: dict[str, Any]) -> None:
         assert environment({}, {name: value}) == {"NAME": "with=equals"}
 
 
+@proves("S-04")
 @pytest.mark.parametrize("name", ["", "A B", "A=B", "A\0B", "1A"])
 def test_what_is_no_name_of_a_variable(name: str) -> None:
     with pytest.raises(UsageError):
         environment({}, {name: "value"})
 
 
+@proves("S-04")
 @pytest.mark.parametrize("case", [case for case in CASES if case["option"] == "binary"], ids=lambda case: case["id"])
 def test_a_program_is_a_full_path(case: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="full path"):

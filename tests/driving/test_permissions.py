@@ -16,6 +16,7 @@ from hansard.session import Session
 from hansard.store import JsonlStore
 from tests.driving.puppet import Puppet
 from tests.driving.surroundings import until
+from tests.proof import proves
 
 pytestmark = pytest.mark.anyio
 
@@ -145,6 +146,7 @@ class Stage:
                 ]
 
 
+@proves("S-05")
 @pytest.mark.parametrize("name", sorted(PLAYS.keys() - SHOWN - ROLES))
 async def test_play(name: str, tmp_path: Path) -> None:
     play = PLAYS[name]

@@ -27,7 +27,7 @@ from hansard.session import Session, running
 from hansard.store import JsonlStore
 from tests.driving.puppet import child
 from tests.driving.surroundings import PATIENCE, until
-from tests.proof import amount
+from tests.proof import SEED, Figures, amount, proves
 
 pytestmark = pytest.mark.anyio
 
@@ -219,16 +219,7 @@ async def double_fork(play: Play) -> None:
     await gone(int(said(events)[0]))
 
 
-async def zombie_check(play: Play) -> None:
-    """In a process of its own: what other tests leave behind is not counted."""
-    program = play.folder / "starts.py"
-    program.write_text(f"import asyncio, sys\nsys.path.insert(0, {str(Path(__file__).parents[2])!r})\n" + _STARTS)
-    runs = str(amount(60, 500))
-    done = await asyncio.to_thread(subprocess.run, [sys.executable, program, play.folder, runs], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-
-
-_STARTS = """
+STARTS = """
 from pathlib import Path
 from tests.driving.test_processes import Play, start_and_stop
 
@@ -236,8 +227,26 @@ asyncio.run(start_and_stop(Play(Path(sys.argv[1])), int(sys.argv[2])))
 """
 
 
+@proves("R-01", "R-02")
+@pytest.mark.slow
+async def test_many_starts_and_ends_leave_nothing(tmp_path: Path, figure: Figures) -> None:
+    """In a process of its own: what other tests leave behind is not counted."""
+    program = tmp_path / "starts.py"
+    program.write_text(f"import asyncio, sys\nsys.path.insert(0, {str(Path(__file__).parents[2])!r})\n" + STARTS)
+    runs = amount(60, 500)
+    done = await asyncio.to_thread(subprocess.run, [sys.executable, program, tmp_path, str(runs)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    figure("starts", runs)
+    for name, value in found.items():
+        figure(name, value)
+    assert found["zombies"] == 0
+    assert found["descriptors more"] <= 1  # the log that was open at first is not any more
+    assert found["kB more"] < 5_000
+
+
 async def start_and_stop(play: Play, runs: int) -> None:
-    """Many agents, one after the other: no zombie, no descriptor is left, and memory stays."""
+    """Many agents, one after the other; what they leave behind is told."""
     await play.run("print(1)")
     gc.collect()
     descriptors, memory = len(os.listdir("/proc/self/fd")), resident()
@@ -247,9 +256,9 @@ async def start_and_stop(play: Play, runs: int) -> None:
         await ends(session)
         play.store.release(session.id)
     gc.collect()
-    assert not [pid for pid in children() if state_of(pid) == "Z"]
-    assert len(os.listdir("/proc/self/fd")) <= descriptors + 1  # the log that was open at first is not any more
-    assert resident() < memory + 5_000, "kB"
+    zombies = len([pid for pid in children() if state_of(pid) == "Z"])
+    left = {"zombies": zombies, "descriptors more": len(os.listdir("/proc/self/fd")) - descriptors, "kB more": resident() - memory}
+    print(json.dumps(left))
 
 
 def resident() -> int:
@@ -279,9 +288,10 @@ async def cancel_during_start(play: Play) -> None:
     assert children() == before
 
 
-async def test_whenever_a_start_is_cancelled_nobody_is_left(tmp_path: Path) -> None:
+@proves("R-03")
+async def test_whenever_a_start_is_cancelled_nobody_is_left(tmp_path: Path, figure: Figures) -> None:
     """Also when whoever started it never stops it, and when the agent has a child of its own."""
-    play, chance = Play(tmp_path), random.Random(seed := random.randrange(10**6))
+    play, chance = Play(tmp_path), random.Random(SEED)
     source = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {SLEEP!r}]); {SLEEP}"
     whole = 0.0
     for _ in range(2):  # the first one takes longer
@@ -289,16 +299,21 @@ async def test_whenever_a_start_is_cancelled_nobody_is_left(tmp_path: Path) -> N
         await session.start()
         whole = time.monotonic() - began
         await session.stop()
-    for _ in range(amount(20, 200)):
+    cancels, begun = amount(20, 200), 0
+    for _ in range(cancels):
         session = play.session(source)
         starting = asyncio.create_task(session.start())
         await asyncio.sleep(chance.uniform(0, 1.5 * whole))
         if starting.done():
+            begun += 1
             await session.stop()
         starting.cancel()
         await asyncio.wait([starting])
         play.store.release(session.id)
-        assert not [pid for pid in working_in(tmp_path) if alive(pid)], f"seed {seed}"
+        assert not [pid for pid in working_in(tmp_path) if alive(pid)]
+    figure("cancelled", cancels - begun)
+    figure("too late", begun)
+    figure("orphans", 0)
 
 
 def working_in(folder: Path) -> list[int]:
@@ -313,6 +328,7 @@ def working_in(folder: Path) -> list[int]:
     return [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and place(pid) == str(folder)]
 
 
+@proves("R-03")
 async def test_a_start_that_is_cancelled_holds_up_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not even while the agent has to be made to end: so slow is this keeper."""
     keeper = tmp_path / "keeper.py"
@@ -330,34 +346,61 @@ async def test_a_start_that_is_cancelled_holds_up_nobody(tmp_path: Path, monkeyp
     assert not working_in(tmp_path)
 
 
-async def server_killed(play: Play) -> None:
-    """Ten agents, and whoever runs them is killed: none is left, and the next start closes the sessions with the reason."""
+@proves("R-01", "R-04")
+async def test_when_hansard_is_killed_its_agents_go_too(tmp_path: Path, figure: Figures) -> None:
+    """Ten agents, each with a child that ignores SIGTERM, and whoever runs them is killed: none is left, and the next start closes the
+    sessions with the reason."""
+    for number in range(amount(1, 10)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with (play := Play(folder)).store:
+            began = await _killed_with_ten(play)
+            figure("agents", 10)
+            figure("seconds until all were gone", time.monotonic() - began)
+            assert len(play.store.sessions()) == 10
+            for info in play.store.sessions():
+                session = Session.open(play.store, info.id)
+                events = play.log(session)
+                assert [event.payload.status for event in events if event.type == "turn_end"] == ["lost"]
+                killed = [event.payload.text for event in events if event.type == "process" and event.payload.event == "killed"]
+                assert killed == ["hansard was restarted"]
+
+
+async def _killed_with_ten(play: Play) -> float:
     program = play.folder / "server.py"
     program.write_text(
-        _SERVER.format(tests=str(Path(__file__).parents[2]), store=str(play.store.root), folder=str(play.folder), sleep=SLEEP)
+        _SERVER.format(tests=str(Path(__file__).parents[2]), store=str(play.store.root), folder=str(play.folder), source=_WITH_A_DEAF_CHILD)
     )
     server = subprocess.Popen([sys.executable, program], stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     pids = [int(pid) for pid in server.stdout.readline().split()]
-    assert len(pids) == 10
+    assert len(pids) == 20
     assert all(map(alive, pids))
     server.kill()
     server.wait()
     server.stdout.close()
+    began = time.monotonic()
     for pid in pids:
         await gone(pid)
-    for info in play.store.sessions():
-        session = Session.open(play.store, info.id)
-        events = play.log(session)
-        assert [event.payload.status for event in events if event.type == "turn_end"] == ["lost"]
-        assert [event.payload.text for event in events if event.type == "process" and event.payload.event == "killed"] == [
-            "hansard was restarted"
-        ]
+    assert not [pid for pid in working_in(play.folder) if alive(pid) and pid in pids]
+    return began
+
+
+_WITH_A_DEAF_CHILD = f"""
+import os, signal, sys
+if (child := os.fork()) == 0:
+    os.setsid()
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    {SLEEP}
+print(child, flush=True)
+{SLEEP}
+"""
 
 
 _SERVER = """
 import asyncio, sys
 sys.path.insert(0, {tests!r})
+from hansard.originals import unwrap
 from hansard.session import Session
 from hansard.store import JsonlStore
 from tests.driving.puppet import child
@@ -365,15 +408,57 @@ from tests.driving.puppet import child
 async def main():
     store, pids = JsonlStore({store!r}), []
     for number in range(10):
-        agent, options = child({sleep!r})
+        agent, options = child({source!r})
         options.cwd = {folder!r}
         session = Session.create(store, agent, options)
         await session.say("hello")
-        pids.append(session.past.running)
+        await session.until(lambda past: past.frames > 1)
+        said = [int(unwrap(event.original)) for event in store.read(session.id, types=["raw"]) if event.direction is None]
+        pids += [session.past.running, *said]
     print(*pids, flush=True)
     await asyncio.sleep(600)
 
 asyncio.run(main())
+"""
+
+
+@proves("R-06")
+@pytest.mark.slow
+async def test_one_that_ignores_everything_goes_with_all_its_descendants(tmp_path: Path, figure: Figures) -> None:
+    """Thirty of them, down and beside, in groups and sessions of their own, and all as deaf as it is."""
+    for number in range(amount(1, 10)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with (play := Play(folder)).store:
+            session = play.session(_DEAF_FAMILY)
+            await session.start()
+            await until(session, lambda past: past.frames >= 31)
+            family = [int(line) for line in said(play.log(session))]
+            assert len(family) == 31 and all(map(alive, family))
+            began = time.monotonic()
+            await session.stop()
+            figure("seconds until all were gone", time.monotonic() - began)
+            assert not [pid for pid in family if alive(pid)]
+            assert the_exit(play.log(session)).payload.signal == signal.SIGKILL
+            figure("descendants", 30)
+
+
+_DEAF_FAMILY = f"""
+import os, signal
+for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(each, signal.SIG_IGN)
+for number in range(30):
+    if os.fork() == 0:
+        if number % 3 == 1:
+            os.setsid()
+        if number % 3 == 0:
+            continue  # the next one is its child
+        os.write(1, b"%d\\n" % os.getpid())
+        {SLEEP}
+    elif number % 3 == 0:
+        break
+os.write(1, b"%d\\n" % os.getpid())
+{SLEEP}
 """
 
 
@@ -478,14 +563,27 @@ async def stdin_eof_on_first_result(play: Play) -> None:
     assert [event.payload.status for event in play.log(session) if event.type == "status_change"][-1:] == ["allow"]
 
 
-PLAYS: dict[str, Callable[[Play], Awaitable[None]]] = {name: globals()[name.replace("-", "_")] for name in CASES}
+ALONE = {"zombie-check", "server-killed"}
+"""These have a test of their own above, which counts."""
+FLOODS = {"stdout-flood-stdin-block", "stderr-flood"}
+PLAYS: dict[str, Callable[[Play], Awaitable[None]]] = {name: globals()[name.replace("-", "_")] for name in CASES.keys() - ALONE}
 
 
-@pytest.mark.parametrize("name", CASES)
-async def test_child(name: str, tmp_path: Path) -> None:
-    play = Play(tmp_path)
-    with play.store:
+@proves("R-01")
+@pytest.mark.parametrize("name", sorted(PLAYS.keys() - FLOODS))
+async def test_child(name: str, tmp_path: Path, figure: Figures) -> None:
+    with (play := Play(tmp_path)).store:
         await PLAYS[name](play)
+    figure("children", 1)
+
+
+@proves("R-01", "R-05")
+@pytest.mark.parametrize("name", sorted(FLOODS))
+async def test_nobody_waits_for_the_other_for_ever(name: str, tmp_path: Path, figure: Figures) -> None:
+    began = time.monotonic()
+    with (play := Play(tmp_path)).store:
+        await PLAYS[name](play)
+    figure(f"seconds, {name}", time.monotonic() - began)
 
 
 async def test_a_process_is_told_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from hansard.events import TYPES
 from tests.page.chromium import Watched
+from tests.proof import proves
 from tests.test_bad_input import cases
 
 SEEN = """async (text) => {
@@ -107,6 +108,7 @@ def payload_of(case: dict[str, Any]) -> str:
     return unit * int(count)
 
 
+@proves("S-02")
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in cases("render")])
 def test_hostile_values_are_shown_and_do_nothing(renderer: Watched, case: dict[str, Any]) -> None:
     value = payload_of(case)
@@ -121,6 +123,7 @@ def test_hostile_values_are_shown_and_do_nothing(renderer: Watched, case: dict[s
         assert link["download"] or (link["rel"], link["target"]) == ("noopener noreferrer", "_blank")
 
 
+@proves("S-02")
 @pytest.mark.parametrize(
     "payload", [None, 7, "text", [], {}, {"text": None}, {"text": 7}, {"content": 7}, {"toolCallId": None, "args": [[]]}]
 )

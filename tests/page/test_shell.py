@@ -23,6 +23,7 @@ from hansard.events import (
 from hansard.store import JsonlStore
 from tests.page.chromium import Watched
 from tests.page.talking import PHONE, Person, store_of
+from tests.proof import proves
 from tests.server.served import Process
 
 Visit = Callable[..., Person]
@@ -67,6 +68,7 @@ def card(page: Watched, input: Any, about: dict[str, Any] | None = None, **paylo
     return page.run(CARD, {"event": {"type": "permission_request", "seq": 1, "payload": asked}, "about": about or {}})
 
 
+@proves("S-05")
 def test_what_cannot_be_seen_is_shown_on_the_card(renderer: Watched) -> None:
     command = PLAYS["invisible"]["steps"][0]["input"]["command"]
     seen = card(renderer, {"command": command})["text"]
@@ -75,11 +77,13 @@ def test_what_cannot_be_seen_is_shown_on_the_card(renderer: Watched) -> None:
     assert command.split()[-1] in seen
 
 
+@proves("S-05")
 def test_letters_without_a_shape_are_spelled_out(renderer: Watched) -> None:
     seen = card(renderer, {"command": "ls\u3164\U000e0041\ufe0f -l"})["text"]
     assert "lsU+3164U+E0041U+FE0F -l" in seen
 
 
+@proves("S-05")
 def test_a_terminal_escape_does_not_hide_a_command(renderer: Watched) -> None:
     seen = card(renderer, PLAYS["ansi"]["steps"][0]["input"])["text"]
     assert "rm -rf ." in seen
@@ -87,6 +91,7 @@ def test_a_terminal_escape_does_not_hide_a_command(renderer: Watched) -> None:
     assert "␛" in seen
 
 
+@proves("S-05")
 def test_five_megabytes_show_their_two_ends_and_their_size(renderer: Watched) -> None:
     seen = card(renderer, {"command": "BEGIN" + "x" * 5_000_000 + "END"})
     assert "BEGIN" in seen["text"]
@@ -95,6 +100,7 @@ def test_five_megabytes_show_their_two_ends_and_their_size(renderer: Watched) ->
     assert len(seen["text"]) < 20_000
 
 
+@proves("S-05")
 def test_the_kind_of_a_choice_decides_and_not_its_name(renderer: Watched) -> None:
     options = [{"optionId": "a", "name": "Deny", "kind": "allow_always"}, {"optionId": "b", "name": "Allow", "kind": "reject_once"}]
     seen = card(renderer, {"command": "ls"}, options=options)

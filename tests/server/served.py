@@ -9,6 +9,7 @@ import sys
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import httpx
@@ -117,10 +118,11 @@ class Client:
 class Here(Client):
     """A server in this process."""
 
-    def __init__(self, store: Store, hub: Hub, address: str, port: int, tokens: dict[str, str]) -> None:
+    def __init__(self, store: Store, hub: Hub, made: Any, address: str, port: int, tokens: dict[str, str]) -> None:
         super().__init__(address, port, tokens)
         self.store = store
         self.hub = hub
+        self.app = made
 
     def session(self, events: int = 0, name: str | None = None, **header: Any) -> str:
         """A session with so many events after its first."""
@@ -157,7 +159,7 @@ async def served(folder: Path, limits: Limits | None = None, page: Path | None =
             while not listener.started:
                 await asyncio.sleep(0.005)
             try:
-                yield Here(store, hub, f"http://127.0.0.1:{port}{mount}", port, {token.role: token.secret for token in tokens})
+                yield Here(store, hub, made, f"http://127.0.0.1:{port}{mount}", port, {token.role: token.secret for token in tokens})
             finally:
                 listener.should_exit = True
                 await running
@@ -169,9 +171,11 @@ class Process(Client):
     program = "hansard"
     """The module that is run."""
 
-    def __init__(self, folder: Path, *arguments: str) -> None:
-        command = [sys.executable, "-m", self.program, "serve", "--store", str(folder), "--json", "--no-open", "--port", "0", *arguments]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    def __init__(self, folder: Path, *arguments: str, first: str = "") -> None:
+        begin = ["-c", f"import sys\n{first}\nfrom hansard.cli import main\nsys.exit(main())"] if first else ["-m", self.program]
+        command = [sys.executable, *begin, "serve", "--store", str(folder), "--json", "--no-open", "--port", "0", *arguments]
+        self._said = TemporaryFile("w+")  # noqa: SIM115 (it lives as long as the server): a pipe that nobody reads fills, and then the server waits
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._said, text=True)
         assert self.process.stdout is not None
         said = json.loads(self.process.stdout.readline())
         address, _, token = said["url"].partition("/?token=")
@@ -209,8 +213,12 @@ class Process(Client):
         """Stop it as a person would, and give back what it said on stderr."""
         if self.process.poll() is None:
             self.process.terminate()
-        _, said = self.process.communicate(timeout=PATIENCE)
-        return said
+        self.process.communicate(timeout=PATIENCE)
+        if self._said.closed:
+            return ""
+        with self._said:
+            self._said.seek(0)
+            return self._said.read()
 
 
 @contextmanager

@@ -6,6 +6,8 @@ import asyncio
 import base64
 import json
 import os
+import re
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,11 +15,17 @@ from urllib.parse import quote
 
 import httpx
 import pytest
+from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from websockets.exceptions import ConnectionClosed
 
-from hansard.server.protocol import Limits
+from hansard.hub import Hub
+from hansard.server.app import app
+from hansard.server.protocol import COMMANDS, Limits
+from hansard.server.tokens import Token, Tokens
+from hansard.store import JsonlStore
 from hansard.store.ids import check_session_id
-from tests.server.served import Client, process, served
+from tests.proof import Figures, proves
+from tests.server.served import Client, Here, process, served
 
 pytestmark = pytest.mark.anyio
 
@@ -79,6 +87,7 @@ BY_HEADER = [name for name in CASES if name.startswith("header-")]
 ON_SOCKET = [name for name in CASES if name.startswith("ws-")]
 
 
+@proves("S-01")
 def test_every_case_is_asked():
     assert sorted(CASES) == sorted([*BY_STATUS, *BY_HEADER, *ON_SOCKET, "slow-headers"])
     assert len(CASES) == 80
@@ -93,6 +102,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@proves("S-01")
 async def test_every_answer_is_one_that_is_allowed(tmp_path: Path, page: Path):
     wrong = {}
     async with served(tmp_path, page=page) as here:
@@ -105,6 +115,7 @@ async def test_every_answer_is_one_that_is_allowed(tmp_path: Path, page: Path):
     assert wrong == {}
 
 
+@proves("S-01")
 @pytest.mark.parametrize("name", BY_HEADER)
 async def test_answer_headers(name: str, tmp_path: Path, page: Path):
     wanted = CASES[name]["expect"][0].removeprefix("header present: ")
@@ -127,6 +138,7 @@ async def slowly(writer: asyncio.StreamWriter, data: bytes) -> None:
         await asyncio.sleep(0.05)
 
 
+@proves("S-01")
 async def test_slow_headers_are_cut_off(tmp_path: Path):
     async with served(tmp_path, Limits(header_seconds=0.5)) as here:
         _, writer = await asyncio.open_connection("127.0.0.1", here.port)
@@ -138,6 +150,7 @@ async def test_slow_headers_are_cut_off(tmp_path: Path):
         writer.close()
 
 
+@proves("S-01")
 async def test_an_idle_connection_and_one_that_asks_in_time_are_told_apart(tmp_path: Path):
     async with served(tmp_path, Limits(header_seconds=0.5)) as here:
         data = request_of(CASES["good"], here)
@@ -160,6 +173,7 @@ async def test_an_idle_connection_and_one_that_asks_in_time_are_told_apart(tmp_p
 # What is said on the socket
 
 
+@proves("S-01")
 @pytest.mark.parametrize("name", ON_SOCKET)
 async def test_on_the_socket(name: str, tmp_path: Path):
     async with served(tmp_path) as here:
@@ -229,6 +243,7 @@ PLACES = ("", "/events", "/state", "/export?to=markdown", "/stream", "/events/1"
 BODIES = {"/commands": json.dumps({"command": "rename", "commandId": "c", "title": "x"}), "/fork": "{}"}
 
 
+@proves("S-03")
 async def test_no_name_leads_out_of_the_store(tmp_path: Path):
     root = tmp_path / "store"
     async with served(root) as here, here.http() as http, here.socket() as peer:
@@ -263,6 +278,7 @@ async def test_no_name_leads_out_of_the_store(tmp_path: Path):
                 assert (await http.get(f"/api/sessions/{name}")).json()["id"] == case["value"]
 
 
+@proves("S-03")
 async def test_the_name_of_an_upload_names_no_file(tmp_path: Path):
     root = tmp_path / "store"
     async with served(root) as here, here.http() as http:
@@ -284,6 +300,7 @@ async def test_the_name_of_an_upload_names_no_file(tmp_path: Path):
 # The token
 
 
+@proves("S-01")
 async def test_the_first_visit_swaps_the_token_for_a_cookie(tmp_path: Path, page: Path):
     async with served(tmp_path, page=page) as here, here.http(None) as http:
         assert (await http.get("/")).status_code == 401
@@ -303,6 +320,7 @@ async def test_the_first_visit_swaps_the_token_for_a_cookie(tmp_path: Path, page
         assert (await http.get(f"/?token={here.token[:-1]}")).status_code == 401
 
 
+@proves("S-01")
 async def test_a_socket_with_a_cookie_needs_its_own_origin(tmp_path: Path):
     async with served(tmp_path) as here:
         upgrade = CASES["good-ws"] | {"auth": "cookie"}
@@ -311,23 +329,144 @@ async def test_a_socket_with_a_cookie_needs_its_own_origin(tmp_path: Path):
         assert (await ask(request_of(bare, here), here.port))[0] == 403
 
 
-async def test_every_route_wants_the_token(tmp_path: Path):
-    from hansard.server.routes import routes
-    from hansard.server.serving import Serving
-    from hansard.server.tokens import Token, Tokens
+class Guests(Tokens):
+    """Knows people by something else than a list."""
 
-    async with served(tmp_path) as here, here.http(None) as http:
+    def find(self, secret: str) -> Token | None:
+        name, _, password = secret.partition(":")
+        return Token("observer", secret, name) if password == "open sesame" else super().find(secret)
+
+
+@proves("S-01")
+async def test_somebody_else_may_say_who_comes_in(tmp_path: Path):
+    own = Token.make()
+    with JsonlStore(tmp_path) as store:
+        made = app(Hub(store), Guests([own]), ["here"])
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(made), base_url="http://here", trust_env=False) as http:
+            found = {}
+            for secret in (own.secret, "ali:open sesame", "ali:open", ""):
+                answer = await http.get("/api", headers={"Authorization": f"Bearer {secret}"})
+                found[secret] = (answer.status_code, answer.json().get("role"))
+            assert list(found.values()) == [(200, "participant"), (200, "observer"), (401, None), (401, None)]
+
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND")
+UPGRADE = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="}
+EXAMPLES = {"seq": "1", "sha256": "0" * 64, "name": "app.js"}
+"""What stands for the parts of a path; a part that nobody knows yet is asked for as "1"."""
+
+
+def table(here: Here) -> list[tuple[str, frozenset[str] | None]]:
+    """Every route of the app that runs, as its own table has it, and its methods; a socket has none."""
+    found: list[tuple[str, frozenset[str] | None]] = []
+
+    def walk(routes: Sequence[BaseRoute], above: str) -> None:
+        for route in routes:
+            path = above + getattr(route, "path", "")
+            if isinstance(route, Mount):
+                walk(route.routes, path)
+            elif isinstance(route, WebSocketRoute):
+                found.append((path, None))
+            elif isinstance(route, Route):
+                found.append((path, frozenset(route.methods or METHODS)))
+            else:
+                raise AssertionError(f"a kind of route that this scan does not know: {route}")
+
+    walk(here.app._app.routes, "")
+    return found
+
+
+def address(path: str, session: str) -> str:
+    return re.sub(r"\{(\w+)(:\w+)?\}", lambda part: (EXAMPLES | {"session": session}).get(part[1], "1"), path)
+
+
+async def status(here: Here, method: str, path: str, headers: dict[str, str], socket: bool = False, host: str | None = None) -> int:
+    """What the server answers to this, byte by byte as it is."""
+    given = {"Host": host or f"127.0.0.1:{here.port}"} | headers | (UPGRADE if socket else {})
+    body = b"{}" if method in ("POST", "PUT", "PATCH") else b""
+    lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in given.items()), f"Content-Length: {len(body)}"]
+    return (await ask("\r\n".join(lines).encode() + b"\r\n\r\n" + body, here.port))[0]
+
+
+@proves("S-01")
+async def test_every_route_and_every_method_wants_a_token_that_is_good(tmp_path: Path, page: Path, figure: Figures):
+    """The table is that of the app itself: a route that is added is asked too."""
+    async with served(tmp_path, page=page) as here:
         session = here.session(3)
-        table = routes(Serving(here.hub, Tokens([Token.make()]), Limits()))
-        assert len(table) >= 20
-        for route in table:
-            path = route.path.format(session=session, seq=1, sha256="0" * 64)
-            for method in route.methods or ():
-                assert (await http.request(method, path)).status_code == 401, path
-        assert (await http.get("/openapi.json")).status_code == 401
-        assert (await http.get("/assets/x")).status_code == 401
+        before = contents(tmp_path)
+        strangers: dict[str, dict[str, str]] = {
+            "nothing": {},
+            "an empty token": {"Authorization": "Bearer "},
+            "a wrong token": {"Authorization": f"Bearer {here.token[:-1]}!"},
+            "half a token": {"Authorization": f"Bearer {here.token[:20]}"},
+            "the token of another server": {"Authorization": f"Bearer {Token.make().secret}"},
+            "another scheme": {"Authorization": f"Basic {base64.b64encode(f'x:{here.token}'.encode()).decode()}"},
+            "a wrong cookie": {"Cookie": f"hansard-{here.port}={here.token[:-1]}!"},
+            "the cookie of another port": {"Cookie": f"hansard-{here.port + 1}={here.token}"},
+            "a wrong header beside a good cookie": {"Authorization": "Bearer x", "Cookie": f"hansard-{here.port}={here.token}"},
+        }
+        routes, asked = table(here), 0
+        assert {"/", "/ws", "/api", "/assets/{name:path}", "/openapi.json"} < {path for path, _ in routes}
+        for path, methods in routes:
+            for method in METHODS if methods is not None else ("GET",):
+                for who, headers in strangers.items():
+                    found = await status(here, method, address(path, session), headers, socket=methods is None)
+                    assert found in (401, 403, 404), (method, path, who, found)
+                    asked += 1
+            query = f"{address(path, session)}?token={here.token}"  # only the first visit may bring it so
+            if path != "/":
+                assert await status(here, "GET", query, {}, socket=methods is None) == 401
+            assert await status(here, "GET", address(path, session), here.headers(), methods is None, "evil.example") == 421
+            assert await status(here, "GET", address(path, session), here.headers(), socket=methods is None) in (200, 101, 400, 404, 405)
+        assert len(routes) >= 24
+        figure("routes", len(routes))
+        figure("requests of strangers", asked)
+        assert contents(tmp_path) == before
 
 
+@proves("S-01")
+async def test_no_route_lets_an_observer_change_anything(tmp_path: Path, page: Path, figure: Figures):
+    async with served(tmp_path, page=page) as here:
+        session = here.session(3)
+        before, observer = contents(tmp_path), here.headers("observer") | {"Content-Type": "application/json"}
+        for path, methods in table(here):
+            if methods is None:
+                continue
+            for method in METHODS:
+                if method == "GET" and path.endswith("/stream"):
+                    continue  # it does not end
+                found = await status(here, method, address(path, session), observer)
+                assert found == 403 if method not in ("GET", "HEAD") else found < 500, (method, path, found)
+                figure("requests of observers", 1)
+        assert contents(tmp_path) == before
+        async with here.socket("observer") as peer:
+            for name in COMMANDS:
+                told = await peer.command(session, name, f"c-{name}", **FIELDS.get(name, {}))
+                assert (told["type"], told["code"]) == ("refused", "forbidden"), name
+                figure("commands of observers", 1)
+        assert contents(tmp_path) == before
+
+
+FIELDS: dict[str, dict[str, Any]] = {
+    "say": {"text": "x"},
+    "decide": {"requestId": "x", "inputHash": "x", "decision": "allow"},
+    "answer": {"requestId": "x", "values": {}},
+    "set": {"model": "x"},
+    "edit": {"itemId": "x", "text": "x"},
+    "cancel": {"itemId": "x"},
+    "rename": {"title": "x"},
+    "archive": {"archived": True},
+    "switch": {"agent": "demo"},
+}
+"""What each command needs to be one."""
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder."""
+    return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@proves("S-01")
 async def test_an_observer_may_look_and_nothing_else(tmp_path: Path):
     async with served(tmp_path) as here, here.http("observer") as http, here.socket("observer") as peer:
         session = here.session(3)
@@ -350,6 +489,7 @@ async def test_an_observer_may_look_and_nothing_else(tmp_path: Path):
         assert here.store.head(session).seq == 4
 
 
+@proves("S-06")
 def test_the_token_is_in_no_line_of_output_but_the_link(tmp_path: Path):
     with process(tmp_path / "store") as server:
         for path in (f"/?token={server.token}", "/api/sessions", f"/api/sessions?token={server.token}", "/nowhere"):
@@ -361,6 +501,7 @@ def test_the_token_is_in_no_line_of_output_but_the_link(tmp_path: Path):
         assert said == ""
 
 
+@proves("S-06")
 async def test_the_servers_own_token_is_masked_in_exports(tmp_path: Path):
     from hansard.events import user_message
 
@@ -376,6 +517,7 @@ async def test_the_servers_own_token_is_masked_in_exports(tmp_path: Path):
         assert here.token in (await http.get(f"/api/sessions/{session}/export?to=markdown&redact=false")).text.replace("\\", "")
 
 
+@proves("S-01")
 def test_pages_of_other_kinds_are_not_served(tmp_path: Path, page: Path):
     from hansard.server.files import page_file
 

@@ -7,16 +7,27 @@ import json
 import socket
 import struct
 from contextlib import AsyncExitStack, suppress
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from hansard.adapter import MAX_FRAME
+from hansard.events import assistant_chunk, assistant_done
+from hansard.normalizing import normalize
+from hansard.originals import MAX_DEPTH, TEXT, reference, unwrap, wrap
+from hansard.server.feed import MARGIN
+from hansard.server.guard import HEADER_BYTES
 from hansard.server.protocol import Limits
+from hansard.session import Session
+from hansard.session.running import TOLD
+from hansard.store import JsonlStore
+from tests.driving.puppet import child
 from tests.proof import proves
 from tests.server.served import demo, eventually, served, words
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, proves("S-07")]
 
 
 @pytest.mark.parametrize(("more", "status"), [(-1, 400), (0, 400), (1, 413)])
@@ -44,6 +55,83 @@ async def test_frame_in(more: int, code: int | None, tmp_path: Path):
         with suppress(ConnectionClosed):
             await peer.until("pong")
         assert peer.socket.close_code == code
+
+
+@pytest.mark.parametrize(("more", "large"), [(-1, False), (0, False), (1, True)])
+async def test_frame_out(more: int, large: bool, tmp_path: Path):
+    """An event that does not fit is announced and can be asked for; the frame stays in its limit."""
+    async with served(tmp_path, Limits(frame=50_000)) as here, here.socket(max_size=50_000) as peer, here.http() as http:
+        session = here.session(1)
+        here.store.append(session, [assistant_done(text="")])
+        without_text = len(next(record.line for record in here.store.records(session, 2)))
+        here.store.append(session, [assistant_done(text="x" * (50_000 - MARGIN - without_text + more))])
+        await peer.subscribe(session)
+        await peer.until("live", id="a")
+        event = peer.events_of()[-1]
+        assert event["seq"] == 4
+        assert ("large" in event) == large
+        assert (await http.get(f"/api/sessions/{session}/events/4")).json()["payload"]["text"].startswith("xx")
+
+
+@pytest.mark.parametrize(("more", "reason"), [(-1, None), (0, None), (1, "too_large")])
+def test_a_line_is_read_up_to_16_mib_and_kept_beyond(more: int, reason: str | None):
+    frame = b'{"type":"assistant","message":{"content":[{"type":"text","text":"' + b"x" * (MAX_FRAME - 70 + more) + b'"}]}}'
+    assert len(frame) == MAX_FRAME + more
+    events = list(normalize(BytesIO(frame + b"\n"), "claude-stream-json"))
+    assert [event.payload.reason for event in events if event.type == "raw"] == ([reason] if reason else [])
+    assert any(event.type == "assistant_done" for event in events) == (reason is None)
+    assert b"".join(unwrap(event.original) for event in events if event.original is not None) == frame
+
+
+@pytest.mark.parametrize(("more", "verbatim"), [(-1, True), (0, False), (1, False)])
+def test_json_stands_in_a_log_up_to_its_depth_and_as_text_beyond(more: int, verbatim: bool):
+    data = b"[" * (MAX_DEPTH + more) + b"]" * (MAX_DEPTH + more)
+    assert bytes(wrap(data)).startswith(TEXT) != verbatim
+    assert unwrap(wrap(data)) == data
+
+
+@pytest.mark.parametrize(("more", "blob"), [(-1, False), (0, False), (1, True)])
+def test_an_original_stands_in_its_line_up_to_the_limit_and_in_a_blob_beyond(more: int, blob: bool, tmp_path: Path):
+    with JsonlStore(tmp_path, inline_limit=1000) as store:
+        event, data = assistant_chunk(text=""), b'"' + b"x" * (998 + more) + b'"'
+        event.original = wrap(data)
+        [kept] = store.append("s", [event])
+        assert (reference(kept.original) is not None) == blob
+        assert store.original("s", kept) == data
+
+
+@pytest.mark.parametrize(("count", "told"), [(TOLD - 1, TOLD - 1), (TOLD, TOLD), (TOLD + 1, TOLD)])
+async def test_what_an_agent_complains_of_is_all_on_record_and_its_end_is_told(count: int, told: int, tmp_path: Path):
+    with JsonlStore(tmp_path / "store") as store:
+        agent, options = child(f"import sys; sys.stderr.write('x' * {count}); sys.exit(3)")
+        options.cwd = str(tmp_path)
+        session = Session.create(store, agent, options)
+        await session.start()
+        await eventually(lambda: not session.running)
+        events = list(store.read(session.id))
+    [problem] = [event for event in events if event.type == "error"]
+    assert len(problem.payload.details["stderr"]) == told
+    assert sum(len(event.payload.text) for event in events if event.type == "process" and event.payload.event == "stderr") == count
+
+
+@pytest.mark.parametrize(("more", "status"), [(-1, 200), (0, 200), (1, 431)])
+async def test_headers(more: int, status: int, tmp_path: Path):
+    """Where the server reads them in pieces it may stop a little earlier, with 400."""
+    async with served(tmp_path) as here:
+        given = {"host": f"127.0.0.1:{here.port}", "authorization": f"Bearer {here.token}", "x": ""}
+        given["x"] = "x" * (HEADER_BYTES + more - sum(len(name) + len(value) for name, value in given.items()))
+        scope = {"type": "http", "method": "GET", "path": "/api", "query_string": b"", "scheme": "http", "root_path": "", "server": ("", 0)}
+        scope |= {"http_version": "1.1", "headers": [(name.encode(), value.encode()) for name, value in given.items()]}
+        said: list[dict] = []
+
+        async def receive() -> dict:
+            return {"type": "http.request"}
+
+        async def send(message: dict) -> None:
+            said.append(message)
+
+        await here.app(scope, receive, send)
+        assert said[0]["status"] == status
 
 
 @pytest.mark.parametrize(("count", "accepted"), [(2, 2), (3, 3), (4, 3)])

@@ -9,11 +9,13 @@ import pytest
 
 from tests.driving.puppet import Puppet
 from tests.driving.test_permissions import PLAYS, ROLES
+from tests.proof import proves
 from tests.server.served import eventually, served
 
 pytestmark = pytest.mark.anyio
 
 
+@proves("S-05")
 @pytest.mark.parametrize("name", sorted(ROLES))
 async def test_play(name: str, tmp_path: Path):
     play = PLAYS[name]

@@ -116,6 +116,7 @@ def test_a_look_at_the_lock_does_not_get_in_a_writers_way(store: JsonlStore, say
         time.sleep(0.02)
 
 
+@proves("S-08")
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
 def test_files_are_private_whatever_the_umask(umask: int, root: Path, say: Say) -> None:
     before = os.umask(umask)
@@ -129,6 +130,7 @@ def test_files_are_private_whatever_the_umask(umask: int, root: Path, say: Say) 
         assert path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600), path
 
 
+@proves("S-08")
 def test_a_log_that_others_can_read_is_closed_to_them(store: JsonlStore, say: Say, log: Path) -> None:
     store.append("s", say(1))
     store.close()

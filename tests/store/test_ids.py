@@ -23,6 +23,7 @@ NOW = 1_800_000_000_000
 HOUR = 3_600_000
 
 
+@proves("S-03")
 @pytest.mark.parametrize("case", SESSION_IDS, ids=lambda case: case["id"])
 def test_session_ids_are_taken_or_refused_at_every_door(case: dict[str, Any], store: JsonlStore, say: Say) -> None:
     value = case["value"]
@@ -51,6 +52,7 @@ def test_session_ids_are_taken_or_refused_at_every_door(case: dict[str, Any], st
         assert [path.name for path in store.root.iterdir()] == [value]  # no file of the store has a name beside it
 
 
+@proves("S-03")
 @pytest.mark.parametrize("value", [None, 1, b"a", "a" * 65, "lpt9", "Aux"])
 def test_other_things_are_no_session_ids(value: object) -> None:
     with pytest.raises(InvalidSessionId):

@@ -109,6 +109,10 @@ class Agent:
         """The arguments after the program. Each is one argument, whatever is in it."""
         return []
 
+    def private(self, options: Options) -> dict[str, str]:
+        """What it reads from files that are for it alone, by the option that names the file: nothing secret has to be an argument."""
+        return {}
+
     def variables(self, options: Options) -> dict[str, str]:
         """What it is told by its environment. The session's own variables count more."""
         return {}
@@ -176,7 +180,8 @@ class Agent:
         if not cwd.is_dir():
             raise AgentNotStarted(f"there is no folder {cwd}")
         env = environment(os.environ, self.variables(options) | options.env)
-        return Command(argv=[self.find(options, env.get("PATH")), *self.argv(options), *options.arguments], cwd=str(cwd), env=env)
+        argv = [self.find(options, env.get("PATH")), *self.argv(options), *options.arguments]
+        return Command(argv=argv, cwd=str(cwd), env=env, private=self.private(options))
 
     def find(self, options: Options, path: str | None = None) -> str:
         """The full path of its program."""

@@ -29,6 +29,9 @@ class Claude(Agent):
     def argv(self, options: Options) -> list[str]:
         return [*TWO_WAY, *flags(options)]
 
+    def private(self, options: Options) -> dict[str, str]:
+        return instructions(options) | servers(options)
+
     def variables(self, options: Options) -> dict[str, str]:
         return {} if options.base_url is None else {"ANTHROPIC_BASE_URL": options.base_url}
 
@@ -68,16 +71,23 @@ def flags(options: Options) -> list[str]:
     given = {
         "--model": options.model,
         "--permission-mode": options.permission_mode,
-        "--system-prompt": options.system_prompt,
-        "--append-system-prompt": options.append_system_prompt,
         "--resume": options.resume,
     }
     spelled = [value(option, text) for option, text in given.items() if text is not None]
     spelled += [value("--allowedTools", tool) for tool in options.allowed_tools]
     spelled += [value("--disallowedTools", tool) for tool in options.denied_tools]
-    if options.mcp_servers:
-        spelled.append(value("--mcp-config", msgspec.json.encode({"mcpServers": options.mcp_servers}).decode()))
     return spelled
+
+
+def instructions(options: Options) -> dict[str, str]:
+    """The system prompts, each with the option that names its file."""
+    given = {"--system-prompt-file": options.system_prompt, "--append-system-prompt-file": options.append_system_prompt}
+    return {option: text for option, text in given.items() if text is not None}
+
+
+def servers(options: Options) -> dict[str, str]:
+    """The MCP servers, with their variables and headers."""
+    return {"--mcp-config": msgspec.json.encode({"mcpServers": options.mcp_servers}).decode()} if options.mcp_servers else {}
 
 
 def _no_server(request: ControlRequest) -> dict[str, object]:

@@ -47,7 +47,7 @@ class Codex(_Codex):
 
     def argv(self, options: Options) -> list[str]:
         _mode(options)
-        return ["app-server", *config(options)]
+        return ["app-server", *config(structs.replace(options, mcp_servers={}))]
 
     async def greet(self, talk: Talk, options: Options) -> None:
         about = {"name": "hansard", "title": "hansard", "version": __version__}
@@ -61,6 +61,7 @@ class Codex(_Codex):
             "sandbox": None if mode is None else mode.sandbox,
             "baseInstructions": options.system_prompt,
             "developerInstructions": options.append_system_prompt,
+            "config": {"mcp_servers": servers(options)} if options.mcp_servers else None,  # not in the arguments, which everybody can see
         }
         thread = {name: said for name, said in wanted.items() if said is not None}
         if options.resume is None:
@@ -138,8 +139,13 @@ def config(options: Options, **settings: Any) -> list[str]:
         provider = {"name": PROVIDER, "base_url": options.base_url, "wire_api": "responses", **({"env_key": KEY} if has_key else {})}
         settings |= {"model_provider": PROVIDER, "model_providers": {PROVIDER: provider}}
     if options.mcp_servers:
-        settings["mcp_servers"] = {name: _server(about) for name, about in options.mcp_servers.items()}
+        settings["mcp_servers"] = servers(options)
     return [value("--config", f"{key}={toml(setting)}") for key, setting in settings.items()]
+
+
+def servers(options: Options) -> dict[str, Any]:
+    """The MCP servers of a session, for Codex."""
+    return {name: _server(about) for name, about in options.mcp_servers.items()}
 
 
 def _server(about: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from copy import copy
 from pathlib import Path
@@ -19,13 +20,15 @@ SO_FAR = "hansard:conversation"
 
 
 def put(form: ClaudeSession | CodexRollout, events: Iterable[Event], home: Path) -> str | None:
-    """Write the session file where the agent looks for it; the id to resume, or None if nothing was said yet."""
+    """Write the session file where the agent looks for it, for this user alone; the id to resume, or None if nothing was said yet."""
     data = b"".join(written(Projected(form, spoken(events)), form.shape))
     if not data:
         return None
     place = home / form.path
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_bytes(data)
+    for folder in reversed([folder for folder in place.parents if not folder.exists()]):
+        folder.mkdir(0o700, exist_ok=True)
+    with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as file:
+        file.write(data)
     return form.session_id
 
 

@@ -1,11 +1,11 @@
 """Stands between hansard and an agent's process, so that nothing of it is ever left over. A program of its own; nothing is imported of us.
 
-    python -I -S keeper.py CONTROL STATUS GRACE -- PROGRAM ARGUMENT…
+    python -I -S keeper.py CONTROL STATUS GRACE FOLDER -- PROGRAM ARGUMENT…
 
 The agent has our standard input and outputs; the keeper has none of them. It hears commands on the descriptor CONTROL (a letter each: ``i``
 interrupt, ``t`` terminate, ``k`` kill) and tells on STATUS, a line of JSON each, that the agent has started, failed to, or ended. When the
 agent is gone, or when hansard is (CONTROL ends), every process that came of the agent is stopped: its group, and on Linux also those that
-left it, because orphans become the keeper's children.
+left it, because orphans become the keeper's children. FOLDER, if it is not empty, has files for the agent alone; it goes with the agent.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 def main() -> None:
     """Start the agent, keep it, and end when nothing of it is left."""
-    control, status, grace = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+    control, status, grace, folder = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), sys.argv[4]
     for ours in (control, status):
         os.set_inheritable(ours, False)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
@@ -32,18 +32,18 @@ def main() -> None:
     signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(each, signal.SIG_IGN)  # the keeper goes last
-    agent = start(sys.argv[5:], status)
+    agent = start(sys.argv[6:], status, folder)
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)
-    keep(agent, control, status, woken, grace)
+    keep(agent, control, status, woken, grace, folder)
 
 
 def woken_up(number: int, frame: object) -> None:
     """A signal only has to end the wait."""
 
 
-def start(argv: list[str], status: int) -> int:
+def start(argv: list[str], status: int, folder: str) -> int:
     """The agent's process, in a session of its own. If it cannot be started, that is told, and there is nothing to keep."""
     failed, fails = os.pipe()
     agent = os.fork()
@@ -53,7 +53,7 @@ def start(argv: list[str], status: int) -> int:
             prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGPIPE):
                 signal.signal(each, signal.SIG_DFL)
-            os.execv(argv[0], argv)  # noqa: S606 (that is what a keeper is for)
+            os.execv(argv[0], argv)  # noqa: S606 (that is what a keeper is for)  # nosec B606
         except OSError as problem:
             os.write(fails, (problem.strerror or str(problem)).encode())
         finally:
@@ -63,13 +63,14 @@ def start(argv: list[str], status: int) -> int:
     os.close(failed)
     if problem:
         os.waitpid(agent, 0)
+        remove(folder)
         tell(status, error=problem.decode())
         os._exit(127)
     tell(status, pid=agent)
     return agent
 
 
-def keep(agent: int, control: int, status: int, woken: int, grace: float) -> None:
+def keep(agent: int, control: int, status: int, woken: int, grace: float, folder: str) -> None:
     """Pass commands on until the agent or hansard is gone."""
     deadline: float | None = None
     alone = False
@@ -77,6 +78,7 @@ def keep(agent: int, control: int, status: int, woken: int, grace: float) -> Non
         code = reap(agent)
         if code is not None:
             left = stop_rest(agent)
+            remove(folder)
             tell(status, exit=code if code >= 0 else None, signal=-code if code < 0 else None, left=left)
             return
         if deadline is not None and time.monotonic() >= deadline:
@@ -169,6 +171,17 @@ def one(pid: int, number: int) -> None:
     try:
         os.kill(pid, number)
     except (ProcessLookupError, PermissionError):
+        pass
+
+
+def remove(folder: str) -> None:
+    """Remove the files that were for the agent alone."""
+    try:
+        for name in os.listdir(folder) if folder else ():
+            os.unlink(os.path.join(folder, name))
+        if folder:
+            os.rmdir(folder)
+    except OSError:
         pass
 
 

@@ -26,17 +26,26 @@ class OneShot(Agent):
     allow: ClassVar[str | None] = None
     deny: ClassVar[str | None] = None
     """The options for a system prompt, for one that is added to the program's own, and for each tool that is allowed or denied."""
+    prompts_in_files: ClassVar[bool] = False
+    """Whether those for system prompts name a file."""
     address: ClassVar[str | None] = None
     """The environment variable that says where the model is."""
 
     def argv(self, options: Options) -> list[str]:
-        given = [("--model", options.model), (self.resuming, options.resume)]
-        given += [(self.system, options.system_prompt), (self.more_system, options.append_system_prompt)]
+        prompts = self._prompts(options)
+        given = [("--model", options.model), (self.resuming, options.resume), *([] if self.prompts_in_files else prompts)]
         given += [(self.allow, tool) for tool in options.allowed_tools] + [(self.deny, tool) for tool in options.denied_tools]
         if options.mcp_servers or any(option is None and text is not None for option, text in given):
             raise UsageError(f"{self.title}, a turn at a time, has no option for this: system prompt, tools or MCP servers")
         spelled = [value(option, text) for option, text in given if option is not None and text is not None]
         return [*self.flags, *self.mode(options.permission_mode), *spelled]
+
+    def private(self, options: Options) -> dict[str, str]:
+        prompts = self._prompts(options) if self.prompts_in_files else []
+        return {option: text for option, text in prompts if option is not None and text is not None}
+
+    def _prompts(self, options: Options) -> list[tuple[str | None, str | None]]:
+        return [(self.system, options.system_prompt), (self.more_system, options.append_system_prompt)]
 
     def mode(self, name: str | None) -> tuple[str, ...]:
         """The arguments for a permission mode."""
@@ -115,7 +124,8 @@ class ClaudeOneShot(OneShot):
     install = "npm install -g @anthropic-ai/claude-code"
     can = Capabilities(permissions=False, files=True, mcp=False, one_shot=True, system_prompt=True, tools=True)
     flags = ("--print", "--verbose", "--input-format=stream-json", "--output-format=stream-json", "--include-partial-messages")
-    system, more_system, address = "--system-prompt", "--append-system-prompt", "ANTHROPIC_BASE_URL"
+    system, more_system, prompts_in_files = "--system-prompt-file", "--append-system-prompt-file", True
+    address = "ANTHROPIC_BASE_URL"
     allow, deny = "--allowedTools", "--disallowedTools"
     modes = _named("--permission-mode", "default", "acceptEdits", "plan", "dontAsk", "bypassPermissions")
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -35,6 +37,8 @@ class Command(Struct, frozen=True, kw_only=True):
     argv: Sequence[str]
     cwd: str
     env: Mapping[str, str]
+    private: Mapping[str, str] = {}
+    """Options that name a file, and what stands in it: arguments can be seen by everybody on the machine, these cannot."""
 
 
 class Process:
@@ -54,17 +58,19 @@ class Process:
     async def start(cls, command: Command, grace: float = GRACE, *, one_shot: bool = False) -> Process:
         """Start it; of a ``one_shot`` one the first thing it is sent is all its input. Whoever is cancelled leaves nothing behind."""
         env = {**command.env, "PWD": command.cwd}  # some believe it more than the kernel: `opencode run` 1.18.33 works where it says
+        folder, argv = _written(command)
         heard, control = os.pipe()
         told, status = os.pipe()
         try:
             keeper = subprocess.Popen(
-                [sys.executable, "-I", "-S", KEEPER, str(heard), str(status), str(grace), "--", *command.argv],
+                [sys.executable, "-I", "-S", KEEPER, str(heard), str(status), str(grace), folder, "--", *argv],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
                 pass_fds=(heard, status), start_new_session=True, cwd=command.cwd, env=env,
             )  # fmt: skip
         except (OSError, ValueError) as problem:
             os.close(control)
             os.close(told)
+            shutil.rmtree(folder, ignore_errors=True)
             raise AgentNotStarted(f"cannot start {command.argv[0]}: {problem}") from problem
         finally:
             os.close(heard)
@@ -80,7 +86,7 @@ class Process:
             pipes.close()  # the keeper ends the agent when it hears no more of us
             await asyncio.shield(asyncio.to_thread(keeper.wait))
             raise
-        self.started = Started(list(command.argv), news["pid"])
+        self.started = Started(argv, news["pid"])
         self._work = [asyncio.create_task(work) for work in (self._read(False), self._read(True))]
         self._work.append(asyncio.create_task(self._watch()))
         return self
@@ -132,6 +138,21 @@ class Process:
         self._gone.set()
         await self._pieces.put(Ended(news.get("exit"), news.get("signal"), news.get("left", 0)))
         await self._pieces.put(None)
+
+
+def _written(command: Command) -> tuple[str, list[str]]:
+    """The arguments with the files that are for the agent alone, and their folder, which its keeper removes; none if there are none."""
+    program, *arguments = command.argv
+    if not command.private:
+        return "", [program, *arguments]
+    folder = tempfile.mkdtemp(prefix="hansard-")  # of mode 0700
+    named: list[str] = []
+    for number, (option, text) in enumerate(command.private.items()):
+        place = os.path.join(folder, str(number))
+        with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(text.encode("utf-8", "surrogatepass"))
+        named.append(f"{option}={place}")
+    return folder, [program, *named, *arguments]
 
 
 class Pipes:

@@ -44,13 +44,20 @@ REASONS = {
 
 
 def fail(message: str, code: int = FAILED) -> NoReturn:
-    """Say on one line of stderr why it cannot be done, and exit."""
+    """Say on one line of stderr why it cannot be done, and exit. It names what was given, but no secret in it."""
     try:
-        sys.stderr.write(f"hansard: {one_line(message)}\n")
+        sys.stderr.write(f"hansard: {one_line(masked(message))}\n")
         sys.stderr.flush()
     except OSError:
         pass  # nobody is listening; the exit code still tells
     raise SystemExit(code)
+
+
+def masked(text: str) -> str:
+    """The text without secrets."""
+    from hansard.redaction import masked  # only who has something to say waits for it
+
+    return masked(text)
 
 
 def one_line(text: str) -> str:
@@ -84,7 +91,7 @@ def boundary() -> Generator[None]:
     except OSError as problem:
         fail(explain(problem))
     except Exception:
-        traceback.print_exc()
+        sys.stderr.write(masked(traceback.format_exc()))
         fail("this is a bug in hansard; the lines above say where", BUG)
     finally:
         _finish()

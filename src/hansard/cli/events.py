@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hansard.cli.options import AUTO, Source, format_option, json_anyway_option, no_original_option, store_option, store_path
+from hansard.cli.output import output
 
 if TYPE_CHECKING:
     from hansard.events import Event
@@ -74,7 +74,7 @@ def line(record: Record, no_original: bool) -> bytes:
 
 def write(lines: Iterable[bytes]) -> None:
     """Lines to stdout, by the handful."""
-    out = sys.stdout.buffer
+    out = output()
     remaining = iter(lines)
     while batch := list(islice(remaining, FLUSH)):
         out.write(b"\n".join(batch) + b"\n")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hansard.cli.options import AUTO, Source, format_option, note, store_option, store_path
+from hansard.cli.output import Output
+from hansard.cli.output import output as stdout
 from hansard.cli.progress import progress
 from hansard.errors import UsageError
 
@@ -104,7 +107,8 @@ def command(
     made.report.masked = redacted.masked
     told = msgspec.json.format(msgspec.json.encode(made.report), indent=2) + b"\n"
     if report is not None:
-        report.write_bytes(told)
+        with opened(report) as out:
+            out.write(told)
     if as_json:
         click.echo(told, nl=False, err=True)
         return
@@ -157,12 +161,12 @@ def of_file(source: Source, format: str, advance: Advance) -> Blocks:
 
 
 @contextmanager
-def opened(output: Path | None) -> Generator[IO[bytes]]:
-    """The file to write, or stdout."""
+def opened(output: Path | None) -> Generator[Output]:
+    """The file to write, or stdout. A file that is new is for this user alone: it is a record of what was said."""
     if output is None:
-        yield sys.stdout.buffer
+        yield stdout()
         return
-    with output.open("wb") as file:
+    with open(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         yield file
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hansard.cli.options import Source, format_option, json_anyway_option, no_original_option, session_name
+from hansard.cli.output import output
 
 if TYPE_CHECKING:
     from hansard.adapter import Context
@@ -35,7 +35,7 @@ def command(file: str, format: str, session: str | None, no_original: bool) -> N
         from hansard.store.ids import check_session_id
 
         check_session_id(session)
-    out = sys.stdout.buffer
+    out = output()
     source = Source(file)
     for batch in batches(events_of(source, source.format(format), session), BATCH):
         if no_original:

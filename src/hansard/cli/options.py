@@ -55,9 +55,9 @@ def store_path(given: str | None) -> Path:
 
 def note(message: str) -> None:
     """A remark beside the output: on stderr, on one line."""
-    from hansard.cli.common import one_line
+    from hansard.cli.common import masked, one_line
 
-    click.echo(f"hansard: {one_line(message)}", err=True)
+    click.echo(f"hansard: {one_line(masked(message))}", err=True)
 
 
 class Source:

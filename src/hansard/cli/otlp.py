@@ -68,7 +68,7 @@ def _post(url: str, body: bytes) -> bytes:
     about = {"Content-Type": "application/json", "User-Agent": f"hansard/{__version__}"}
     request = Request(url, body, headers() | about)  # noqa: S310  # `address` lets nothing else through
     try:
-        with urlopen(request, timeout=PATIENCE) as answer:  # noqa: S310
+        with urlopen(request, timeout=PATIENCE) as answer:  # noqa: S310  # nosec B310
             return answer.read()
     except HTTPError as refusal:
         with refusal:

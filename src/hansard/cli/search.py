@@ -26,6 +26,7 @@ def command(words: tuple[str, ...], sessions: tuple[str, ...], types: tuple[str,
     from hansard.cli.tables import print_json, print_table
     from hansard.searching import Search
     from hansard.store import open_store
+    from hansard.terminal import visible_line
 
     with open_store(store_path(store)) as record:
         query = words[0] if len(words) == 1 else " ".join(f'"{word}"' if " " in word else word for word in words)
@@ -35,7 +36,7 @@ def command(words: tuple[str, ...], sessions: tuple[str, ...], types: tuple[str,
         print_json(shown)
         return 0 if shown else 1
     if not shown:
-        click.echo(f"nobody said {query}", err=True)
+        click.echo(f"nobody said {visible_line(query)}", err=True)
         return 1
     print_table(
         ("SESSION", "§", "WHEN", "WHAT", "SAID"),

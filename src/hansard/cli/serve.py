@@ -66,10 +66,22 @@ def serve(listening: Any, host: str, root: Path, *, as_json: bool = False, page:
         if wants_page(about.get("opens")):
             click.launch(links["participant"])
 
+    _log_without([token.secret for token in tokens])
     with open_store(root) as store:
         made = app(store, tokens, [*hosts_of(host, port), *names], limits=limits, page=page)
         Listener(made, limits, cert=cert, key=key, ready=ready).run(sockets=[listening])
     return 0
+
+
+def _log_without(secrets: list[str]) -> None:
+    """Whatever this process logs, of whichever library, goes to stderr without secrets."""
+    import logging
+
+    from hansard.server.listening import MaskedLines
+
+    lines = logging.StreamHandler()
+    lines.setFormatter(MaskedLines(secrets))
+    logging.basicConfig(handlers=[lines], level=logging.WARNING)
 
 
 def _tokens(kept: Path | None) -> list[Any]:
@@ -83,7 +95,10 @@ def _tokens(kept: Path | None) -> list[Any]:
         with open(fd, "w") as file:
             file.writelines(f"{token.role} {token.secret}\n" for token in made)
         return made
-    if kept.stat().st_mode & 0o077:
+    about = kept.stat()
+    if about.st_uid != os.geteuid():
+        raise UsageError(f"{kept} is another user's, who may know what is in it")
+    if about.st_mode & 0o077:
         raise UsageError(f"{kept} can be read by others; chmod 600 it, or remove it for new tokens")
     lines = [line.split() for line in kept.read_text().splitlines() if line.strip()]
     if [line[0] for line in lines if len(line) == 2] != ["participant", "observer"]:

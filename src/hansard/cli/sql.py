@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hansard.cli.options import AUTO, Source, json_option, store_option, store_path
+from hansard.cli.output import output
 from hansard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -74,9 +75,10 @@ def answer(found: Any, as_json: bool) -> None:
     columns: list[tuple[Any, ...]] = found.description or []
     names: list[str] = [column[0] for column in columns]
     if as_json:
+        out = output()
         while rows := found.fetchmany(ROWS):
             for row in rows:
-                click.echo(encode(dict(zip(names, row, strict=True))))
+                out.write(encode(dict(zip(names, row, strict=True))) + b"\n")
         return
     rows = found.fetchall()
     right = [place for place in range(len(names)) if rows and all(isinstance(row[place], int | float | None) for row in rows)]

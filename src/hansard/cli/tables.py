@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from hansard.cli.output import output
 from hansard.terminal import columns, shortened, visible_line, wants_colour
 
 
@@ -17,7 +18,9 @@ def print_json(value: Any) -> None:
     """A value as indented JSON."""
     import msgspec
 
-    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
+    out = output()
+    out.write(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+    out.flush()
 
 
 def print_table(

@@ -48,7 +48,7 @@ def families(path: Path, database: Database) -> list[Family]:
 def _families(path: str, database: Database, state: tuple[int, ...]) -> list[Family]:
     with reading(Path(path)) as connection:
         columns = ("id", "parent_id") if "parent_id" in _columns(connection, database.sessions) else ("id", "NULL")
-        parents = dict(connection.execute(f"SELECT {', '.join(columns)} FROM {_name(database.sessions)}").fetchall())  # noqa: S608
+        parents = dict(connection.execute(f"SELECT {', '.join(columns)} FROM {_name(database.sessions)}").fetchall())  # noqa: S608  # nosec B608
         counts: dict[str, tuple[int, int]] = {}
         for table, column in [(database.sessions, "id"), *_tables(connection, database)]:
             for session, rows, latest in connection.execute(_count(connection, table, column)):
@@ -144,12 +144,12 @@ def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
 
 def _count(connection: sqlite3.Connection, table: str, column: str) -> str:
     latest = "MAX(time_updated)" if "time_updated" in _columns(connection, table) else "NULL"
-    return f"SELECT {_name(column)}, COUNT(*), {latest} FROM {_name(table)} GROUP BY {_name(column)}"  # noqa: S608
+    return f"SELECT {_name(column)}, COUNT(*), {latest} FROM {_name(table)} GROUP BY {_name(column)}"  # noqa: S608  # nosec B608
 
 
 def _rows(connection: sqlite3.Connection, table: str, column: str, ids: tuple[str, ...]) -> Iterator[Row]:
     for id in ids:
-        cursor = connection.execute(f"SELECT * FROM {_name(table)} WHERE {_name(column)} = ?", (id,))  # noqa: S608
+        cursor = connection.execute(f"SELECT * FROM {_name(table)} WHERE {_name(column)} = ?", (id,))  # noqa: S608  # nosec B608
         names = [column[0] for column in cursor.description]
         for values in cursor:
             yield dict(zip(names, map(_value, values), strict=True))

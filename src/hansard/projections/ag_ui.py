@@ -72,7 +72,7 @@ class AgUi(Projection[Sent]):
         if self._run is None:
             yield self._start(event, None, of_turn=False)
         run = self._run
-        assert run is not None  # noqa: S101 (just started)
+        assert run is not None  # noqa: S101 (just started)  # nosec B101
         if isinstance(event, TurnEnd) and event.parent_tool_call_id is None:
             yield from self._stop(event, self._ended(event, run))
             return

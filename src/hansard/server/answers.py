@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -23,6 +24,7 @@ from hansard.errors import (
     UsageError,
 )
 from hansard.projections.writing import encode
+from hansard.redaction import masked
 from hansard.server.protocol import Failed, Problem
 
 
@@ -52,20 +54,32 @@ KINDS: tuple[tuple[type[Exception], int, str], ...] = (
     (msgspec.DecodeError, 400, "bad_request"),
     (OSError, 500, "store"),
 )
+SENTENCE = 2000
+"""So long is what is said of a failure at most, whatever it names."""
 CONFLICTS = {"not_found": 404, "bad_request": 400, "too_many": 429, "forbidden": 403}
 """Statuses of refusals by their word; every other is a conflict with how things stand."""
 
 
-def explained(problem: Exception) -> tuple[int, Problem]:
-    """What a client is told of an exception, and the status that goes with it."""
+def explained(problem: Exception, secrets: Iterable[str] = ()) -> tuple[int, Problem]:
+    """What a client is told of an exception, and the status that goes with it. Sentences name what was given, but no secret in it."""
+    status, code, words = _explained(problem)
+    return status, Problem(code, cut(masked(words[: 10 * SENTENCE], secrets), SENTENCE))
+
+
+def _explained(problem: Exception) -> tuple[int, str, str]:
     if isinstance(problem, Rejected):
-        return problem.status, Problem(problem.code, str(problem))
+        return problem.status, problem.code, str(problem)
     if isinstance(problem, Refused):
-        return CONFLICTS.get(problem.code, 409), Problem(problem.code, str(problem))
+        return CONFLICTS.get(problem.code, 409), problem.code, str(problem)
     for kind, status, code in KINDS:
         if isinstance(problem, kind):
-            return status, Problem(code, str(problem))
-    return 500, Problem("failed", "this is a bug in hansard")
+            return status, code, str(problem)
+    return 500, "failed", "this is a bug in hansard"
+
+
+def cut(text: str, length: int) -> str:
+    """The beginning of a text that may be of any length."""
+    return text if len(text) <= length else text[: length - 1] + "…"
 
 
 def answer(value: Any, status: int = 200) -> Response:
@@ -73,7 +87,7 @@ def answer(value: Any, status: int = 200) -> Response:
     return Response(encode(value), status, media_type="application/json")
 
 
-def failure(problem: Exception) -> Response:
+def failure(problem: Exception, secrets: Iterable[str] = ()) -> Response:
     """An exception as an answer."""
-    status, told = explained(problem)
+    status, told = explained(problem, secrets)
     return answer(Failed(told), status)

@@ -26,15 +26,15 @@ from hansard.store import Store
 
 
 def app(
-    store: Store | Hub, tokens: Iterable[Token], hosts: Iterable[str], *, limits: Limits | None = None, page: Path | None = None
+    store: Store | Hub, tokens: Iterable[Token] | Tokens, hosts: Iterable[str], *, limits: Limits | None = None, page: Path | None = None
 ) -> ASGIApp:
     """The server as an app. Given a store it runs a hub of its own from the app's start to its end; a hub that is given is the caller's.
 
     An app that is mounted in another is not told of start and end: give it a hub. ``hosts`` are the names, with their ports, by which
-    browsers and programs may ask for it.
+    browsers and programs may ask for it. Who knows people in another way gives `Tokens` of its own, whose ``find`` says who it is.
     """
     limits = limits or Limits()
-    known = Tokens(tokens)
+    known = tokens if isinstance(tokens, Tokens) else Tokens(tokens)
     hub = store if isinstance(store, Hub) else Hub(store)
     serving = Serving(hub, known, limits)
     folder = page or page_folder()

@@ -112,7 +112,7 @@ class Commands:
     async def _quietly(self, work: Coroutine[Any, Any, Event]) -> None:
         try:
             await work
-        except Exception:  # noqa: S110 (the session has put it on the record)
+        except Exception:  # noqa: S110 (the session has put it on the record)  # nosec B110
             pass
 
     async def _do(self, session_id: str, command: AnyCommand, who: Token) -> int | None:

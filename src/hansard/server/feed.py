@@ -278,12 +278,24 @@ def shown(line: bytes, originals: bool, limit: int) -> bytes:
     if len(line) > limit - MARGIN:
         large = b'"large":{"bytes":%d}' % len(line)
         rest = without(line, "payload", "original", "eol")
+        rest = rest if len(rest) <= BRIEF else brief(rest)
         return b"{" + large + (b"" if rest == b"{}" else b",") + rest[1:]
     return line
 
 
 MARGIN = 4096
 """What a frame says besides its events."""
+
+
+BRIEF = 64 * 1024
+"""What an event may have besides its payload; more is no event of ours."""
+
+
+def brief(line: bytes) -> bytes:
+    """The short fields of a JSON object, not too many of them: what a log says that somebody else wrote may be of any length."""
+    fields = json.loads(line)
+    short = {name: value for name, value in fields.items() if isinstance(value, str | int) and len(name) + len(str(value)) <= 200}
+    return json.dumps(dict(islice(short.items(), 50)), separators=(",", ":")).encode()
 
 
 def without(line: bytes, *names: str) -> bytes:

@@ -38,8 +38,10 @@ READING = {"GET", "HEAD"}
 HEADER_BYTES = 64 * 1024
 DRAINED = 4
 """A body that is so many times too large is still read to its end, so that its sender hears why it is refused."""
-TOKEN = "hansard.token"  # noqa: S105 (the name of a field)
+TOKEN = "hansard.token"  # noqa: S105 (the name of a field)  # nosec B105
 """Where in the scope the token of the one who asks is."""
+SECRETS = "hansard.secrets"
+"""Where in the scope every token is that is good: no answer says one."""
 
 
 class Guard:
@@ -105,7 +107,7 @@ class Guard:
             token = self._tokens.find(_cookie(headers, cookie_name(scope)))
         if token is None:
             raise Rejected(401, "unauthorized", "open the link that `hansard serve` printed, or send its token as Authorization: Bearer")
-        scope[TOKEN] = token
+        scope[TOKEN], scope[SECRETS] = token, self._tokens.secrets
         return said is not None
 
     def _signed_in(self, scope: Scope, secret: str, host: str) -> Response:
@@ -157,6 +159,11 @@ def cookie_name(scope: Scope) -> str:
 def token_of(scope: Scope) -> Token:
     """Whose request this is."""
     return scope[TOKEN]
+
+
+def secrets_of(scope: Scope) -> list[str]:
+    """What no error may say."""
+    return scope[SECRETS]
 
 
 async def refuse_upgrade(response: Response, scope: Scope, receive: Receive, send: Send) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import ipaddress
 import logging
 import socket
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -19,6 +19,7 @@ from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from hansard.errors import UsageError
+from hansard.redaction import masked
 from hansard.server.guard import HEADER_BYTES
 from hansard.server.protocol import CLOSE_RESTART, Limits
 from hansard.server.socket import CLOSE
@@ -27,6 +28,8 @@ from hansard.server.streams import ENDLESS
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 IN_FLIGHT = 256 * 1024
 """Bytes that the kernel may hold for a client; by itself it takes megabytes."""
+UNHEARD = 4 * 1024 * 1024
+"""Bytes that may wait for a client that asks whether anybody is there, and takes no answer."""
 PARTING = 2.0
 """Seconds a client has to take what was sent to it when its connection is closed."""
 
@@ -57,9 +60,21 @@ def bound(host: str, port: int) -> socket.socket:
 
 def hosts_of(host: str, port: int) -> list[str]:
     """Every name by which a server there may be asked for, its own first. Browsers leave out the port of the scheme."""
-    own = () if host in ("0.0.0.0", "::") else (f"[{host.strip('[]')}]" if ":" in host else host,)  # noqa: S104 (no name, but all of them)
+    own = () if host in ("0.0.0.0", "::") else (f"[{host.strip('[]')}]" if ":" in host else host,)  # noqa: S104  # nosec B104
     names = dict.fromkeys((*own, *LOOPBACK))
     return [f"{name}:{port}" for name in names] + (list(names) if port in (80, 443) else [])
+
+
+class MaskedLines(logging.Formatter):
+    """Lines of a log without secrets: an exception names whatever somebody gave, and its traceback all the more."""
+
+    def __init__(self, secrets: Sequence[str]) -> None:
+        super().__init__("hansard: %(message)s")
+        self._secrets = tuple(secrets)
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The whole text of a record, its traceback included."""
+        return masked(super().format(record), self._secrets)
 
 
 class Listener(uvicorn.Server):
@@ -125,7 +140,7 @@ def _protocol(limits: Limits) -> type[H11Protocol]:
             if not self._asked:
                 self._wait()
             super().data_received(data)
-            if self.conn.their_state is not h11.IDLE:
+            if self.conn.their_state is not h11.IDLE and self.conn.our_state is not h11.DONE:  # answered: who talks on keeps no connection
                 self._asked = True
                 self._stop_waiting()
 
@@ -174,6 +189,11 @@ class Socket(WebSocketsSansIOProtocol):
         super().handle_connect(event)
         if hasattr(self, "scope"):  # else it was no upgrade that can be
             cast("dict[str, Any]", self.scope)["extensions"][CLOSE] = self._close_at_once
+
+    def handle_ping(self) -> None:
+        super().handle_ping()
+        if self.transport.get_write_buffer_size() > UNHEARD:
+            self.transport.abort()
 
     async def send(self, message: Any) -> None:
         if self.close_sent:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from hansard.errors import UnknownSession
 from hansard.hub import Hub
 from hansard.projections.tally import Spent
+from hansard.server.answers import cut
 from hansard.server.protocol import Listed
 from hansard.server.totals import Totals
 from hansard.session import Session
@@ -19,6 +20,9 @@ PACE = 0.5
 """Seconds between two looks at the store while somebody watches the list."""
 EASE = 25
 """A look that takes long is followed by a pause of so many times as long."""
+
+LONGEST = 500
+"""So many characters of a title are in the list; a client cannot give a longer one."""
 
 News = Callable[[list[Listed], list[str]], None]
 """Called with what changed, and what is gone."""
@@ -100,9 +104,9 @@ def listed(info: SessionInfo, session: Session | None, spent: Spent | None) -> L
         id=info.id,
         log_id=info.log_id or None,
         head=info.events,
-        title=info.title,
-        agent=info.agent,
-        format=info.format,
+        title=_short(info.title),
+        agent=_short(info.agent),
+        format=_short(info.format),
         parent_session_id=info.parent_session_id,
         created=info.created,
         updated=info.updated,
@@ -117,6 +121,11 @@ def listed(info: SessionInfo, session: Session | None, spent: Spent | None) -> L
     if session is not None:
         state, launch = session.past.state, session.past.launch
         shown.here, shown.phase = True, state.phase
-        shown.title = state.given_title or state.title or shown.title
+        shown.title = _short(state.given_title or state.title) or shown.title
         shown.agent = shown.agent if launch is None else launch.agent
     return shown
+
+
+def _short(text: str | None) -> str | None:
+    """A log that somebody else wrote may call itself anything; a list has one line for it."""
+    return text if text is None else cut(text, LONGEST)

@@ -29,7 +29,7 @@ from hansard.server import protocol
 from hansard.server.answers import Rejected, answer, failure
 from hansard.server.feed import Filter, Place, following, shown
 from hansard.server.forking import fork
-from hansard.server.guard import token_of
+from hansard.server.guard import secrets_of, token_of
 from hansard.server.serving import Serving
 from hansard.server.streams import asked, stream
 from hansard.store import lines
@@ -306,7 +306,7 @@ def guarded(work: Callable[[Request], Awaitable[Response]]) -> Callable[[Request
         try:
             return await work(request)
         except (HansardError, OSError, msgspec.DecodeError) as problem:
-            return failure(problem)
+            return failure(problem, secrets_of(request.scope))
 
     return endpoint
 

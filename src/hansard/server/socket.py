@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -16,7 +16,7 @@ from hansard.errors import HansardError, LogReset
 from hansard.projections.writing import encode
 from hansard.server.answers import Rejected, explained, failure
 from hansard.server.commands import Bucket, read_command
-from hansard.server.feed import Feed, Filter, Place
+from hansard.server.feed import MARGIN, Feed, Filter, Place
 from hansard.server.guard import refuse_upgrade, token_of
 from hansard.server.protocol import (
     CLOSE_FLOOD,
@@ -193,7 +193,7 @@ class Connection:
         return None
 
     def _trouble(self, name: str | None, problem: Exception) -> None:
-        told = explained(problem)[1]
+        told = explained(problem, self._serving.tokens.secrets)[1]
         if name is not None:
             self._unsubscribe(name)
         self.say(Trouble(told.code, told.message, name))
@@ -237,7 +237,7 @@ class Connection:
                 case Pong():
                     pass
         except (msgspec.DecodeError, UnicodeError, RecursionError) as problem:
-            self.say(Trouble("bad_message", str(problem)))
+            self.say(Trouble("bad_message", explained(Rejected(400, "bad_message", str(problem)), self._serving.tokens.secrets)[1].message))
 
     async def _subscribe(self, wanted: Subscribe) -> None:
         try:
@@ -264,7 +264,7 @@ class Connection:
         self._subscriptions[wanted.id] = Subscription(wanted.id, feed, place, head, Filter(types, wanted.originals, self._limits.frame))
 
     def _refuse(self, name: str, problem: Exception) -> None:
-        told = explained(problem)[1]
+        told = explained(problem, self._serving.tokens.secrets)[1]
         self.say(Trouble(told.code, told.message, name))
 
     def _unsubscribe(self, name: str) -> None:
@@ -278,10 +278,21 @@ class Connection:
 
     async def _watch(self) -> None:
         self._watching = True
-        self.say(Sessions(await self._serving.lists.watch(self, self._news), all=True))
+        self._list(await self._serving.lists.watch(self, self._news), all=True)
 
     def _news(self, changed: list[Listed], removed: list[str]) -> None:
-        self.say(Sessions(changed, removed=removed))
+        self._list(changed, removed)
+
+    def _list(self, changed: list[Listed], removed: Sequence[str] = (), *, all: bool = False) -> None:
+        """Say it in as many messages as it takes: the first says that it is all of them, the others what there is besides."""
+        part, size = Sessions([], all=all, removed=list(removed)), MARGIN + sum(map(len, removed))
+        for one in changed:
+            size += len(encode(one)) + 1
+            if size > self._limits.frame and part.changed:
+                self.say(part)
+                part, size = Sessions([]), MARGIN + len(encode(one))
+            part.changed.append(one)
+        self.say(part)
 
     # ---- commands
 
@@ -308,7 +319,7 @@ class Connection:
             self.say(Done(command.command_id, seq))
 
     def _refused(self, name: str, problem: Exception) -> None:
-        told = explained(problem)[1]
+        told = explained(problem, self._serving.tokens.secrets)[1]
         self.say(Refusal(name, told.code, told.message))
 
     # ---- is anybody there?

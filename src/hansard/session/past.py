@@ -94,7 +94,7 @@ class Past(Struct):
         if event.command_id is not None:
             remember(self.commands, event.command_id, event)
         match event:
-            case SessionLifecycle(payload=life) if life.subtype == LAUNCHED:
+            case SessionLifecycle(payload=life) if life.subtype == LAUNCHED and event.source is None:  # no agent says which program runs
                 self.launch = msgspec.convert(life.detail, Launch)
                 if self.launch.run == 0:
                     self.own, self.untold = None, self.launch.untold

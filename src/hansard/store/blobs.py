@@ -19,7 +19,12 @@ def put(folder: Path, data: bytes) -> str:
     """Store the bytes durably and return their name; bytes that are there already are not written again."""
     name = sha256(data).hexdigest()
     blobs = folder / files.BLOBS
-    files.make_folder(blobs)
+    with files.open_folder(folder) as above:  # of the store, and no link out of it
+        try:
+            os.mkdir(files.BLOBS, 0o700, dir_fd=above)
+            os.fsync(above)
+        except FileExistsError:
+            pass
     if _size(blobs / name) != len(data):
         _write(blobs, name, data)
     return name

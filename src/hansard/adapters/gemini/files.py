@@ -54,7 +54,7 @@ class GeminiFiles(Layout):
     def told(self, place: Place, beginning: bytes) -> Place:
         """``sessionId`` of the header, which stands at the beginning of a document too."""
         found = _ID.search(beginning)
-        return place if found is None else replace(place, session=found.group(1).decode(errors="replace"))
+        return place if found is None else replace(place, session=found.group(1).decode(errors="backslashreplace"))
 
     def parent_of(self, says: bytes, stream: str) -> str | None:
         """The call whose record names the agent."""

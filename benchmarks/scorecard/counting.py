@@ -140,7 +140,7 @@ CAUSES = {
     "rate_limit": r"rate.?limit|usage.?limit|too many requests|quota|\b429\b",
     "provider_auth": r"authenticat|unauthori[sz]ed|invalid.{0,9}key|key.{0,9}(in|not )valid|billing|credit balance|\b40[123]\b",
     "context_overflow": r"too long|context.?(window|length|limit|overflow)|maximum context|maximum number of tokens",
-    "api_error": r"(api|server|internal).?error|overloaded|unavailable|disconnected|model.not.found|may not exist|bad.?request|\b5(00|02|03|29)\b",
+    "api_error": r"(api|server|internal).?error|overloaded|unavailable|disconnected|model.not.found|not exist|bad.?request|\b50[023]\b",
     "output_length": r"max.?(output.?)?tokens|output.?(length|token maximum|tokens? limit)|token.?limit|truncated",
     "aborted": r"interrupt|abort|cancel",
     "refused": r"refus|content.?filter|safety|safeguard|usage policy|violat",

@@ -115,9 +115,10 @@ RULES = f"""## How it is counted
 
 - **Facts kept.** A recording is a run of a real agent against a scripted model, so what was really said is known (`truth.json`): what the
   user said, what the model said and thought, the arguments of calls, a piece of each result, the messages of errors. A fact counts if the
-  input shows it, and is kept if the tool's output says it, anywhere. White space and the writing of HTML do not count; a patch counts by its
-  lines, a command by its name and its arguments; what is said twice counts once. Input and output are searched by the same code. An
-  untouched copy of an input line beside what was made of it does not count: hansard's `original` and `raw`, agent-session-otel's `asot.raw`.
+  input shows it, and is kept if the tool's output says it, anywhere. White space and the writing of HTML do not count; a patch counts by
+  its lines, a command by its name and its arguments; what is said twice counts once. Input and output are searched by the same code. An
+  untouched copy of an input line beside what was made of it does not count: hansard's `original` and `raw`, and `asot.raw` of
+  agent-session-otel.
 - **Which recordings.** One folder for each format, as all play the same scenarios:
   {", ".join(f"`{folder}`" for folder in dict.fromkeys(samples.FOLDERS.values()))}; without
   {" and ".join(f"`{name}`" for name in samples.LEFT_OUT)}. Each is given to the tool alone, with an empty home.

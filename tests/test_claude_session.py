@@ -198,3 +198,14 @@ def test_turn_duration_is_the_last_word_on_a_turn():
 def test_other_formats_are_not_taken_for_this_one(other: dict[str, Any]):
     assert not ClaudeSession.recognises(other)
     assert ClaudeSession.recognises(user("u1", "hi"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [{"errorDetails": '400 {"message":"prompt is too long: 215000 tokens"}'}, {"streamCutError": {"formatted": "Overloaded midway"}}],
+    ids=["errorDetails", "streamCutError"],
+)
+def test_an_error_has_the_providers_own_words_beside_those_of_claude_code(words: dict[str, Any]) -> None:
+    failed = assistant("a1", text("API Error: it failed"), isApiErrorMessage=True, error="server_error", **words)
+    errors = [event.payload for event in read(user("u1", "why?"), failed) if event.type == "error"]
+    assert [(error.message, error.details) for error in errors] == [("API Error: it failed", *words.values())]

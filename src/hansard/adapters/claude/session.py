@@ -256,7 +256,8 @@ class ClaudeSession(ClaudeOutput):
             yield from self.asks(last)
         if failed:
             text = blocks.text_of(blocks.to_blocks(said.content))
-            self.failure = error_of(line.error, line.api_error_status, text, line.api_error_type)
+            words = line.stream_cut_error or line.error_details or line.api_error_type  # the provider's own; the text is Claude Code's
+            self.failure = error_of(line.error, line.api_error_status, text, words)
             yield Error(payload=self.failure)
         if not ours:
             message.model, message.tokens = said.model, said.usage

@@ -47,6 +47,8 @@ class Assistant(_Spoken, tag_field="type", tag="assistant", kw_only=True):
     is_api_error_message: bool = False
     api_error_status: int | None = None
     api_error_type: str | None = None
+    error_details: Any = None
+    stream_cut_error: Any = None
     is_aborted_mid_stream: bool = False
     thinking_duration_ms: int | None = None
 

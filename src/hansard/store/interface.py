@@ -26,6 +26,7 @@ FindingKind = Literal[
     "empty",
     "blob-missing",
     "blob-damaged",
+    "stream",
 ]
 
 

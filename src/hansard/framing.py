@@ -165,8 +165,8 @@ def _recorded_bytes(text: str) -> bytes:
 
 
 # WHATWG "server-sent events", section 9.2.6: a line ends in CRLF, LF or CR; a CR at the end of what we have may yet become CRLF.
-_SSE_LINE = re.compile(rb"([^\r\n]*)(\r\n|\n|\r(?!\Z))")
-_SSE_LAST_LINE = re.compile(rb"([^\r\n]*)(\r\n|\n|\r)")
+_SSE_LINE = re.compile(rb"([^\r\n]*+)(\r\n|\n|\r(?!\Z))")
+_SSE_LAST_LINE = re.compile(rb"([^\r\n]*+)(\r\n|\n|\r)")
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -203,9 +203,7 @@ class ServerSentEvents:
         frames: list[Frame] = []
         self._buffer, self._waiting = b"".join(self._waiting), []
         position = 0
-        for match in pattern.finditer(self._buffer):
-            if match.start() != position:
-                break
+        while match := pattern.match(self._buffer, position):  # no search: that looks for the end of a last line from each of its bytes
             position = match.end()
             line = match.group(1)
             self._raw.append(match.group(0))

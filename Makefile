@@ -15,7 +15,7 @@ PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv check lint test test-agents soak coverage bench golden seen docs format lock clean
+.PHONY: help venv check lint test test-agents soak fuzz coverage bench golden seen docs format lock clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -96,6 +96,12 @@ test-agents: $(VENV)/.all-agents  ## every real agent, driven with a scripted mo
 soak: lint $(VENV)/.agents $(NODE) chromium  ## the proofs of docs/reliability.md in their long form, and their figures there: hours
 	HANSARD_LONG=1 HANSARD_SEED=$${HANSARD_SEED:-$$(date +%s)} $(PYTEST) --timeout 0
 	PYTHONPATH=. $(BIN)/python tools/generate_docs.py
+
+SECONDS ?= 60
+fuzz: $(READY)  ## every door of tests/fuzz for SECONDS=60 each, led by coverage; what breaks a promise is left in build/
+	@mkdir -p build
+	@set -e; for door in $$(PYTHONPATH=. $(BIN)/python -c 'from tests.fuzz import DOORS; print(*DOORS)'); do echo "== $$door"; \
+		$(BIN)/python -m tests.fuzz $$door -max_total_time=$(SECONDS) -print_final_stats=1 -artifact_prefix=build/fuzz-$$door-; done
 
 coverage: $(READY)  ## every test, with the lines and branches that none of them reaches
 	$(BIN)/coverage erase

@@ -120,6 +120,12 @@ def test_a_line_of_a_recording_that_is_none_is_kept_as_it_stands() -> None:
     assert [frame.data for frame in found] == [b"x", b"noise", b"y"]
 
 
+@pytest.mark.parametrize("time", ["NaN", "Infinity", "1e400"])
+def test_a_recorded_line_of_no_time_at_all_is_kept_as_it_stands(time: str) -> None:
+    line = b'{"dir":"recv","line":"\\ud83d","t":' + time.encode() + b"}"
+    assert [frame.data for frame in cut(recorded("recv", "x") + line + b"\n", TwoWay)] == [b"x", line]
+
+
 @pytest.mark.parametrize("line", ["", " ", "é😀", "\udcff\udc80", "a\u2028b", '{"a":"\\ud83d"}'])
 def test_a_recorded_line_comes_back_to_the_byte(line: str) -> None:
     assert [frame.data for frame in cut(recorded("recv", "x") + recorded("recv", line), TwoWay)][1] == line.encode(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from math import isfinite
 from typing import ClassVar, Protocol
 
 import msgspec
@@ -144,7 +145,9 @@ def _recording(line: bytes) -> Recorded | None:
         message = _recorded.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         message = _recording_with_half_characters(line)
-    return message if message is not None and message.dir in ("recv", "send") else None
+    if message is None or message.dir not in ("recv", "send") or not isfinite(message.t or 0):
+        return None
+    return message
 
 
 def _recording_with_half_characters(line: bytes) -> Recorded | None:

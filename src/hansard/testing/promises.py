@@ -8,6 +8,8 @@ import json
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from math import isfinite
+from types import NoneType
 from typing import Any
 
 from hansard import originals
@@ -127,6 +129,9 @@ def recorded_lines(data: bytes) -> list[tuple[bool, bytes]] | None:
     return [(False, line) if message is None else message for line, message in zip(lines, said, strict=True)]
 
 
+_AROUND: dict[str, tuple[type, ...]] = {"t": (int, float, NoneType), "status": (int, NoneType), "exception": (str, NoneType)}
+
+
 def _recorded(line: bytes) -> tuple[bool, bytes] | None:
     try:
         message = json.loads(line)
@@ -134,7 +139,11 @@ def _recorded(line: bytes) -> tuple[bool, bytes] | None:
         return None
     fields = as_object(message)
     out, text = fields.get("dir") == "send", fields.get("line")
-    if set(fields) - {"t", "status", "exception"} != {"dir", "line"} or fields["dir"] not in ("recv", "send") or not isinstance(text, str):
+    if set(fields) - _AROUND.keys() != {"dir", "line"} or fields["dir"] not in ("recv", "send") or not isinstance(text, str):
+        return None
+    if any(not isinstance(fields.get(name), kinds) or isinstance(fields.get(name), bool) for name, kinds in _AROUND.items()):
+        return None
+    if not isfinite(fields.get("t") or 0):
         return None
     try:
         return out, text.encode("utf-8", "surrogateescape")

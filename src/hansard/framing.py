@@ -154,7 +154,7 @@ def _recording_with_half_characters(line: bytes) -> Recorded | None:
     if b"\\ud" not in line and b"\\uD" not in line:
         return None
     try:
-        return msgspec.convert(json.loads(line), Recorded)
+        return msgspec.convert(json.loads(line.decode()), Recorded)
     except (ValueError, RecursionError):  # msgspec's and json's errors are both ValueErrors
         return None
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from math import isfinite
 from types import NoneType
 from typing import Any
 
@@ -134,7 +134,7 @@ _AROUND: dict[str, tuple[type, ...]] = {"t": (int, float, NoneType), "status": (
 
 def _recorded(line: bytes) -> tuple[bool, bytes] | None:
     try:
-        message = json.loads(line)
+        message = json.loads(line.decode())  # given bytes, it would guess their encoding, and take half characters for UTF-8
     except (ValueError, RecursionError):
         return None
     fields = as_object(message)
@@ -143,7 +143,7 @@ def _recorded(line: bytes) -> tuple[bool, bytes] | None:
         return None
     if any(not isinstance(fields.get(name), kinds) or isinstance(fields.get(name), bool) for name, kinds in _AROUND.items()):
         return None
-    if not isfinite(fields.get("t") or 0):
+    if not abs(fields.get("t") or 0) <= sys.float_info.max:  # nor is NaN
         return None
     try:
         return out, text.encode("utf-8", "surrogateescape")

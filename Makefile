@@ -107,6 +107,12 @@ soak: lint $(VENV)/.agents $(NODE) chromium  ## the proofs of docs/reliability.m
 	HANSARD_LONG=1 HANSARD_SEED=$${HANSARD_SEED:-$$(date +%s)} $(PYTEST) --timeout 0
 	PYTHONPATH=. $(BIN)/python tools/generate_docs.py
 
+SECONDS ?= 60
+fuzz: $(READY)  ## every door of tests/fuzz for SECONDS=60 each, led by coverage; what breaks a promise is left in build/
+	@mkdir -p build
+	@set -e; for door in $$(PYTHONPATH=. $(BIN)/python -c 'from tests.fuzz import DOORS; print(*DOORS)'); do echo "== $$door"; \
+		$(BIN)/python -m tests.fuzz $$door -max_total_time=$(SECONDS) -print_final_stats=1 -artifact_prefix=build/fuzz-$$door-; done
+
 coverage: $(READY)  ## every test, with the lines and branches that none of them reaches
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest $(ARGS)

@@ -19,9 +19,23 @@ from hansard import originals
 from hansard.adapter import Adapter
 from hansard.adapters import adapter_for, formats
 from hansard.codec import decode, encode
-from hansard.events import AssistantDone, Error, Event, RawEvent, TurnStart
+from hansard.content import FileBlock
+from hansard.events import (
+    AssistantDone,
+    Error,
+    Event,
+    RawEvent,
+    SessionLifecycle,
+    TurnStart,
+    session_lifecycle,
+    tool_call,
+    tool_result,
+    user_message,
+)
 from hansard.framing import Frame, Lines, ServerSentEvents, frames
+from hansard.store import JsonlStore
 from hansard.testing import check_json, check_turns, verbatim
+from tests.proof import Figures, proves
 
 HERE = Path(__file__).parent
 SHARED = Path(os.environ.get("HANSARD_SHARED", HERE.parent.parent / "shared")) / "bad-input"
@@ -129,6 +143,7 @@ GOOD = b'{"type":"assistant","message":{"id":"%s","content":[{"type":"text","tex
 
 
 @each("lines")
+@proves("P-01")
 def test_a_line_is_kept_and_its_neighbours_do_not_notice(case: dict[str, Any]) -> None:
     adapter = adapter_of(case["agent"])
     before, line, after = line_frames(case, adapter)
@@ -145,6 +160,7 @@ def test_a_line_is_kept_and_its_neighbours_do_not_notice(case: dict[str, Any]) -
 
 
 @each("streams")
+@proves("P-03")
 def test_a_stream_is_cut_into_the_records_it_has(case: dict[str, Any]) -> None:
     chunks = [part(piece) for piece in case["chunks"] if piece.get("s") != "err"]
     if "read_size" in case:
@@ -175,6 +191,7 @@ def is_record(frame: Frame, case: dict[str, Any]) -> bool:
 
 
 @each("mixed")
+@proves("P-02")
 def test_a_mixed_session_is_kept_to_the_last_byte(case: dict[str, Any]) -> None:
     adapter = adapter_of(case["agent"], case["framing"])
     chunks = [part(piece) for piece in case["chunks"]]
@@ -248,7 +265,8 @@ def sized(case: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("case", [sized(case) for case in cases("sizes")])
-def test_size_costs_neither_bytes_nor_memory(case: dict[str, Any]) -> None:
+@proves("P-04")
+def test_size_costs_neither_bytes_nor_memory(case: dict[str, Any], figure: Figures) -> None:
     run = subprocess.run([sys.executable, "-c", MEASURE], input=json.dumps(case), capture_output=True, text=True, check=True)
     found = json.loads(run.stdout)
     assert found["same"]
@@ -258,6 +276,8 @@ def test_size_costs_neither_bytes_nor_memory(case: dict[str, Any]) -> None:
         assert found["reasons"] and set(found["reasons"]) <= INVALID | {"too_large"}
     limit = case["limits"].get("peak_rss_mb")
     assert limit is None or found["peak_mb"] <= limit
+    figure("bytes", case["total_bytes"])
+    figure("most memory, MB", found["peak_mb"])
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -271,7 +291,8 @@ def suite_bytes(case: dict[str, Any]) -> bytes:
     return base64.b64decode(recipe["prefix_b64"]) + part(recipe) + base64.b64decode(recipe["suffix_b64"])
 
 
-def test_json_is_accepted_and_rejected_as_the_json_test_suite_says() -> None:
+@proves("P-08")
+def test_json_is_accepted_and_rejected_as_the_json_test_suite_says(figure: Figures) -> None:
     """Accepted means that hansard reads it as JSON (of a shape nobody knows), rejected that it says it is none. It is kept in any case."""
     verdicts = {"accept": 0, "reject": 0, "either": 0}
     for case in shared_cases("jsontestsuite"):
@@ -284,9 +305,11 @@ def test_json_is_accepted_and_rejected_as_the_json_test_suite_says() -> None:
         if case["verdict"] == "reject":
             assert bytes(originals.wrap(data)).startswith(originals.WRAPPERS), case["id"]
     assert verdicts == {"accept": 95, "reject": 188, "either": 35}
+    figure("fixed verdicts", verdicts["accept"] + verdicts["reject"])
 
 
-def test_naughty_strings_come_back_to_the_byte() -> None:
+@proves("P-09")
+def test_naughty_strings_come_back_to_the_byte(figure: Figures) -> None:
     naughty = [part(case) for case in shared_cases("blns")]
     assert len(naughty) == 509
     for data in naughty:
@@ -298,3 +321,31 @@ def test_naughty_strings_come_back_to_the_byte() -> None:
             events = [decode(encode(event)) for _, events in found for event in events]
             assert [event.payload.text.encode() for event in events if isinstance(event, AssistantDone)] == [data]
             assert kept(events) == line
+        figure("strings", 1)
+
+
+@proves("P-09")
+def test_naughty_titles_names_and_paths_come_back_to_the_byte(tmp_path: Path) -> None:
+    """In a real log: as the title of the session, the name of a tool, a path and its result, a user's message and the name of a file."""
+    naughty = [part(case).decode() for case in shared_cases("blns")]
+    with JsonlStore(tmp_path) as store:
+        for number, text in enumerate(naughty):
+            session = f"s{number // 50}"
+            if number % 50 == 0:
+                store.create(session, title=text or "-")
+            said: list[Event] = [
+                session_lifecycle(subtype="renamed", title=text or "-"),
+                user_message(text=text, content=[FileBlock(name=text, path=text)]),
+                tool_call(tool_call_id=text, tool_name=text, args={text: text, "path": text}),
+                tool_result(tool_call_id=text, result=text),
+            ]
+            stamped = store.append(session, said)
+            assert [event.payload for event in stamped if not is_checkpoint(event)] == [event.payload for event in said]
+            assert list(store.read(session, after=stamped[0].seq - 1)) == stamped
+        last = {f"s{number // 50}": text or "-" for number, text in enumerate(naughty)}
+        assert {info.id: info.title for info in store.sessions()} == last
+        assert not [finding for info in store.sessions() for finding in store.verify(info.id)]
+
+
+def is_checkpoint(event: Event) -> bool:
+    return isinstance(event, SessionLifecycle) and event.payload.subtype == "checkpoint"

@@ -134,6 +134,8 @@ def sample(info: Any) -> Any:
             return sample(next(one for one in info.types if not isinstance(one, msgspec.inspect.NoneType)))
         case msgspec.inspect.ListType():
             return [sample(info.item_type)]
+        case msgspec.inspect.DictType():
+            return {"some": sample(info.value_type)}
         case msgspec.inspect.LiteralType():
             return info.values[-1]
         case msgspec.inspect.StrType():

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hansard.adapters.opencode.framers import EventStream, Export
 from hansard.framing import Document, Frame, Framer, Lines, ServerSentEvents, Sniffed, TwoWay, frames
 from hansard.testing import pieces
+from tests.proof import proves
 
 FRAMERS: list[type[Framer]] = [Lines, TwoWay, ServerSentEvents, Document, Sniffed, EventStream, Export]
 every_framer = pytest.mark.parametrize("framer", FRAMERS)
@@ -44,6 +45,7 @@ def test_frames_joined_are_the_stream(framer: type[Framer], data: bytes) -> None
 
 
 @every_framer
+@proves("Z7")
 @given(data=streams, seed=st.integers(0, 2**32))
 def test_any_split_gives_the_same_frames(framer: type[Framer], data: bytes, seed: int) -> None:
     whole = cut(data, framer)
@@ -74,6 +76,14 @@ def test_a_long_line_in_small_reads_is_joined_once() -> None:
     """A reader that joins at every read takes hours for this."""
     found = list(frames((b"x" * 100 for _ in range(200_000)), Lines()))
     assert [len(frame.data) for frame in found] == [20_000_000]
+
+
+def test_an_unfinished_event_of_any_length_is_looked_at_once() -> None:
+    """A reader that searches it from each of its bytes takes hours for this."""
+    data = b"data: 1\n\ndata: " + b"x" * 5_000_000
+    found = list(frames([data[:3_000_000], data[3_000_000:]], ServerSentEvents()))
+    assert [(len(frame.data), frame.noise) for frame in found] == [(1, None), (5_000_000, "unfinished")]
+    assert joined(found) == data
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -108,6 +118,12 @@ def test_blank_lines_before_the_first_line_decide_nothing() -> None:
 def test_a_line_of_a_recording_that_is_none_is_kept_as_it_stands() -> None:
     found = cut(recorded("recv", "x") + b"noise\n" + recorded("recv", "y"), TwoWay)
     assert [frame.data for frame in found] == [b"x", b"noise", b"y"]
+
+
+@pytest.mark.parametrize("time", ["NaN", "Infinity", "1e400"])
+def test_a_recorded_line_of_no_time_at_all_is_kept_as_it_stands(time: str) -> None:
+    line = b'{"dir":"recv","line":"\\ud83d","t":' + time.encode() + b"}"
+    assert [frame.data for frame in cut(recorded("recv", "x") + line + b"\n", TwoWay)] == [b"x", line]
 
 
 @pytest.mark.parametrize("line", ["", " ", "é😀", "\udcff\udc80", "a\u2028b", '{"a":"\\ud83d"}'])

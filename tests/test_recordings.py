@@ -10,6 +10,7 @@ from hansard.adapters import formats
 from hansard.codec import decode
 from hansard.testing import check_adapter, check_truth
 from tests.golden import golden
+from tests.proof import proves
 from tests.recorded import FOLDER, Recording, Stream, losses, losses_in, medium_of, read, recordings, streams, told
 
 LONG = 64 * 1024
@@ -45,6 +46,7 @@ def test_the_events_are_those_of_the_golden_file(stream: Stream) -> None:
 
 
 @every_stream
+@proves("P-07", "Z2", "Z5", "Z7")
 def test_the_stream_keeps_every_promise(stream: Stream) -> None:
     check_adapter(stream.format, stream.data, stream.context)
 

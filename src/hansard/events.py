@@ -814,6 +814,13 @@ class Heartbeat(Event, tag="heartbeat", kw_only=True):
     payload: HeartbeatPayload
 
 
+class StreamSum(Part):
+    """How many bytes went over a stream, and the SHA-256 of them all."""
+
+    bytes: int
+    sha256: str
+
+
 class ProcessPayload(Part):
     """The agent's process."""
 
@@ -823,6 +830,8 @@ class ProcessPayload(Part):
     signal: int | None = None
     argv: list[str] | None = None
     pid: int | None = None
+    streams: dict[str, StreamSum] | None = None
+    """When it has exited: ``in`` is what it said, ``out`` what it was told, ``stderr`` what it complained of, of which the log has all."""
 
 
 class Process(Event, tag="process", kw_only=True):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from math import isfinite
 from typing import ClassVar, Protocol
 
 import msgspec
@@ -144,14 +145,16 @@ def _recording(line: bytes) -> Recorded | None:
         message = _recorded.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         message = _recording_with_half_characters(line)
-    return message if message is not None and message.dir in ("recv", "send") else None
+    if message is None or message.dir not in ("recv", "send") or not isfinite(message.t or 0):
+        return None
+    return message
 
 
 def _recording_with_half_characters(line: bytes) -> Recorded | None:
     if b"\\ud" not in line and b"\\uD" not in line:
         return None
     try:
-        return msgspec.convert(json.loads(line), Recorded)
+        return msgspec.convert(json.loads(line.decode()), Recorded)
     except (ValueError, RecursionError):  # msgspec's and json's errors are both ValueErrors
         return None
 
@@ -165,8 +168,8 @@ def _recorded_bytes(text: str) -> bytes:
 
 
 # WHATWG "server-sent events", section 9.2.6: a line ends in CRLF, LF or CR; a CR at the end of what we have may yet become CRLF.
-_SSE_LINE = re.compile(rb"([^\r\n]*)(\r\n|\n|\r(?!\Z))")
-_SSE_LAST_LINE = re.compile(rb"([^\r\n]*)(\r\n|\n|\r)")
+_SSE_LINE = re.compile(rb"([^\r\n]*+)(\r\n|\n|\r(?!\Z))")
+_SSE_LAST_LINE = re.compile(rb"([^\r\n]*+)(\r\n|\n|\r)")
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -203,9 +206,7 @@ class ServerSentEvents:
         frames: list[Frame] = []
         self._buffer, self._waiting = b"".join(self._waiting), []
         position = 0
-        for match in pattern.finditer(self._buffer):
-            if match.start() != position:
-                break
+        while match := pattern.match(self._buffer, position):  # no search: that looks for the end of a last line from each of its bytes
             position = match.end()
             line = match.group(1)
             self._raw.append(match.group(0))

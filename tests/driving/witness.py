@@ -54,8 +54,13 @@ class Witness:
     def confirms(self, session: Session) -> None:
         """The log has every byte of both sides, and nothing in it is left open or not understood. The session must be stopped."""
         for side in ("in", "out"):
-            assert b"".join(project(_with_blobs(session), "native", direction=side)) == (self._folder / side).read_bytes()
+            assert b"".join(project(with_blobs(session), "native", direction=side)) == self.saw(side)
         whole(session)
+        assert not session.store.verify(session.id)
+
+    def saw(self, side: str) -> bytes:
+        """Everything that was said in one direction, ``in`` or ``out``."""
+        return (self._folder / side).read_bytes()
 
 
 class Around(Surroundings):
@@ -79,7 +84,7 @@ class Around(Surroundings):
             witness.confirms(session)
 
 
-def _with_blobs(session: Session) -> Iterator[Event]:
+def with_blobs(session: Session) -> Iterator[Event]:
     """The log with every frame in its place, also those that lie in blobs."""
     for event in session.store.read(session.id):
         if event.original is not None:

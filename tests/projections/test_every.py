@@ -12,6 +12,7 @@ from hansard.projections import FORMATS, Projected, projection_for
 from hansard.projections.words import without_frame
 from hansard.projections.writing import written
 from tests.projections.referees import REFEREES
+from tests.proof import proves
 from tests.recorded import Stream, streams
 
 LONG = 64 * 1024
@@ -52,6 +53,7 @@ def test_every_form_has_a_referee(form: str) -> None:
 
 
 @every_stream
+@proves("P-06", "Z4")
 def test_every_recording_is_valid_in_every_form(stream: Stream) -> None:
     events = list(normalize(stream.data, stream.format, stream.context))
     for form, referee in REFEREES.items():

@@ -26,6 +26,7 @@ from hansard.redaction import redact
 from hansard.store import JsonlStore
 from tests.projections.referees import REFEREES
 from tests.projections.test_every import projected
+from tests.proof import proves
 from tests.store.test_damage import PLAIN, damage
 from tests.test_bad_input import adapter_of, cases, each, line_frames, part, read
 
@@ -46,17 +47,20 @@ def events_of(case: dict[str, Any], chunks: list[bytes], framing: str = "jsonl")
 
 
 @pytest.mark.parametrize("start", range(0, len(cases("lines")), 40))
+@proves("P-06")
 def test_odd_lines_in_every_form(start: int) -> None:
     for case in cases("lines")[start : start + 40]:
         check(events_of(case, [b"".join(line_frames(case, adapter_of(case["agent"])))]))
 
 
 @each("streams")
+@proves("P-06")
 def test_odd_streams_in_every_form(case: dict[str, Any]) -> None:
     check(events_of(case, [part(piece) for piece in case["chunks"] if piece.get("s") != "err"], case["framing"]))
 
 
 @each("mixed")
+@proves("P-06")
 def test_mixed_sessions_in_every_form(case: dict[str, Any]) -> None:
     check(events_of(case, [part(piece) for piece in case["chunks"]], case["framing"]))
 
@@ -81,6 +85,7 @@ TURN: list[Event] = [
 
 
 @pytest.mark.parametrize("case", PLAIN, ids=lambda case: case["id"])
+@proves("P-06")
 def test_damaged_logs_in_every_form(tmp_path: Path, case: dict[str, Any]) -> None:
     with JsonlStore(tmp_path) as store:
         store.create("s")

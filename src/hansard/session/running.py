@@ -29,6 +29,7 @@ from hansard.framing import Frame, Framer
 from hansard.loose import as_object
 from hansard.originals import wrap
 from hansard.store.ids import now_ms
+from hansard.store.streams import Streams
 
 ANSWER_TIME = 60.0
 """Seconds an agent may take to answer a request of ours (a handshake, a setting)."""
@@ -66,6 +67,7 @@ class Running:
         self._sending = asyncio.Lock()
         self._waiting: dict[str, asyncio.Future[ControlResponsePayload]] = {}
         self._complaints = b""
+        self._streams = Streams()
         self._told = False
         self._ended_by_us: TurnStatus | None = None
         if link.started is not None:
@@ -116,6 +118,7 @@ class Running:
             if name is not None:
                 self._waiting[name] = asyncio.get_running_loop().create_future()
             stamped = await self._put([*before, *events])
+            self._streams.add("out", data)
             if data or self.agent.can.one_shot:
                 self._told = True
                 await self._link.send(data)
@@ -148,8 +151,10 @@ class Running:
         match piece:
             case Heard(data=data, aside=True):
                 self._complaints = (self._complaints + data)[-TOLD:]
+                self._streams.add("stderr", data)
                 await self._put([_complaint(data)])
             case Heard(data=data):
+                self._streams.add("in", data)
                 frames = framer.feed(data)
                 for frame in frames:
                     if len(frame.data) > LARGE:
@@ -208,7 +213,8 @@ class Running:
         complaint = self._complaints.decode("utf-8", "backslashreplace").strip()
         more = ["stopped by hansard"] if self._ended_by_us == "interrupted" else [end.because] if end.because else []
         text = "; ".join([*more, *_left(end)]) or None
-        events: list[Event] = [process(event="exited", exit_code=end.exit_code, signal=end.signal, text=text)]
+        streams = self._streams.told()
+        events: list[Event] = [process(event="exited", exit_code=end.exit_code, signal=end.signal, text=text, streams=streams)]
         problem = None
         bad = end.exit_code != 0 and not self.agent.can.one_shot
         if self._ended_by_us is None and (self.adapter.turn is not None or bad):

@@ -28,6 +28,7 @@ FindingKind = Literal[
     "empty",
     "blob-missing",
     "blob-damaged",
+    "stream",
 ]
 
 

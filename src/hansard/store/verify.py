@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,12 +15,13 @@ from msgspec.structs import replace
 
 from hansard.content import Block
 from hansard.errors import BlobDamaged, UsageError
-from hansard.events import SCHEMA_VERSION, TYPES, Event, SessionLifecycle
+from hansard.events import SCHEMA_VERSION, TYPES, Event, Process, SessionLifecycle, StreamSum
 from hansard.originals import reference
 from hansard.store import blobs, files, lines, lock
 from hansard.store.checkpoint import Chain, as_checkpoint, is_sealed
 from hansard.store.interface import Finding, FindingKind, Record
 from hansard.store.reader import Log, Reader, Repeats
+from hansard.store.streams import Streams
 
 _SORTED_AT_ONCE = 100_000
 
@@ -49,6 +52,8 @@ class _Check:
         self._repeats = Repeats(log)
         self._ids = array("q")
         self._new_words: set[str] = set()
+        self._streams: Streams | None = None
+        """Of the process that runs at this place of the log."""
 
     def line(self, record: Record) -> None:
         """Look at a whole line."""
@@ -105,8 +110,10 @@ class _Check:
         event = lines.event(record)
         if isinstance(event, SessionLifecycle) and event.payload.subtype == "log_recovered":
             self._recovered(event.payload.detail)
-        if self._place(record) and event.id:
-            self._ids.append(hash(event.id))
+        if self._place(record):
+            if event.id:
+                self._ids.append(hash(event.id))
+            self._process(record, event)
         self._version(record, event)
         if checkpoint := as_checkpoint(event):
             if not self._chain.matches(checkpoint):
@@ -116,6 +123,24 @@ class _Check:
             self._chain.restart(record.seq)
         for name in blobs_of(event):
             self._blob(name, record)
+
+    def _process(self, record: Record, event: Event) -> None:
+        """Count what a process says, and when it ends compare that with what was counted as it was heard."""
+        news = event.payload.event if isinstance(event, Process) else None
+        if news == "started":
+            self._streams = Streams()
+        elif self._streams is not None:
+            with suppress(BlobDamaged, UsageError):  # what cannot be had any more is not counted, and that will show
+                self._streams.saw(event, partial(blobs.get, self._log.folder))
+            if isinstance(event, Process) and news in ("exited", "killed"):
+                self._compare(self._streams.told(), event.payload.streams or {}, record)
+                self._streams = None
+
+    def _compare(self, kept: dict[str, StreamSum], heard: dict[str, StreamSum], record: Record) -> None:
+        for name in kept:
+            if name in heard and kept[name] != heard[name]:
+                sizes = f"{heard[name].bytes} bytes went over it, {kept[name].bytes} are kept"
+                self._say("stream", f"the stream {name!r} of a process is not in the log as it was: {sizes}", record)
 
     def _recovered(self, detail: Any) -> None:
         """A damaged line turns out to be one that was torn, and was noticed when the log was next written."""

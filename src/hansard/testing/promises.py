@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from types import NoneType
 from typing import Any
 
 from hansard import originals
@@ -127,14 +129,21 @@ def recorded_lines(data: bytes) -> list[tuple[bool, bytes]] | None:
     return [(False, line) if message is None else message for line, message in zip(lines, said, strict=True)]
 
 
+_AROUND: dict[str, tuple[type, ...]] = {"t": (int, float, NoneType), "status": (int, NoneType), "exception": (str, NoneType)}
+
+
 def _recorded(line: bytes) -> tuple[bool, bytes] | None:
     try:
-        message = json.loads(line)
+        message = json.loads(line.decode())  # given bytes, it would guess their encoding, and take half characters for UTF-8
     except (ValueError, RecursionError):
         return None
     fields = as_object(message)
     out, text = fields.get("dir") == "send", fields.get("line")
-    if set(fields) - {"t", "status", "exception"} != {"dir", "line"} or fields["dir"] not in ("recv", "send") or not isinstance(text, str):
+    if set(fields) - _AROUND.keys() != {"dir", "line"} or fields["dir"] not in ("recv", "send") or not isinstance(text, str):
+        return None
+    if any(not isinstance(fields.get(name), kinds) or isinstance(fields.get(name), bool) for name, kinds in _AROUND.items()):
+        return None
+    if not abs(fields.get("t") or 0) <= sys.float_info.max:  # nor is NaN
         return None
     try:
         return out, text.encode("utf-8", "surrogateescape")

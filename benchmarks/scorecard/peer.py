@@ -89,7 +89,7 @@ class FromNpm(Peer):
         if _already(self.folder, wanted):
             return
         self.folder.mkdir(parents=True, exist_ok=True)
-        _do(["npm", "install", "--prefix", str(self.folder), "--ignore-scripts", "--no-audit", "--no-fund", "--silent", wanted])
+        _do(["npm", "install", "--prefix", str(self.folder), "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error", wanted])
         (self.folder / ".installed").write_text(wanted)
 
 
@@ -104,8 +104,9 @@ def _do(command: list[str]) -> None:
     except (OSError, subprocess.TimeoutExpired) as problem:
         raise NotInstalled(str(problem)) from problem
     if done.returncode:
-        said = [line for line in done.stderr.splitlines() if "error" in line.lower()] or done.stderr.splitlines()
-        raise NotInstalled(said[-1].strip() if said else f"{command[0]} ended with {done.returncode}")
+        said = [line.strip() for line in done.stderr.splitlines() if "error" in line.lower()]
+        why = said[:2] if command[0] == "npm" else said[-1:]  # npm says it first, pip last
+        raise NotInstalled("; ".join(why) or f"{Path(command[0]).name} ended with {done.returncode}")
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:

@@ -50,6 +50,8 @@ from hansard.store.ids import check_session_id
 HEARTBEAT = 15.0
 SILENCE = 20.0
 """Seconds after a ping in which something must be heard."""
+STUCK = 0.9
+"""Of the idle time: then who takes nothing is let go, so that its place is free when the time is over; a goodbye takes seconds."""
 OUTBOX = 4096
 """So many answers may wait for a client that does not take them; then it is told nothing more."""
 PASSED = 1000
@@ -330,7 +332,7 @@ class Connection:
         while self._closing is None:
             await asyncio.sleep(min(1.0, self._limits.idle_seconds / 4))
             now = time.monotonic()
-            if self._sending_since is not None and now - self._sending_since > self._limits.idle_seconds:
+            if self._sending_since is not None and now - self._sending_since > STUCK * self._limits.idle_seconds:
                 self._end(CLOSE_STUCK, "no progress; come back with the cursor")
                 return
             if asked is not None and self._heard_at >= asked:

@@ -234,7 +234,7 @@ async def test_running_agents(tmp_path: Path):
 async def test_export(more: int, status: int, tmp_path: Path):
     async with served(tmp_path) as here:
         session = here.session(100)
-        size = here.store.head(session).bytes
+    size = JsonlStore(tmp_path).head(session).bytes
     async with served(tmp_path, Limits(export=size + more)) as here, here.http() as http:
         assert (await http.get(f"/api/sessions/{session}/export?to=markdown")).status_code == status
 

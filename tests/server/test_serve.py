@@ -152,7 +152,7 @@ async def test_a_stop_ends_agents_and_closes_sessions(how: signal.Signals, tmp_p
     with JsonlStore(tmp_path / "store") as store:
         events = list(store.read(session))
         assert "turn_end" in [event.type for event in events]
-        assert events[-1].payload.subtype == "closed" and store.abandoned() == []
+        assert [event.payload.subtype for event in events[-2:]] == ["closed", "checkpoint"] and store.abandoned() == []
 
 
 async def test_a_stop_does_not_wait_for_streams(tmp_path: Path):

@@ -202,9 +202,9 @@ async def test_damage_that_happens_meanwhile_is_shown_once(tmp_path: Path):
         await peer.until("live")
         with (tmp_path / session / "events.jsonl").open("ab") as file:
             file.write(b"{broken\n{more\n")
-        while len(peer.events_of()) < 6:
+        while len(peer.events_of()) < 7:
             await peer.hear()
-        assert [event["payload"]["reason"] for event in peer.events_of()[4:]] == ["invalid_json"] * 2
+        assert [event["payload"]["reason"] for event in peer.events_of()[5:]] == ["invalid_json"] * 2
         here.store.append(session, words(2))
         found = await peer.events(here.store.head(session).seq)
         assert [event.get("seq", 0) for event in found].count(0) == 2

@@ -27,7 +27,7 @@ with JsonlStore(sys.argv[1]) as store:
 """
 
 LOOK = """
-import json, os, resource, sys, time
+import json, os, re, sys, time
 from hansard.store import JsonlStore
 read = 0
 real = os.pread
@@ -38,8 +38,11 @@ def pread(*args):
     return data
 os.pread = pread
 store = JsonlStore(sys.argv[1])
-list(store.read("s", limit=3000)), store.sessions()
-base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+list(store.read("s", limit=10)), store.sessions()
+def peak():
+    # not ru_maxrss: that remembers the process which started this one
+    return int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) * 1024
+base = peak()
 found = {}
 def tell(name, act):
     global read
@@ -54,7 +57,7 @@ tell("place", lambda: next(store.read("s", head.seq // 2 + 7)).seq)
 tell("scan", lambda: sum(1 for _ in store.records("s")))
 tell("verify", lambda: len(store.verify("s")))
 tell("open", lambda: JsonlStore(sys.argv[1]).append("s", []))
-found["memory"] = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - base) * 1024
+found["memory"] = peak() - base
 print(json.dumps(found))
 """
 
@@ -80,6 +83,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @proves("D-12")
 @pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="what a process took is read from /proc")
 @pytest.mark.parametrize("form", ["plain", "compressed"])
 def test_a_large_log_costs_what_is_asked_of_it(large: Path, form: str, figure: Figures) -> None:
     store = JsonlStore(large)
@@ -96,7 +100,7 @@ def test_a_large_log_costs_what_is_asked_of_it(large: Path, form: str, figure: F
         assert found["open"][1] < 40_000_000 and found["scan"][1] < 1.1 * head.bytes
     assert found["memory"] < 40_000_000
     figure(f"bytes of the log, {form}", head.bytes)
-    figure(f"memory for all of it, {form}", f"{found['memory'] / 1e6:.0f} MB")
+    figure(f"memory for all of it, {form}", f"{found['memory'] / 1e6:.1f} MB")
     for name in ("list", "tail", "place", "verify"):
         figure(f"ms: {name}, {form}", round(found[name][2] * 1000, 1))
 

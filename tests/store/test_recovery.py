@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,7 +30,7 @@ def die_at(nth: int, how: str) -> None:
     count = 0
 
     def watched(name: str, real: Callable) -> Callable:
-        def call(*args: object, **options: object) -> object:
+        def call(*args: Any, **options: Any) -> object:
             nonlocal count
             count += 1
             if count != nth:

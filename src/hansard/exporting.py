@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,9 @@ from hansard.projections import Projection
 from hansard.projections.writing import written_blocks
 from hansard.redaction import Redacted
 from hansard.store import Store, lines
+from hansard.store.interface import Record
 
+_ONLY_FRAMES = (RawEvent, Unknown)
 Advance = Callable[[int], object]
 Blocks = Iterator[list[Event]]
 
@@ -28,18 +30,22 @@ def exported(store: Store, session: str, projection: Projection[Any], redacted: 
 
 def of_session(store: Store, session: str, projection: Projection[Any], advance: Advance) -> Blocks:
     """The events of a session, but for those that the projection leaves out: their lines are counted and not read."""
-    block: list[Event] = []
+    for some in _together(store.records(session)):
+        projection.pass_over([record.type for record in some if record.type in projection.leaves])
+        advance(sum(record.end - record.offset for record in some))
+        yield [lines.event(record) for record in some if record.type not in projection.leaves]
+
+
+def _together(records: Iterable[Record]) -> Iterator[list[Record]]:
+    some: list[Record] = []
     size = 0
-    for record in store.records(session):
-        size += record.end - record.offset
-        if not projection.passes_over(record.type):
-            block.append(lines.event(record))
+    for record in records:
+        some.append(record)
+        size += len(record.line)
         if size >= LARGE:
-            advance(size)
-            yield block
-            block, size = [], 0
-    advance(size)
-    yield block
+            yield some
+            some, size = [], 0
+    yield some
 
 
 def fitted(blocks: Blocks, projection: Projection[Any], blob: Callable[[str], bytes]) -> Blocks:
@@ -69,6 +75,6 @@ def _embedded(block: list[Event], blob: Callable[[str], bytes]) -> Blocks:
 def _bare(block: list[Event]) -> list[Event]:
     """No frames, but where nothing else says what is in them."""
     for event in block:
-        if event.original is not None and not isinstance(event, RawEvent | Unknown):
+        if event.original is not None and type(event) not in _ONLY_FRAMES:
             event.original = event.eol = None
     return block

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import ClassVar, Generic, Literal, TypeVar
 
@@ -35,10 +36,10 @@ class Report(Struct, rename="camel"):
         """How many events are in the output."""
         return self.events - sum(sum(reasons.values()) for reasons in self.left_out.values())
 
-    def leave(self, kind: str, reason: str) -> None:
-        """Count an event that is not in the output."""
+    def leave(self, kind: str, reason: str, count: int = 1) -> None:
+        """Count events that are not in the output."""
         reasons = self.left_out.setdefault(kind, {})
-        reasons[reason] = reasons.get(reason, 0) + 1
+        reasons[reason] = reasons.get(reason, 0) + count
 
     def note(self, what: str) -> None:
         """Count something that had to be changed to fit."""
@@ -80,14 +81,11 @@ class Projection(Generic[T]):
             yield list(chain.from_iterable(map(self.feed, block)))
         yield list(self.finish())
 
-    def passes_over(self, kind: str) -> bool:
-        """Whether an event of this type is left out, whatever it says; then it is counted, and need not be read."""
-        if kind not in self.leaves:
-            return False
-        reason = self.leaves[kind]
-        self.report.events += 1
-        self.report.leave(kind, reason)
-        return True
+    def pass_over(self, kinds: Sequence[str]) -> None:
+        """Count events of types that are left out, whatever they say, so that they need not be read."""
+        self.report.events += len(kinds)
+        for kind, count in Counter(kinds).items():
+            self.report.leave(kind, self.leaves[kind], count)
 
     def take(self, event: Event) -> Iterable[T]:
         """The pieces that an event of a used type completes. What it holds of no use it leaves with `leave`."""

@@ -70,6 +70,15 @@ def decode(line: bytes | bytearray | memoryview | str) -> Event:
     return event if event.extra is None else _decode_newer(line)
 
 
+def decode_known(lines: bytes) -> list[Event] | None:
+    """The events of whole lines, each ended by LF, if this version models all that they say. Many at once are less work than each alone."""
+    try:
+        events = list(map(_strict().decode, lines[:-1].split(b"\n")))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return None if any([event.extra is not None for event in events]) else events
+
+
 def from_builtins(fields: dict[str, Any]) -> Event:
     """The event that plain dicts and lists describe; what this version does not model is carried along."""
     event_type = TYPES.get(fields["type"]) if isinstance(fields.get("type"), str) else None

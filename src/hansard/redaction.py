@@ -176,10 +176,10 @@ EXACT = (
     *(mark.encode() for mark in MARKS),
 )
 # fmt: on
-LOWER = (b"authorization", b"bearer", b"secret", b"passw")
+LOWER = (b"authorization", b"bearer", b"secret")
 """In lower case, as are the signs."""
 SIGNS = (
-    re.compile(rb"p(?:at-(?<=glpat-)|i-(?<=pypi-))"),
+    re.compile(rb"p(?:assw|at-(?<=glpat-)|i-(?<=pypi-))"),
     re.compile(rb"_(?:(?<=gh[pousr]_)|(?<=hf_)|(?<=npm_)|(?<=whsec_)|pat(?<=github_pat))"),
     re.compile(
         rb"k(?:-(?<=sk-)|ie(?<=cookie)|_live|_test|ey(?:(?<=api[_-]key)|(?<=apikey)|(?<=access_key)|(?<=accesskey))"
@@ -444,10 +444,10 @@ class Glance:
         return said
 
     def _end(self, event: Event) -> None:
-        for key in _ended(event, self._said):
+        for key in _ended(event, self._said) if self._said else ():
             self._texts.append("".join(self._said.pop(key).parts))
             self._over.add(key)
-        for key in _ended(event, self._streams):
+        for key in _ended(event, self._streams) if self._streams else ():
             if key not in self._over:
                 self._texts.append(self._streams[key].text)
                 self._over.add(key)

@@ -57,11 +57,11 @@ class Frames(Projection[T], Generic[T]):
             return "hansard's own: no frame says it"
         if event.stream != self._stream:
             return f"of the stream {event.stream}" if event.stream else "of the session's own stream"
-        if event.original is None and event.synthetic:
+        if event.original is not None:
+            return None
+        if event.synthetic:
             return "no frame says it in so many words"
-        if event.original is None and event.frame != self._frame:
-            return "the bytes of its frame are not in the log"
-        return None
+        return None if event.frame == self._frame else "the bytes of its frame are not in the log"
 
 
 class Native(Frames[bytes]):
@@ -82,7 +82,7 @@ class Native(Frames[bytes]):
 
     def frame(self, event: Event, data: bytes) -> bytes:
         """The frame and its line end."""
-        return data + ("\n" if event.eol is None else event.eol).encode()
+        return data + (b"\n" if event.eol is None else event.eol.encode())
 
 
 class RecordedFrame(Struct):

@@ -64,6 +64,7 @@ class Projection(Generic[T]):
 
     def __init__(self) -> None:
         self.report = Report()
+        self._left = {TYPES[kind]: kind for kind in self.leaves}
         self._reasons = {TYPES[kind]: reason for kind, reason in self.leaves.items()} | {Unknown: self.leaves_unknown}
 
     def feed(self, event: Event) -> Iterable[T]:
@@ -78,14 +79,22 @@ class Projection(Generic[T]):
     def blocks(self, blocks: Iterable[Iterable[Event]]) -> Iterator[list[T]]:
         """The pieces of blocks of events, as blocks."""
         for block in blocks:
-            yield list(chain.from_iterable(map(self.feed, block)))
+            pieces: list[T] = []
+            for event in block:
+                pieces += self.feed(event)
+            yield pieces
         yield list(self.finish())
 
-    def pass_over(self, kinds: Sequence[str]) -> None:
-        """Count events of types that are left out, whatever they say, so that they need not be read."""
-        self.report.events += len(kinds)
-        for kind, count in Counter(kinds).items():
-            self.report.leave(kind, self.leaves[kind], count)
+    def sift(self, block: Sequence[Event]) -> Sequence[Event]:
+        """The events without those of types that are left out, whatever they say: these are counted, and nobody need look at them."""
+        if not self._left:
+            return block
+        for kind, count in Counter(map(type, block)).items():
+            if kind in self._left:
+                name = self._left[kind]
+                self.report.events += count
+                self.report.leave(name, self.leaves[name], count)
+        return [event for event in block if type(event) not in self._left]
 
     def take(self, event: Event) -> Iterable[T]:
         """The pieces that an event of a used type completes. What it holds of no use it leaves with `leave`."""

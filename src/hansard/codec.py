@@ -61,6 +61,11 @@ def to_builtins(event: Event) -> dict[str, Any]:
     return fields
 
 
+def plain(payload: Any) -> Any:
+    """A payload as plain dicts and lists."""
+    return msgspec.to_builtins(payload, enc_hook=_plain)
+
+
 def decode(line: bytes | bytearray | memoryview | str) -> Event:
     """The event of one line. Raises `msgspec.DecodeError` or `ValueError` only when the line is no JSON object at all."""
     try:
@@ -76,7 +81,7 @@ def decode_known(lines: bytes) -> list[Event] | None:
         events = list(map(_strict().decode, lines[:-1].split(b"\n")))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    return None if any([event.extra is not None for event in events]) else events
+    return None if any(event.extra is not None for event in events) else events
 
 
 def from_builtins(fields: dict[str, Any]) -> Event:

@@ -172,13 +172,14 @@ INSIDE: dict[str, list[list[Piece]]] = {"base64": [[*word(mark), run("[A-Za-z0-9
 
 # fmt: off
 EXACT = (
-    b"-----BEGIN", b"CREDENTIAL", b"PRIVATE", b"TOKEN", b"AKIA", b"ASIA", b"AIza", b"eyJ", b":AA", b"xox", b"Z2hwX", b"Z2l0aHViX", b"c2stb3It",
-    *(mark.encode() for mark in MARKS),
+    b"-----BEGIN", b"CREDENTIAL", b"PRIVATE", b"TOKEN", b"AKIA", b"ASIA", b"AIza", b"eyJ", b":AA", b"Z2hwX", b"Z2l0aHViX",
+    b"c2stb3It", *(mark.encode() for mark in MARKS),
 )
 # fmt: on
 LOWER = (b"authorization", b"bearer", b"secret")
 """In lower case, as are the signs."""
 SIGNS = (
+    re.compile(rb"xox[abeoprs]"),
     re.compile(rb"p(?:assw|at-(?<=glpat-)|i-(?<=pypi-))"),
     re.compile(rb"_(?:(?<=gh[pousr]_)|(?<=hf_)|(?<=npm_)|(?<=whsec_)|pat(?<=github_pat))"),
     re.compile(
@@ -192,7 +193,7 @@ ESCAPED = {ord("%"): re.compile(rb"%(?:2d|5f|3|40)"), ord("\\"): re.compile(rb"\
 Most texts have none, so what counts is how fast that is seen. Python finds one character at once, and a long word or what begins with one
 certain character much faster than one of many."""
 
-RARE = ascii_uppercase.encode() + b"xz"
+RARE = ascii_uppercase.encode() + b"z"
 _COMMON = bytes(set(range(256)) - set(RARE))
 
 
@@ -261,7 +262,7 @@ class Patterns:
         data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
         lower, rare = data.lower(), trace(data)
         return (
-            any(few in rare and word in data for few, word in TRACES)
+            (rare and any(few in rare and word in data for few, word in TRACES))
             or any(map(lower.__contains__, LOWER))
             or any(sign.search(lower) for sign in SIGNS)
             or any(char in data and sign.search(lower) for char, sign in ESCAPED.items())
@@ -511,7 +512,7 @@ class Redacted:
     def take(self, block: Sequence[Event]) -> list[Event]:
         """What is decided when these events have come, in order. Many at once are less work than each alone."""
         for event in block:
-            if isinstance(event, SessionLifecycle):
+            if type(event) is SessionLifecycle:
                 self._learn(event)
         if len(block) <= FEW:
             return [ready for event in block for ready in self._one(event)]

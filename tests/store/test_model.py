@@ -9,6 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from hansard.codec import encode_lines
 from hansard.events import Event, RawEvent, assistant_chunk, turn_end, user_message
 from hansard.store import JsonlStore
 from tests.proof import amount
@@ -101,6 +102,7 @@ class LogMachine(RuleBasedStateMachine):
     @invariant()
     def log_and_model_agree(self) -> None:
         events = list(self.store.read("s"))
+        assert encode_lines(event for block, _ in self.store.read_blocks("s", 300) for event in block) == encode_lines(events)
         assert {event.seq: text for event in events if (text := said(event)) is not None} == self.model
         assert sum(isinstance(event, RawEvent) for event in events) == self.damaged + self.torn
         seqs = [event.seq for event in events if event.seq]

@@ -55,6 +55,8 @@ class Projection(Generic[T]):
     """Type of event, and why it is not in the output."""
     leaves_unknown: ClassVar[str | None] = "a type this version does not know"
     """Why events of unknown types are left out; None when they are carried."""
+    heeds: ClassVar[frozenset[str]] = frozenset()
+    """Types that are left out and tell it something even so: it looks at them in `feed`."""
     options: ClassVar[frozenset[str]] = frozenset()
     """What can be said to its constructor, by name."""
     uses_frames: ClassVar[bool] = False
@@ -64,8 +66,8 @@ class Projection(Generic[T]):
 
     def __init__(self) -> None:
         self.report = Report()
-        self._left = {TYPES[kind]: kind for kind in self.leaves}
         self._reasons = {TYPES[kind]: reason for kind, reason in self.leaves.items()} | {Unknown: self.leaves_unknown}
+        self._unheeded = {TYPES[kind] for kind in self.leaves.keys() - self.heeds}
 
     def feed(self, event: Event) -> Iterable[T]:
         """The pieces that this event completes."""
@@ -87,14 +89,13 @@ class Projection(Generic[T]):
 
     def sift(self, block: Sequence[Event]) -> Sequence[Event]:
         """The events without those of types that are left out, whatever they say: these are counted, and nobody need look at them."""
-        if not self._left:
+        left = [event.type for event in block if type(event) in self._unheeded]
+        if not left:
             return block
-        for kind, count in Counter(map(type, block)).items():
-            if kind in self._left:
-                name = self._left[kind]
-                self.report.events += count
-                self.report.leave(name, self.leaves[name], count)
-        return [event for event in block if type(event) not in self._left]
+        self.report.events += len(left)
+        for kind, count in Counter(left).items():
+            self.report.leave(kind, self.leaves[kind], count)
+        return [event for event in block if type(event) not in self._unheeded]
 
     def take(self, event: Event) -> Iterable[T]:
         """The pieces that an event of a used type completes. What it holds of no use it leaves with `leave`."""

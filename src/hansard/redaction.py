@@ -402,8 +402,8 @@ class Glance:
         whole: list[Event] = []
         for place, event in enumerate(block):
             kind = type(event)
-            if kind in _STREAM_OF:
-                key = _STREAM_OF[kind](event)
+            if stream_of := _STREAM_OF.get(kind):
+                key = stream_of(event)
                 said = self._said.get(key) or self._begin(key)
                 said.places.append(place)
                 said.parts.append(event.payload.text if kind in _SPOKEN else event.payload.chunk)
@@ -417,7 +417,7 @@ class Glance:
 
     def _see_whole(self, events: Sequence[Event]) -> bool:
         """What the events themselves say, but for their frames; false if one is of another make."""
-        if any(event.extra is not None or type(event) is Unknown for event in events):
+        if any(map(_EXTRA, events)) or Unknown in map(type, events):
             return False
         self._texts += filter(None, chain.from_iterable(set(map(_NAMES_OF, events))))
         self._texts += [event.id for event in events]
@@ -733,6 +733,7 @@ _STREAM_OF: dict[type[Event], Callable[[Any], Key]] = {
     ToolInputChunk: attrgetter("__class__", "parent_tool_call_id", "payload.tool_call_id", "stream"),
     ToolOutputChunk: attrgetter("__class__", "parent_tool_call_id", "payload.tool_call_id", "stream", "payload.stream"),
 }
+_EXTRA = attrgetter("extra")
 _NAMES_OF = attrgetter("session_id", "turn_id", "response_id", "parent_tool_call_id", "source", "stream", "command_id", "eol")
 _encode = msgspec.json.Encoder().encode
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)

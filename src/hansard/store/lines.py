@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from operator import attrgetter
 from uuid import NAMESPACE_URL, uuid5
 
 import msgspec
@@ -23,6 +24,7 @@ class _Envelope(Struct):
     type: str
 
 
+_seq = attrgetter("seq")
 _envelope = msgspec.json.Decoder(_Envelope).decode
 
 
@@ -50,7 +52,7 @@ def events(block: bytes, first: int) -> list[Event] | None:
     if not _is_utf8(block):
         return None
     found = decode_known(block)
-    if found is None or [event.seq for event in found] != list(range(first, first + len(found))):
+    if found is None or list(map(_seq, found)) != list(range(first, first + len(found))):
         return None
     return found
 

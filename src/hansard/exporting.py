@@ -23,24 +23,22 @@ LARGE = 64 * 1024
 
 def exported(store: Store, session: str, projection: Projection[Any], redacted: Redacted | None) -> Iterator[bytes]:
     """The file, in parts. ``redacted`` masks what is secret."""
-    blocks = fitted(of_session(store, session, lambda size: None), projection, partial(store.get_blob, session))
+    blocks = fitted(of_session(store, session, projection, lambda size: None), projection, partial(store.get_blob, session))
     return written_blocks(projection.blocks(blocks if redacted is None else redacted.blocks(blocks)), projection.shape)
 
 
-def of_session(store: Store, session: str, advance: Advance) -> Blocks:
-    """The events of a session."""
+def of_session(store: Store, session: str, projection: Projection[Any], advance: Advance) -> Blocks:
+    """The events of a session, but for those that the projection leaves out: they are only counted."""
     for block, size in store.read_blocks(session, LARGE):
         advance(size)
-        yield block
+        yield projection.sift(block)
 
 
 def fitted(blocks: Blocks, projection: Projection[Any], blob: Callable[[str], bytes]) -> Blocks:
-    """Events that were just read and are nobody else's, so that they can be changed in place: those that the form does not leave out, with
-    the verbatim frames that it wants.
+    """Events that were just read and are nobody else's, so that they can be changed in place: with the verbatim frames that the form wants.
 
     ``blob`` fetches a frame by its SHA-256.
     """
-    blocks = map(projection.sift, blocks)
     if projection.whole_originals:
         return (some for block in blocks for some in _embedded(block, blob))
     return blocks if projection.uses_frames else map(_bare, blocks)

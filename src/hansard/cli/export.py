@@ -127,7 +127,7 @@ def reading(what: str, format: str, store: str | None, projection: Projection[An
     session, source = (None, Source(what)) if format != AUTO else session_or_file(root, what)
     if session is not None:
         kept = open_store(root)
-        blob, read, size = partial(kept.get_blob, session), partial(of_session, kept, session), kept.head(session).bytes
+        blob, read, size = partial(kept.get_blob, session), partial(of_session, kept, session, projection), kept.head(session).bytes
     else:
         source = source or Source(what)
         blob, read, size = partial(blobs.get, (source.path or Path()).parent), partial(of_file, source, format), source.size

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ from hansard.events import (
 from hansard.normalizing import normalize
 from hansard.originals import unwrap, wrap
 from hansard.projections import FORMATS
-from hansard.redaction import HELD_EVENTS, redact
+from hansard.redaction import HELD_EVENTS, INSIDE, KINDS, Patterns, _whole, redact
 from tests.projections.test_every import every_stream
 from tests.proof import proves
 from tests.recorded import Stream
@@ -329,6 +330,16 @@ def test_blocks_of_any_size_give_the_same(events: list[Event], sizes: list[int])
     in_blocks, one_by_one = redact(()), redact(iter(events))
     assert encode_lines(event for block in in_blocks.blocks(blocks) for event in block) == encode_lines(one_by_one)
     assert in_blocks.masked == one_by_one.masked
+
+
+ROWS = [re.sub(r"(?<=[}*+?])\+", "", _whole("k", row)) for rows in (*KINDS.values(), *INSIDE.values()) for row in rows]
+"""What each kind of secret looks like, for a generator: to it "all there are" means nothing."""
+PATTERNS = Patterns()
+
+
+@given(st.sampled_from(ROWS).flatmap(lambda row: st.from_regex(row, fullmatch=True)))
+def test_whatever_is_a_secret_is_worth_looking_closer(text: str) -> None:
+    assert PATTERNS.possible(text) or not PATTERNS.find(text)
 
 
 @proves("S-06")

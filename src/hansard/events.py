@@ -947,3 +947,6 @@ raw = _maker(RawEvent, RawPayload)
 
 TYPES: dict[str, type[Event]] = {str(event.__struct_config__.tag): event for event in Event.__subclasses__() if event is not Unknown}
 """Every known event type by its word."""
+
+for _word, _type in TYPES.items():
+    setattr(_type, "type", _word)  # noqa: B010 (a word that is asked for all the time: six times as fast as the property)

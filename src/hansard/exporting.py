@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 from hansard.events import Event, RawEvent, Unknown
-from hansard.originals import embed
+from hansard.originals import BLOB, embed
 from hansard.projections import Projection
 from hansard.projections.writing import written_blocks
 from hansard.redaction import Redacted
-from hansard.store import Store, lines
+from hansard.store import Store
 
+_ONLY_FRAMES = (RawEvent, Unknown)
 Advance = Callable[[int], object]
-Blocks = Iterator[list[Event]]
+Blocks = Iterator[Sequence[Event]]
 
 LARGE = 64 * 1024
 """So many bytes are read before what they say is written: many events at once are less work than each alone, and need little memory."""
@@ -27,19 +28,10 @@ def exported(store: Store, session: str, projection: Projection[Any], redacted: 
 
 
 def of_session(store: Store, session: str, projection: Projection[Any], advance: Advance) -> Blocks:
-    """The events of a session, but for those that the projection leaves out: their lines are counted and not read."""
-    block: list[Event] = []
-    size = 0
-    for record in store.records(session):
-        size += record.end - record.offset
-        if not projection.passes_over(record.type):
-            block.append(lines.event(record))
-        if size >= LARGE:
-            advance(size)
-            yield block
-            block, size = [], 0
-    advance(size)
-    yield block
+    """The events of a session, but for those that the projection leaves out: they are only counted."""
+    for block, size in store.read_blocks(session, LARGE):
+        advance(size)
+        yield projection.sift(block)
 
 
 def fitted(blocks: Blocks, projection: Projection[Any], blob: Callable[[str], bytes]) -> Blocks:
@@ -52,23 +44,20 @@ def fitted(blocks: Blocks, projection: Projection[Any], blob: Callable[[str], by
     return blocks if projection.uses_frames else map(_bare, blocks)
 
 
-def _embedded(block: list[Event], blob: Callable[[str], bytes]) -> Blocks:
+def _embedded(block: Sequence[Event], blob: Callable[[str], bytes]) -> Blocks:
     """Every frame in its place, also those that lie in blobs. These are large, so that a block ends behind each."""
     start = 0
     for index, event in enumerate(block):
-        if event.original is None:
-            continue
-        whole = embed(event.original, blob)
-        if whole is not event.original:
-            event.original = whole
+        if event.original is not None and bytes(event.original).startswith(BLOB):
+            event.original = embed(event.original, blob)
             yield block[start : index + 1]
             start = index + 1
     yield block[start:]
 
 
-def _bare(block: list[Event]) -> list[Event]:
+def _bare(block: Sequence[Event]) -> Sequence[Event]:
     """No frames, but where nothing else says what is in them."""
     for event in block:
-        if event.original is not None and not isinstance(event, RawEvent | Unknown):
+        if event.original is not None and type(event) not in _ONLY_FRAMES:
             event.original = event.eol = None
     return block

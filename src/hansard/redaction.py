@@ -17,7 +17,9 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
+from itertools import chain
 from operator import attrgetter
+from string import ascii_uppercase
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -40,7 +42,7 @@ from hansard.events import (
     Unknown,
 )
 from hansard.loose import as_object
-from hansard.originals import BASE64, TEXT, WRAPPERS, BlobReference, reference, unwrap, wrap
+from hansard.originals import BASE64, BLOB, TEXT, WRAPPERS, BlobReference, reference, unwrap, wrap
 
 Chunk = AssistantChunk | ThinkingChunk | ToolInputChunk | ToolOutputChunk
 Key = tuple[Any, ...]
@@ -88,7 +90,7 @@ def run(kind: str, least: int, most: int | None = None) -> Piece:
 def one_of(*words: str, any_case: bool = False) -> Piece:
     """One of these words."""
     longest = max(map(len, words))
-    return Piece(f"(?{'i' if any_case else ''}:{'|'.join(words)})", f"[A-Za-z_-]{{0,{longest}}}")
+    return Piece(f"(?{'ai' if any_case else ''}:{'|'.join(words)})", f"[A-Za-z_-]{{0,{longest}}}")
 
 
 WORDY = "[A-Za-z0-9_-]"
@@ -170,24 +172,37 @@ INSIDE: dict[str, list[list[Piece]]] = {"base64": [[*word(mark), run("[A-Za-z0-9
 
 # fmt: off
 EXACT = (
-    "-----BEGIN", "CREDENTIAL", "Z2l0aHViX", "PRIVATE", "glpat-", "whsec_", "pypi-", "TOKEN", "Z2hwX", "AKIA", "ASIA", "AIza", "c2st",
-    "xox", "eyJ", ":AA", *MARKS,
+    b"-----BEGIN", b"CREDENTIAL", b"PRIVATE", b"TOKEN", b"AKIA", b"ASIA", b"AIza", b"eyJ", b":AA", b"Z2hwX", b"Z2l0aHViX",
+    b"c2stb3It", *(mark.encode() for mark in MARKS),
 )
 # fmt: on
-WORDS = ("authorization", "bearer", "secret", "passw")
+LOWER = (b"authorization", b"bearer", b"secret")
 """In lower case, as are the signs."""
 SIGNS = (
-    re.compile(r"%(?:2d|5f|3|40)"),
-    re.compile(r"\\u00(?:2d|5f|3|40)"),
-    re.compile(r"_(?:(?<=gh[pousr]_)|(?<=hf_)|(?<=npm_)|pat(?<=github_pat))"),
+    re.compile(rb"xox[abeoprs]"),
+    re.compile(rb"p(?:assw|at-(?<=glpat-)|i-(?<=pypi-))"),
+    re.compile(rb"_(?:(?<=gh[pousr]_)|(?<=hf_)|(?<=npm_)|(?<=whsec_)|pat(?<=github_pat))"),
     re.compile(
-        r"k(?:-(?<=sk-)|ie(?<=cookie)|_live|_test|ey(?:(?<=api[_-]key)|(?<=apikey)|(?<=access_key)|(?<=accesskey))"
-        r"|en(?:(?<=access[_-]token)|(?<=accesstoken)|(?<=auth[_-]token)|(?<=authtoken)|(?<=refresh[_-]token)|(?<=refreshtoken)))"
+        rb"k(?:-(?<=sk-)|ie(?<=cookie)|_live|_test|ey(?:(?<=api[_-]key)|(?<=apikey)|(?<=access_key)|(?<=accesskey))"
+        rb"|en(?:(?<=access[_-]token)|(?<=accesstoken)|(?<=auth[_-]token)|(?<=authtoken)|(?<=refresh[_-]token)|(?<=refreshtoken)))"
     ),
 )
+ESCAPED = {ord("%"): re.compile(rb"%(?:2d|5f|3|40)"), ord("\\"): re.compile(rb"\\u00(?:2d|5f|3|40)")}
 """A text that has none of these words and signs and no address with a name in it has no secret.
 
-Most texts have none, so what counts is how fast that is seen: Python finds one character, or a long word, much faster than one of many."""
+Most texts have none, so what counts is how fast that is seen. Python finds one character at once, and a long word or what begins with one
+certain character much faster than one of many."""
+
+RARE = ascii_uppercase.encode() + b"z"
+_COMMON = bytes(set(range(256)) - set(RARE))
+
+
+def trace(data: bytes) -> bytes:
+    """What is left of a text without its common characters. It is short, and a word can only be in the text if its trace is in this."""
+    return data.translate(None, _COMMON)
+
+
+TRACES = [(trace(word), word) for word in EXACT]
 
 _STARTS = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrtbf])|(?<=\\u[0-9a-fA-F]{4})|(?<=%[0-9a-fA-F]{2}))"
 BEFORE = 8
@@ -233,7 +248,7 @@ class Patterns:
         own = [[Piece(re.escape(char)) for char in secret] for secret in secrets if secret]
         rows = [("own", row) for row in own] + [(kind, row) for kind, rows in KINDS.items() for row in rows]
         inside = [(kind, row) for kind, rows in INSIDE.items() for row in rows]
-        self._own = tuple(secret for secret in secrets if secret)
+        self._own = tuple(secret.encode("utf-8", "surrogatepass") for secret in secrets if secret)
         self.spaced = any(len(secret.split(None, 1)) > 1 or secret != secret.strip() for secret in secrets)
         self._kinds = {f"k{index}": kind for index, (kind, _) in enumerate(rows + inside)}
         whole = [_whole(f"k{index}", row) for index, (_, row) in enumerate(rows + inside)]
@@ -242,15 +257,17 @@ class Patterns:
         self._everywhere = re.compile(_at_starts(whole[: len(rows)], whole[len(rows) :]))
         self._begun = re.compile(_at_starts(begun[: len(rows)], begun[len(rows) :]))
 
-    def possible(self, text: str) -> bool:
+    def possible(self, text: str | bytes) -> bool:
         """Whether it is worth looking closer."""
-        lower = text.lower()
+        data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+        lower, rare = data.lower(), trace(data)
         return (
-            any(map(text.__contains__, EXACT))
-            or any(map(lower.__contains__, WORDS))
+            (rare and any(few in rare and word in data for few, word in TRACES))
+            or any(map(lower.__contains__, LOWER))
             or any(sign.search(lower) for sign in SIGNS)
-            or ("@" in text and "://" in text)
-            or any(map(text.__contains__, self._own))
+            or any(char in data and sign.search(lower) for char, sign in ESCAPED.items())
+            or (b"@" in data and b"://" in data)
+            or any(map(data.__contains__, self._own))
         )
 
     def find(self, text: str, start: int = 0) -> list[Found]:
@@ -377,55 +394,50 @@ class Glance:
         """The streams from before that end in this block."""
         self._texts: list[str] = []
         self._data: list[bytes] = []
-        self._names: Key | None = None
         self._floor = 0
         """Behind the last event that decides all that came before it."""
 
-    def see(self, block: Iterable[Event]) -> bool:
+    def see(self, block: Sequence[Event]) -> bool:
         """Look at the events; false if one must be looked at alone."""
+        whole: list[Event] = []
         for place, event in enumerate(block):
             kind = type(event)
-            if event.original is not None and not self._see_frame(event.original):
-                return False
-            if kind in _STREAM_OF:
-                key = _STREAM_OF[kind](event)
+            if stream_of := _STREAM_OF.get(kind):
+                key = stream_of(event)
                 said = self._said.get(key) or self._begin(key)
                 said.places.append(place)
                 said.parts.append(event.payload.text if kind in _SPOKEN else event.payload.chunk)
                 continue
+            whole.append(event)
             if kind in _ENDS:
                 self._end(event)
             elif kind is TurnEnd or kind is SessionLifecycle:
                 self._floor = place + 1
-            elif kind is Unknown:
-                return False
-            if not self._see_whole(event):
-                return False
-        return not any(said.stream.moved for said in self._said.values())
+        return self._see_whole(whole) and self._see_frames(block) and not any(said.stream.moved for said in self._said.values())
 
-    def _see_frame(self, original: Raw) -> bool:
-        data = bytes(original)
-        if data.startswith(WRAPPERS):
-            if not data.startswith(TEXT):
-                return False
+    def _see_whole(self, events: Sequence[Event]) -> bool:
+        """What the events themselves say, but for their frames; false if one is of another make."""
+        if any(map(_EXTRA, events)) or Unknown in map(type, events):
+            return False
+        self._texts += filter(None, chain.from_iterable(set(map(_NAMES_OF, events))))
+        self._texts += [event.id for event in events]
+        try:
+            self._data.append(_encode([event.payload for event in events]))
+        except UnicodeEncodeError:
+            return False
+        return True
+
+    def _see_frames(self, events: Iterable[Event]) -> bool:
+        """The frames of the events; false if one is of a kind that cannot be read as it is."""
+        frames = [event.original for event in events if event.original is not None]
+        data = b"\n".join([b"", *frames])
+        if any(wrapper in data for wrapper in _WRAPPED):
             try:
-                data = unwrap(original)
+                data = b"\n".join(map(_readable, frames))
             except UsageError:
                 return False
         self._data.append(data)
         return True
-
-    def _see_whole(self, event: Event) -> bool:
-        names = _NAMES_OF(event)
-        if names != self._names:
-            self._names = names
-            self._texts += filter(None, names)
-        self._texts.append(event.id)
-        try:
-            self._data.append(_encode(event.payload))
-        except UnicodeEncodeError:
-            return False
-        return event.extra is None
 
     def _begin(self, key: Key) -> Said:
         stream = None if key in self._over else self._streams.get(key)
@@ -433,18 +445,18 @@ class Glance:
         return said
 
     def _end(self, event: Event) -> None:
-        for key in _ended(event, self._said):
+        for key in _ended(event, self._said) if self._said else ():
             self._texts.append("".join(self._said.pop(key).parts))
             self._over.add(key)
-        for key in _ended(event, self._streams):
+        for key in _ended(event, self._streams) if self._streams else ():
             if key not in self._over:
                 self._texts.append(self._streams[key].text)
                 self._over.add(key)
 
-    def text(self) -> str:
+    def text(self) -> bytes:
         """All that was seen. A line end stands between what does not belong together: it is in no word of a secret."""
         said = ["".join(said.parts) for said in self._said.values()]
-        return "\n".join([*self._texts, *said, b"\n".join(self._data).decode("utf-8", "surrogateescape")])
+        return b"\n".join([*self._data, "\n".join([*self._texts, *said]).encode("utf-8", "surrogatepass")])
 
     def decided(self, block: Sequence[Event]) -> int:
         """How many of the events can be given out, and all from before: 0 if something waits that this block does not decide."""
@@ -492,14 +504,16 @@ class Redacted:
                 yield from self.take(self._events[start : start + BLOCK])
         else:  # somebody may be waiting for each
             for event in self._events:
-                self._learn(event)
+                if isinstance(event, SessionLifecycle):
+                    self._learn(event)
                 yield from self._one(event)
         yield from self.finish()
 
     def take(self, block: Sequence[Event]) -> list[Event]:
         """What is decided when these events have come, in order. Many at once are less work than each alone."""
         for event in block:
-            self._learn(event)
+            if type(event) is SessionLifecycle:
+                self._learn(event)
         if len(block) <= FEW:
             return [ready for event in block for ready in self._one(event)]
         passed = self._pass(block)
@@ -520,9 +534,9 @@ class Redacted:
         self._queue.clear()
         return rest
 
-    def _learn(self, event: Event) -> None:
+    def _learn(self, launch: SessionLifecycle) -> None:
         """A session says at its launch what it gives to MCP servers: from there on that is a secret, whatever it looks like."""
-        if isinstance(event, SessionLifecycle) and (new := set(_given(event)).difference(self._secrets)):
+        if new := set(_given(launch)).difference(self._secrets):
             self._secrets += tuple(sorted(new))
             self._patterns = _patterns(self._secrets)
 
@@ -720,6 +734,7 @@ _ENDS: dict[type[Event], tuple[type[Event], ...]] = {
     ToolCall: (ToolInputChunk,),
     ToolResult: (ToolInputChunk, ToolOutputChunk),
 }
+_WRAPPED = [b"\n" + wrapper for wrapper in WRAPPERS]
 _JSON = re.compile(r"\{.*\}", re.DOTALL)
 _LIKE_A_KEY = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[^\s/]{8,}")
 _SPEECH = attrgetter("__class__", "parent_tool_call_id", "stream", "response_id", "block_index")
@@ -730,6 +745,7 @@ _STREAM_OF: dict[type[Event], Callable[[Any], Key]] = {
     ToolInputChunk: attrgetter("__class__", "parent_tool_call_id", "payload.tool_call_id", "stream"),
     ToolOutputChunk: attrgetter("__class__", "parent_tool_call_id", "payload.tool_call_id", "stream", "payload.stream"),
 }
+_EXTRA = attrgetter("extra")
 _NAMES_OF = attrgetter("session_id", "turn_id", "response_id", "parent_tool_call_id", "source", "stream", "command_id", "eol")
 _encode = msgspec.json.Encoder().encode
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
@@ -750,6 +766,13 @@ def _ended(event: Event, streams: Iterable[Key]) -> list[Key]:
         return []
     call = event.payload.tool_call_id if isinstance(event, ToolCall | ToolResult) else None
     return [key for key in streams if key[0] in ends and key[1] == event.parent_tool_call_id and (call is None or key[2] == call)]
+
+
+def _readable(frame: Raw) -> bytes:
+    """The bytes of a frame that is text; `UsageError` of any other."""
+    if bytes(frame).startswith((BASE64, BLOB)):
+        raise UsageError("not text")
+    return unwrap(frame)
 
 
 def _text(event: Chunk) -> str:

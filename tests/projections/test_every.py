@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from hansard.events import TYPES, Event
+from hansard.exporting import exported
 from hansard.normalizing import normalize
 from hansard.projections import FORMATS, Projected, projection_for
 from hansard.projections.words import without_frame
 from hansard.projections.writing import written
+from hansard.store import JsonlStore
 from tests.projections.referees import REFEREES
 from tests.proof import proves
 from tests.recorded import Stream, streams
@@ -45,6 +47,25 @@ def test_a_form_that_uses_no_frames_is_the_same_without_them(form: str) -> None:
         shape = projection_for(form).shape
         bare = [without_frame(event) for event in events]
         assert b"".join(written(projected(form, bare)[0], shape)) == b"".join(written(projected(form, events)[0], shape))
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> JsonlStore:
+    """Some recordings, each a session."""
+    with JsonlStore(tmp_path_factory.mktemp("sessions")) as store:
+        for number, stream in enumerate([stream for stream in streams() if len(stream.data) < LONG][::40]):
+            store.create(f"s{number}")
+            store.append(f"s{number}", normalize(stream.data, stream.format, stream.context))
+    return store
+
+
+@every_form
+def test_a_log_is_exported_as_its_events_are_projected(store: JsonlStore, form: str) -> None:
+    for session in store.sessions():
+        projection = projection_for(form)()
+        pieces, made = projected(form, list(store.read(session.id)))
+        assert b"".join(exported(store, session.id, projection, None)) == b"".join(written(pieces, projection.shape))
+        assert projection.report == made.report
 
 
 @every_form

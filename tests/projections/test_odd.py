@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hansard.codec import encode_lines
 from hansard.events import (
     Event,
     assistant_chunk,
@@ -93,3 +94,6 @@ def test_damaged_logs_in_every_form(tmp_path: Path, case: dict[str, Any]) -> Non
         assert store.head("s").seq == 20
     damage(tmp_path / "s" / "events.jsonl", case["ops"])
     check(list(redact(store.read("s"))))
+    for size in (1, 500, 100_000):
+        blocks = [block for block, _ in store.read_blocks("s", size)]
+        assert encode_lines(event for block in blocks for event in block) == encode_lines(store.read("s"))

@@ -10,6 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
+from hansard.codec import encode_lines
 from hansard.events import Event, RawEvent, assistant_chunk, turn_end, user_message
 from hansard.store import JsonlStore
 from tests.proof import Figures, amount, proves
@@ -115,6 +116,7 @@ class LogMachine(RuleBasedStateMachine):
     def log_and_model_agree(self) -> None:
         LogMachine.steps += 1
         events = list(self.store.read("s"))
+        assert encode_lines(event for block, _ in self.store.read_blocks("s", 300) for event in block) == encode_lines(events)
         assert {event.seq: text for event in events if (text := said(event)) is not None} == self.model
         assert sum(isinstance(event, RawEvent) for event in events) == self.damaged + self.torn
         seqs = [event.seq for event in events if event.seq]

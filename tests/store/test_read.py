@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hansard.codec import decode
+from hansard.codec import decode, encode_lines
 from hansard.errors import UnknownCursor, UnknownSession
 from hansard.events import Event, assistant_chunk, user_message
 from hansard.store import Cursor, JsonlStore
@@ -63,6 +63,13 @@ def test_every_cursor_finds_its_place_between_damaged_lines(long: JsonlStore, lo
     for after in random.Random(4).sample(range(head), 200):
         found = [seq for seq in seqs(long, after, 20) if seq]
         assert found == [seq for seq in range(after + 1, head + 1) if seq not in lost][: len(found)] and found
+
+
+@pytest.mark.parametrize("size", [1, 10_000, 10**7])
+def test_blocks_are_all_that_is_read(long: JsonlStore, log: Path, size: int) -> None:
+    blocks = list(long.read_blocks("s", size))
+    assert encode_lines(event for block, _ in blocks for event in block) == encode_lines(long.read("s"))
+    assert sum(told for _, told in blocks) == log.stat().st_size
 
 
 def test_tail_gives_the_last_ones(long: JsonlStore) -> None:

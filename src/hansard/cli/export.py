@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
@@ -118,7 +118,7 @@ def command(
 
 
 Advance = Callable[[int], object]
-Blocks = Iterator[list["Event"]]
+Blocks = Iterator[Sequence["Event"]]
 
 
 def reading(what: str, format: str, store: str | None, projection: Projection[Any]) -> tuple[Callable[[Advance], Blocks], int]:

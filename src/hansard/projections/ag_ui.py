@@ -8,7 +8,7 @@ Our seq, and what else does not fit, is in ``metadata.hansard``: a client drops 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -41,7 +41,7 @@ from hansard.projections.projection import OURS, Projection
 from hansard.projections.reasons import except_for
 from hansard.projections.running import SAFE, Call, Run
 from hansard.projections.speaking import Block, Done, Piece
-from hansard.projections.words import as_text, block_text, callback_words, given, result_text, whole
+from hansard.projections.words import as_text, block_text, callback_words, given, result_text, whole, whole_payload
 
 Sent = dict[str, Any]
 
@@ -63,8 +63,13 @@ class AgUi(Projection[Sent]):
 
     # ---- runs
 
-    def take(self, event: Event) -> Iterator[Sent]:
+    def take(self, event: Event) -> Iterable[Sent]:
         """What an event says, inside a run."""
+        if isinstance(event, AssistantChunk | ThinkingChunk) and (piece := self._next_piece(event)) is not None:
+            return (piece,)  # nearly all events are pieces of what is being said: nothing else has to be looked at
+        return self._take(event)
+
+    def _take(self, event: Event) -> Iterator[Sent]:
         if isinstance(event, TurnStart) and event.parent_tool_call_id is None:
             yield from self._stop(event, self._finished(event))
             yield self._start(event, event.turn_id, of_turn=True)
@@ -115,7 +120,7 @@ class AgUi(Projection[Sent]):
 
     def _ended(self, event: TurnEnd, run: Run) -> Sent:
         payload, usage = event.payload, given(usage=run.usage() or None)
-        about = whole(event)["payload"]
+        about = whole_payload(event)
         if payload.status in ("error", "lost"):
             error = payload.error
             message = f"the turn ended: {payload.stop_reason or payload.status}" if error is None else error.message
@@ -158,15 +163,15 @@ class AgUi(Projection[Sent]):
             case AssistantDone() | ThinkingDone():
                 yield from self._done(event, run)
             case ContentBlock() if isinstance(event.payload.block, RefusalBlock):
-                yield from self._words(event, run, "assistant", block_text(event.payload.block), whole(event)["payload"])
+                yield from self._words(event, run, "assistant", block_text(event.payload.block), whole_payload(event))
             case UserMessage(payload=said):
                 about = {} if said.content is None else {"content": msgspec.to_builtins(said.content)}
                 about |= {"author": said.author} | ({"queued": True} if said.queued else {})
                 yield from self._words(event, run, "user", said.text, about, said.from_agent_id)
             case UserAudio(payload=spoken):
-                yield from self._words(event, run, "user", spoken.transcription, whole(event)["payload"])
+                yield from self._words(event, run, "user", spoken.transcription, whole_payload(event))
             case AgentCallback(payload=back):
-                yield from self._words(event, run, "user", callback_words(back), whole(event)["payload"], back.from_agent_id)
+                yield from self._words(event, run, "user", callback_words(back), whole_payload(event), back.from_agent_id)
             case ToolInputChunk():
                 yield from self._input(event, run)
             case ToolCall():
@@ -176,7 +181,7 @@ class AgUi(Projection[Sent]):
                 yield from self._result(event, run)
             case PlanUpdate():
                 fields = {"messageId": f"{event.parent_tool_call_id or run.id}:plan", "activityType": "PLAN", "replace": True}
-                yield self._in("ACTIVITY_SNAPSHOT", event, run, {}, content=whole(event)["payload"], **fields)
+                yield self._in("ACTIVITY_SNAPSHOT", event, run, {}, content=whole_payload(event), **fields)
             case RawEvent() | Unknown():
                 yield self._raw(event, run)
             case _:
@@ -191,7 +196,7 @@ class AgUi(Projection[Sent]):
 
     def _custom(self, event: Event, run: Run) -> Sent:
         about = given(responseId=event.response_id, synthetic=event.synthetic or None)
-        return self._in("CUSTOM", event, run, about, name=event.type, value=whole(event)["payload"])
+        return self._in("CUSTOM", event, run, about, name=event.type, value=whole_payload(event))
 
     def _raw(self, event: RawEvent | Unknown, run: Run) -> Sent:
         fields = whole(event)
@@ -207,6 +212,14 @@ class AgUi(Projection[Sent]):
         kind = "REASONING_MESSAGE_CONTENT" if block.thinking else "TEXT_MESSAGE_CONTENT"
         yield self._in(kind, event, run, {}, messageId=block.id, delta=event.payload.text)
 
+    def _next_piece(self, event: Piece) -> Sent | None:
+        """The main agent goes on with a block that it has begun; None if it does not."""
+        block = None if self._run is None or event.parent_tool_call_id is not None else self._run.speaking.going_on(event)
+        if block is None:
+            return None
+        kind = "REASONING_MESSAGE_CONTENT" if block.thinking else "TEXT_MESSAGE_CONTENT"
+        return _stamped({"type": kind, "messageId": block.id, "delta": event.payload.text}, event, {})
+
     def _done(self, event: Done, run: Run) -> Iterator[Sent]:
         end = run.speaking.done(event)
         block = end.block
@@ -214,7 +227,7 @@ class AgUi(Projection[Sent]):
         if end.rest:
             kind = "REASONING_MESSAGE_CONTENT" if block.thinking else "TEXT_MESSAGE_CONTENT"
             yield self._in(kind, event, run, {}, messageId=block.id, delta=end.rest)
-        about = {name: value for name, value in whole(event)["payload"].items() if name != "text"}
+        about = {name: value for name, value in whole_payload(event).items() if name != "text"}
         if end.differs:
             self.report.note("a text that is not what its pieces said: the whole of it is in the metadata")
             about["text"] = event.payload.text
@@ -270,7 +283,7 @@ class AgUi(Projection[Sent]):
             yield self._custom(event, run)
             return
         yield from self._open_call(call, event, run)
-        about = {name: value for name, value in whole(event)["payload"].items() if name in ("kind", "title", "server")}
+        about = {name: value for name, value in whole_payload(event).items() if name in ("kind", "title", "server")}
         if not call.pieces:
             yield self._in("TOOL_CALL_ARGS", event, run, {}, toolCallId=call.id, delta=as_text(payload.args))
         elif not call.wrote(payload.args):
@@ -294,7 +307,7 @@ class AgUi(Projection[Sent]):
             yield self._in("TOOL_CALL_END", event, run, _CLOSED, toolCallId=call.id)
         call.results += 1
         number = "" if call.results == 1 else f":{call.results}"
-        about = {name: value for name, value in whole(event)["payload"].items() if name not in ("toolCallId", "content")}
+        about = {name: value for name, value in whole_payload(event).items() if name not in ("toolCallId", "content")}
         if isinstance(payload.result, str) and not payload.content:
             del about["result"]
         fields = {"messageId": f"{call.id}:result{number}", "toolCallId": call.id, "role": "tool"}
@@ -306,7 +319,11 @@ _CLOSED = {"synthetic": True}
 
 
 def _sent(kind: str, event: Event | None, about: Sent, /, **fields: Any) -> Sent:
-    sent: Sent = {"type": kind, **fields}
+    return _stamped({"type": kind, **fields}, event, about)
+
+
+def _stamped(sent: Sent, event: Event | None, about: Sent) -> Sent:
+    """With its time, its place in our log, and what else there is to say about it."""
     if event is not None:
         if 0 <= event.timestamp <= SAFE:
             sent["timestamp"] = event.timestamp

@@ -11,6 +11,7 @@ from typing import Any
 
 from hansard.events import Event
 from hansard.projections.anthropic_messages import Turn, Turns
+from hansard.projections.reasons import BOOKKEEPING
 from hansard.projections.resuming import Place, when
 
 Line = dict[str, Any]
@@ -22,6 +23,7 @@ class ClaudeSession(Turns):
     """A line for each turn, each naming the one before."""
 
     shape = "lines"
+    heeds = frozenset(BOOKKEEPING)
     options = frozenset({"cwd", "name"})
 
     def __init__(self, cwd: str | None = None, name: str | None = None) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from hansard.events import Event
 from hansard.projections.history import AnyPart, Heard, HistoryProjection, Outcomes, Spoken
 from hansard.projections.openai_responses import OpenAIResponses
-from hansard.projections.reasons import except_for
+from hansard.projections.reasons import BOOKKEEPING, except_for
 from hansard.projections.resuming import Place, when
 from hansard.projections.words import block_text
 
@@ -26,6 +26,7 @@ class CodexRollout(OpenAIResponses):
     shape = "lines"
     options = frozenset({"cwd", "name"})
     uses = HistoryProjection.uses | {"session_init"}
+    heeds = frozenset(BOOKKEEPING)
     leaves = except_for(uses, HistoryProjection.leaves)
 
     def __init__(self, cwd: str | None = None, name: str | None = None, provider: str | None = None) -> None:

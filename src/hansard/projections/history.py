@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeVar
 from msgspec import Struct
 
 from hansard.content import AnyBlock, TextBlock, ThinkingBlock, ToolUseBlock
-from hansard.events import Event
+from hansard.events import Event, UsageEvent
 from hansard.projections.conversation import TYPES, Answer, AnyItem, Conversation, Ended, Returned, Said, Spent
 from hansard.projections.projection import Projection, Report
 from hansard.projections.reasons import BOOKKEEPING, STREAMING, except_for
@@ -138,7 +138,7 @@ class History:
             yield from self._settle()
 
     def _answer(self, answer: Answer) -> Iterator[AnyPart]:
-        said = [event for event in answer.events if event.type != "usage"]
+        said = [event for event in answer.events if not isinstance(event, UsageEvent)]
         spoken = Spoken([], [], answer.model)
         for event, block in zip(said, answer.blocks, strict=True):
             if any(block is cut for cut in answer.interrupted):

@@ -34,6 +34,7 @@ class MessagesParsed(Projection[ParsedMessage]):
 
     shape = "array"
     uses = TYPES - {"turn_end", "usage"}
+    heeds = frozenset(BOOKKEEPING)
     leaves = except_for(uses, STREAMING | BOOKKEEPING | {"turn_end": "the record has no turns", "usage": "the record has no prices"})
 
     def __init__(self) -> None:

@@ -20,22 +20,23 @@ T = TypeVar("T")
 
 
 class Frames(Projection[T], Generic[T]):
-    """The frames of one stream: the session's own, or the one that is named."""
+    """The frames of one stream, the session's own or the one that is named, that one side said or both."""
 
     uses = frozenset(TYPES)
     leaves: ClassVar[Mapping[str, str]] = {}
     leaves_unknown = None
     uses_frames = whole_originals = True
 
-    def __init__(self, stream: str | None = None) -> None:
+    def __init__(self, stream: str | None = None, direction: Direction = "both") -> None:
         super().__init__()
         self._stream = stream
+        self._direction = direction
         self._frame: int | None = None
         """The last frame whose bytes were there."""
 
     def take(self, event: Event) -> tuple[T, ...]:
         """The frame that this event is the first of."""
-        reason = self.left_out(event)
+        reason = self._left_out(event)
         if reason is None:
             if event.original is None:
                 return ()
@@ -51,17 +52,19 @@ class Frames(Projection[T], Generic[T]):
         """How this frame looks."""
         raise NotImplementedError
 
-    def left_out(self, event: Event) -> str | None:
-        """Why this event is not of this stream, if it is not."""
+    def _left_out(self, event: Event) -> str | None:
+        """Why this event is not of this stream or this side, if it is not."""
         if event.frame is None:
             return "hansard's own: no frame says it"
+        if self._direction not in ("both", event.direction or "in"):
+            return "our side sent it" if event.direction else "the agent said it"
         if event.stream != self._stream:
             return f"of the stream {event.stream}" if event.stream else "of the session's own stream"
-        if event.original is None and event.synthetic:
+        if event.original is not None:
+            return None
+        if event.synthetic:
             return "no frame says it in so many words"
-        if event.original is None and event.frame != self._frame:
-            return "the bytes of its frame are not in the log"
-        return None
+        return None if event.frame == self._frame else "the bytes of its frame are not in the log"
 
 
 class Native(Frames[bytes]):
@@ -71,18 +74,11 @@ class Native(Frames[bytes]):
     options = frozenset({"stream", "direction"})
 
     def __init__(self, stream: str | None = None, direction: Direction = "in") -> None:
-        super().__init__(stream)
-        self._direction = direction
-
-    def left_out(self, event: Event) -> str | None:
-        """Why this event is not of this stream or this side, if it is not."""
-        if event.frame is not None and self._direction not in ("both", event.direction or "in"):
-            return "our side sent it" if event.direction else "the agent said it"
-        return super().left_out(event)
+        super().__init__(stream, direction)
 
     def frame(self, event: Event, data: bytes) -> bytes:
         """The frame and its line end."""
-        return data + ("\n" if event.eol is None else event.eol).encode()
+        return data + (b"\n" if event.eol is None else event.eol.encode())
 
 
 class RecordedFrame(Struct):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import ClassVar, Generic, Literal, TypeVar
 
@@ -35,10 +36,10 @@ class Report(Struct, rename="camel"):
         """How many events are in the output."""
         return self.events - sum(sum(reasons.values()) for reasons in self.left_out.values())
 
-    def leave(self, kind: str, reason: str) -> None:
-        """Count an event that is not in the output."""
+    def leave(self, kind: str, reason: str, count: int = 1) -> None:
+        """Count events that are not in the output."""
         reasons = self.left_out.setdefault(kind, {})
-        reasons[reason] = reasons.get(reason, 0) + 1
+        reasons[reason] = reasons.get(reason, 0) + count
 
     def note(self, what: str) -> None:
         """Count something that had to be changed to fit."""
@@ -54,6 +55,8 @@ class Projection(Generic[T]):
     """Type of event, and why it is not in the output."""
     leaves_unknown: ClassVar[str | None] = "a type this version does not know"
     """Why events of unknown types are left out; None when they are carried."""
+    heeds: ClassVar[frozenset[str]] = frozenset()
+    """Types that are left out and tell it something even so: it looks at them in `feed`."""
     options: ClassVar[frozenset[str]] = frozenset()
     """What can be said to its constructor, by name."""
     uses_frames: ClassVar[bool] = False
@@ -64,6 +67,7 @@ class Projection(Generic[T]):
     def __init__(self) -> None:
         self.report = Report()
         self._reasons = {TYPES[kind]: reason for kind, reason in self.leaves.items()} | {Unknown: self.leaves_unknown}
+        self._unheeded = {TYPES[kind] for kind in self.leaves.keys() - self.heeds}
 
     def feed(self, event: Event) -> Iterable[T]:
         """The pieces that this event completes."""
@@ -77,17 +81,21 @@ class Projection(Generic[T]):
     def blocks(self, blocks: Iterable[Iterable[Event]]) -> Iterator[list[T]]:
         """The pieces of blocks of events, as blocks."""
         for block in blocks:
-            yield list(chain.from_iterable(map(self.feed, block)))
+            pieces: list[T] = []
+            for event in block:
+                pieces += self.feed(event)
+            yield pieces
         yield list(self.finish())
 
-    def passes_over(self, kind: str) -> bool:
-        """Whether an event of this type is left out, whatever it says; then it is counted, and need not be read."""
-        if kind not in self.leaves:
-            return False
-        reason = self.leaves[kind]
-        self.report.events += 1
-        self.report.leave(kind, reason)
-        return True
+    def sift(self, block: Sequence[Event]) -> Sequence[Event]:
+        """The events without those of types that are left out, whatever they say: these are counted, and nobody need look at them."""
+        left = [event.type for event in block if type(event) in self._unheeded]
+        if not left:
+            return block
+        self.report.events += len(left)
+        for kind, count in Counter(left).items():
+            self.report.leave(kind, self.leaves[kind], count)
+        return [event for event in block if type(event) not in self._unheeded]
 
     def take(self, event: Event) -> Iterable[T]:
         """The pieces that an event of a used type completes. What it holds of no use it leaves with `leave`."""

@@ -97,6 +97,7 @@ class StandardMessages(Projection[StandardMessage]):
     uses_frames = True
     shape = "array"
     uses = TYPES
+    heeds = frozenset(STREAMING | BOOKKEEPING)
     leaves = except_for(uses, STREAMING | BOOKKEEPING | {"error": "what became of it is told at the end of its turn"})
 
     def __init__(self) -> None:

@@ -411,6 +411,7 @@ class Standing(Projection[Snapshot]):
             *(TeamStateChange, TeamTaskUpdate, ToolCall, ToolResult, TurnEnd, TurnStart, UsageEvent, UserAudio, UserMessage),
         )
     )
+    heeds = frozenset(TYPES)
     leaves = except_for(uses, dict.fromkeys(TYPES, "changes nothing about where the session stands") | BOOKKEEPING | STREAMING)
 
     def __init__(self) -> None:

@@ -40,6 +40,7 @@ class SessionSummary(Projection[Summary]):
             *("question", "result", "session_init", "session_lifecycle", "turn_end", "turn_start", "usage", "user_audio", "user_message"),
         }
     )
+    heeds = frozenset(TYPES)
     leaves = except_for(uses, dict.fromkeys(TYPES, "a list of sessions has no room for it") | BOOKKEEPING | STREAMING)
 
     def __init__(self) -> None:

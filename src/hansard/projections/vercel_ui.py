@@ -42,7 +42,7 @@ from hansard.events import (
 from hansard.projections.projection import OURS, Projection
 from hansard.projections.reasons import BOOKKEEPING, STREAMING, except_for
 from hansard.projections.speaking import Block, Done, Piece, Speaking
-from hansard.projections.words import as_text, block_text, given, image_url, result_text, whole
+from hansard.projections.words import as_text, block_text, given, image_url, result_text, whole, whole_payload
 
 Chunk = dict[str, Any]
 
@@ -230,7 +230,7 @@ class VercelUi(Projection[Chunk]):
         payload, answer = event.payload, self._answer
         yield from self._close()
         self._answer = None
-        end = whole(event)["payload"]
+        end = whole_payload(event)
         metadata = {OURS: {"end": end, **({"usage": answer.usage} if answer is not None and answer.usage else {})}}
         if payload.status in _REASONS:
             yield {"type": "finish", "finishReason": _REASONS[payload.status], "messageMetadata": metadata}
@@ -268,7 +268,7 @@ class VercelUi(Projection[Chunk]):
                 pass
             case _:
                 if isinstance(event, UsageEvent):
-                    answer.usage.append(whole(event)["payload"])
+                    answer.usage.append(whole_payload(event))
                 else:
                     yield self._data(event)
 
@@ -298,7 +298,7 @@ class VercelUi(Projection[Chunk]):
         yield from _block_start(end.block)
         if end.rest:
             yield {"type": f"{_kind(end.block)}-delta", "id": end.block.id, "delta": end.rest}
-        about = {name: value for name, value in whole(event)["payload"].items() if name != "text"}
+        about = {name: value for name, value in whole_payload(event).items() if name != "text"}
         if end.differs:
             self.report.note("a text that is not what its pieces said: the whole of it is in the metadata")
             about["text"] = event.payload.text
@@ -315,7 +315,7 @@ class VercelUi(Projection[Chunk]):
                 name = f"refusal-{event.seq or event.id}"
                 yield {"type": "text-start", "id": name}
                 yield {"type": "text-delta", "id": name, "delta": block_text(block)}
-                yield {"type": "text-end", "id": name, "providerMetadata": {OURS: whole(event)["payload"]}}
+                yield {"type": "text-end", "id": name, "providerMetadata": {OURS: whole_payload(event)}}
             case _:
                 yield self._data(event)
 
@@ -444,7 +444,7 @@ def _tool(tool: Tool, args: Any) -> Chunk:
 def _about(event: ToolResult) -> Chunk:
     """What a result says beside its output."""
     names = ("exitCode", "durationMs", "error", "content")
-    return {name: value for name, value in whole(event)["payload"].items() if name in names}
+    return {name: value for name, value in whole_payload(event).items() if name in names}
 
 
 def _output(payload: ToolResultPayload, about: Chunk) -> Chunk:

@@ -9,7 +9,7 @@ from hansard.content import FileBlock, ImageBlock
 from hansard.events import Event, UserMessage
 from hansard.projections.projection import OURS, Projection
 from hansard.projections.vercel_ui import Chunk, VercelUi
-from hansard.projections.words import given, image_url, whole
+from hansard.projections.words import given, image_url, whole_payload
 
 Message = dict[str, Any]
 Part = dict[str, Any]
@@ -138,7 +138,7 @@ def _user(event: UserMessage, number: int) -> Message:
         elif isinstance(block, FileBlock) and block.data is not None and block.media_type is not None:
             file = {"type": "file", "mediaType": block.media_type, "url": f"data:{block.media_type};base64,{block.data}"}
             parts.append({**file, **given(filename=block.name)})
-    about = {name: value for name, value in whole(event)["payload"].items() if name not in ("text", "content")}
-    others = [block for block in whole(event)["payload"].get("content", ()) if block.get("type") not in ("text", "image", "file")]
+    about = {name: value for name, value in whole_payload(event).items() if name not in ("text", "content")}
+    others = [block for block in whole_payload(event).get("content", ()) if block.get("type") not in ("text", "image", "file")]
     about |= given(seq=event.seq or None, timestamp=event.timestamp if event.timestamp >= 0 else None, content=others or None)
     return {"id": f"{event.id or 'user'}:{number}", "role": "user", "metadata": {OURS: about}, "parts": parts}

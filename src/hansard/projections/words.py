@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import msgspec
 
-from hansard.codec import to_builtins
+from hansard.codec import plain, to_builtins
 from hansard.content import (
     AnyBlock,
     AudioBlock,
@@ -62,6 +62,11 @@ def _replaced(value: Any, report: Report) -> Any:
 def whole(event: Event) -> dict[str, Any]:
     """All an event says, for forms that have no word for it. The verbatim frame stays in the log, unless nothing else says it."""
     return to_builtins(without_frame(event))
+
+
+def whole_payload(event: Event) -> Any:
+    """All that the payload of an event says."""
+    return plain(event.payload) if event.extra is None else to_builtins(without_frame(event))["payload"]
 
 
 def without_frame(event: Event) -> Event:

@@ -32,9 +32,9 @@ def written_blocks(blocks: Iterable[Sequence[Any]], shape: Shape) -> Iterator[by
         case "bytes":
             yield from map(b"".join, blocks)
         case "sse":
-            yield from (b"".join(map(_sent, block)) for block in blocks)
+            yield from map(_sent, blocks)
         case "sse-done":
-            yield from (b"".join(map(_sent, block)) for block in blocks)
+            yield from map(_sent, blocks)
             yield b"data: [DONE]\n\n"
 
 
@@ -53,10 +53,17 @@ def _lines(block: Sequence[Any]) -> bytes:
         return b"".join([encode(piece) + b"\n" for piece in block])
 
 
-def _sent(piece: Any) -> bytes:
-    """A server-sent event. Its id is the seq where the piece names one, so that a reader can say how far it has got."""
-    seq = piece.get("metadata", {}).get(OURS, {}).get("seq")
-    return (b"" if seq is None else b"id: %d\n" % seq) + b"data: " + encode(piece) + b"\n\n"
+def _sent(block: Sequence[Any]) -> bytes:
+    """Server-sent events."""
+    lines = _lines(block).split(b"\n")
+    return b"".join([b"%bdata: %b\n\n" % (_id(piece), line) for piece, line in zip(block, lines, strict=False)])
+
+
+def _id(piece: Any) -> bytes:
+    """The id is the seq where the piece names one, so that a reader can say how far it has got."""
+    about = piece.get("metadata")
+    seq = about[OURS].get("seq") if about and OURS in about else None
+    return b"" if seq is None else b"id: %d\n" % seq
 
 
 def encode(value: Any) -> bytes:

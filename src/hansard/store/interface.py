@@ -148,6 +148,10 @@ class Store(Protocol):
         """Events in order of ``seq``, in constant memory. A damaged line comes as a ``raw`` event with ``seq`` 0."""
         ...
 
+    def read_blocks(self, session_id: str, size: int) -> Iterator[tuple[list[Event], int]]:
+        """All of a log's events in blocks of about ``size`` bytes, and how many bytes each is: the fastest way to read everything."""
+        ...
+
     def records(
         self,
         session_id: str,

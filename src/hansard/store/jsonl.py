@@ -25,7 +25,7 @@ from hansard.store.ids import TimeOrderedIds, check_session_id, now_ms
 from hansard.store.interface import Cursor, Finding, Head, Record, SessionInfo
 from hansard.store.listing import Listing, list_abandoned
 from hansard.store.lock import WriterLock
-from hansard.store.order import shown
+from hansard.store.order import shown, shown_blocks
 from hansard.store.packing import Packing
 from hansard.store.reader import Log
 from hansard.store.verify import verify
@@ -135,6 +135,11 @@ class JsonlStore:
     ) -> Iterator[Event]:
         """Events in order of ``seq``, in constant memory. A damaged line comes as a ``raw`` event with ``seq`` 0."""
         return (lines.event(record) for record in self.records(session_id, after, limit, before, types))
+
+    def read_blocks(self, session_id: str, size: int) -> Iterator[tuple[list[Event], int]]:
+        """All of a log's events in blocks of about ``size`` bytes, and how many bytes each is: the fastest way to read everything."""
+        with self._log(session_id) as log:
+            yield from shown_blocks(log, size)
 
     def records(
         self,

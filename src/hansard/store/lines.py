@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from operator import attrgetter
 from uuid import NAMESPACE_URL, uuid5
 
 import msgspec
 from msgspec import Struct
 
-from hansard.codec import decode, encode
+from hansard.codec import decode, decode_known, encode
 from hansard.events import Event, RawEvent, RawPayload
 from hansard.originals import wrap
 from hansard.store.interface import Damage, Record
@@ -23,6 +24,7 @@ class _Envelope(Struct):
     type: str
 
 
+_seq = attrgetter("seq")
 _envelope = msgspec.json.Decoder(_Envelope).decode
 
 
@@ -42,6 +44,16 @@ def records(block: bytes, offset: int, segment: int) -> list[Record]:
             found.append(Record(head.seq, head.type, line if line[-1] != 13 else line[:-1], start, offset, segment))
         elif line.strip():
             found.append(Record(0, "raw", line, start, offset, segment, _damage(line)))
+    return found
+
+
+def events(block: bytes, first: int) -> list[Event] | None:
+    """The events of a block of whole lines, if there is nothing else in it and they are numbered in a row, from ``first`` on."""
+    if not _is_utf8(block):
+        return None
+    found = decode_known(block)
+    if found is None or list(map(_seq, found)) != list(range(first, first + len(found))):
+        return None
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from hansard.events import Event
 from hansard.store import lines, lock
 from hansard.store.interface import Record
 from hansard.store.reader import Log, Reader, Repeats
@@ -39,6 +40,14 @@ class Order:
             elif record.seq > self._after and not self._is_repeated(record):
                 yield record
 
+    def take_block(self, block: bytes) -> list[Event] | None:
+        """The events of whole lines if there is nothing to put in order; else nothing has happened."""
+        found = None if self._early else lines.events(block, self._next)
+        if found:
+            self._next += len(found)
+            self._gap_explained = False
+        return found
+
     def flush(self) -> Iterator[Record]:
         """Show what waits for a record that does not come."""
         for seq in sorted(self._early):
@@ -66,11 +75,39 @@ class Order:
         return earlier is not None and earlier.line == record.line
 
 
+def shown_blocks(log: Log, size: int) -> Iterator[tuple[list[Event], int]]:
+    """All events that are in the log now, in blocks of about ``size`` bytes, and how many bytes each is.
+
+    Nearly always nothing is damaged, repeated or of a newer version. Then a block is decoded at once, in half the time.
+    """
+    reader, order = Reader(log), Order(log, 0)
+    while True:
+        block = reader.ahead(size)
+        if events := block and order.take_block(block):
+            reader.go_past(block, events[-1].seq)
+            yield events, len(block)
+        elif found := reader.next():
+            yield _decoded(order.take(found))
+        else:
+            break
+    yield _decoded(_ending(log, reader, order))
+
+
+def _decoded(records: Iterable[Record]) -> tuple[list[Event], int]:
+    found = list(records)
+    return [lines.event(record) for record in found], sum(record.end - record.offset for record in found)
+
+
 def shown(log: Log, after: int) -> Iterator[Record]:
     """Everything after a seq that is in the log now."""
     reader, order = Reader(log, after), Order(log, after)
     while found := reader.next():
         yield from order.take(found)
+    yield from _ending(log, reader, order)
+
+
+def _ending(log: Log, reader: Reader, order: Order) -> Iterator[Record]:
+    """What stands after the last line end, and what waited for a record that does not come."""
     for record in reader.rest():
         if record.damage is None or not lock.is_held(log.folder):  # else somebody is just writing it
             yield from order.take([record])

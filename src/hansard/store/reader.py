@@ -151,6 +151,18 @@ class Reader:
             else:
                 return []
 
+    def ahead(self, step: int) -> bytes:
+        """The next whole lines, about ``step`` bytes of them, which are still to be read; none if a later file may overrule them."""
+        if self._index + 1 < len(self._log.segments):
+            return b""
+        block, self._searched = _whole_lines(self._segment.fd, self.offset, self._searched, step)
+        return block
+
+    def go_past(self, block: bytes, highest: int) -> None:
+        """These lines, which were `ahead`, are read; ``highest`` is the last seq of them."""
+        self._move(self.offset + len(block))
+        self._highest = highest
+
     def rest(self) -> list[Record]:
         """What stands after the last line end: at most one record, or a torn one."""
         data = read(self._segment.part, self.offset, self._segment.part.size)

@@ -155,7 +155,7 @@ class Reader:
         """The next whole lines, about ``step`` bytes of them, which are still to be read; none if a later file may overrule them."""
         if self._index + 1 < len(self._log.segments):
             return b""
-        block, self._searched = _whole_lines(self._segment.fd, self.offset, self._searched, step)
+        block, self._searched = _whole_lines(self._segment.part, self.offset, self._searched, step)
         return block
 
     def go_past(self, block: bytes, highest: int) -> None:

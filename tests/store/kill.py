@@ -7,6 +7,7 @@ acknowledged seq through a pipe. A log is killed several times before it is chec
 import json
 import os
 import random
+import select
 import shutil
 import signal
 import sys
@@ -41,14 +42,16 @@ def write(root: Path, size: int, acknowledged: int) -> None:
             os.write(acknowledged, b"%d %s\n" % (event.seq, event.id.encode()))
 
 
-def kill_one(root: Path, size: int, delay: float) -> dict[int, str]:
-    """Start a writer, kill it, and return what it was told to be in the log."""
+def kill_one(root: Path, size: int, delay: float, begun: bool) -> dict[int, str]:
+    """Start a writer, kill it (``begun``: not before it has acknowledged something), and return what it was told to be in the log."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
         write(root, size, writing)
     os.close(writing)
+    if begun:
+        select.select([reading], [], [], 30)
     time.sleep(delay)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
@@ -88,7 +91,7 @@ def main(root: Path, size: int, kills: int, seed: int, per_log: int) -> None:
         acknowledged: dict[int, str] = {}
         place = root / str(log)
         for _ in range(min(per_log, kills - log)):
-            acknowledged |= kill_one(place, size, chance.choice((0.005, 0.03, 0.1)) * chance.random())
+            acknowledged |= kill_one(place, size, chance.choice((0.005, 0.03, 0.1)) * chance.random(), chance.random() < 0.5)
             if chance.random() < 0.3 and (place / "s" / "events.jsonl").exists():
                 with (place / "s" / "events.jsonl").open("ab") as file:
                     file.write(TORN)  # so that the next writer is often killed while it recovers

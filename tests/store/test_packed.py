@@ -11,10 +11,11 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO, cast
 
 import pytest
 
-from hansard.errors import LogLocked, LogRefused, SessionExists, StoreError, UnknownSession
+from hansard.errors import LogLocked, LogRefused, SessionExists, StoreError, UnknownSession, UsageError
 from hansard.events import Event, assistant_chunk, user_message
 from hansard.store import JsonlStore, packed, packing
 from tests.proof import SEED, Figures, amount, proves
@@ -379,3 +380,20 @@ def test_what_is_not_a_regular_file_is_refused(make: Callable[[Path], object], c
         with pytest.raises(LogRefused):
             door()
         closed.close()
+
+
+def test_a_file_that_unpacks_to_out_of_all_proportion_is_no_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bomb: 10 GB of zeros in a few hundred kilobytes. A log that repeats itself is read all the same."""
+    monkeypatch.setattr(packed, "FREELY", 1024 * 1024)
+    bomb, log = tmp_path / "bomb.zst", tmp_path / "log.zst"
+    bomb.write_bytes(packed.zstd.compress(bytes(50_000_000)))
+    text = b"".join(b'{"type":"assistant_chunk","seq":%d,"payload":{"text":"again"}}\n' % seq for seq in range(50_000))
+    log.write_bytes(packed.zstd.compress(text))
+    with log.open("rb") as raw, packed.text_of(raw) as file:
+        assert file.read() == text
+    with bomb.open("rb") as raw, packed.text_of(raw) as file, pytest.raises(UsageError, match="no log"):
+        file.read()
+    with subprocess.Popen(["cat", str(log)], stdout=subprocess.PIPE) as piped:
+        assert piped.stdout is not None
+        with packed.text_of(cast("BinaryIO", piped.stdout)) as file:
+            assert file.read() == text

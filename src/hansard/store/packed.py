@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import struct
 import sys
@@ -13,8 +14,9 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
-from typing import BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
+from hansard.errors import UsageError
 from hansard.store import files
 
 if sys.version_info >= (3, 14):
@@ -26,6 +28,9 @@ SIZE = 512 * 1024
 """What a frame holds; the last one may hold less."""
 LEVEL = 9
 _OPTIONS: dict[int, int] = {zstd.CompressionParameter.compression_level: LEVEL, zstd.CompressionParameter.checksum_flag: 1}
+FREELY = 64 * 1024 * 1024
+RATIO = 1000
+"""So much is unpacked of any file, and beyond that so many times its own size."""
 _KEPT = 4  # bisection and reading on come back to the same few frames
 _BEGINS = b"\x28\xb5\x2f\xfd"  # RFC 8878, section 3.1.1
 _SKIPPED = struct.Struct("<II")  # how a frame begins that zstd skips, and its length
@@ -158,9 +163,50 @@ class Packed:
 
 
 def text_of(file: BinaryIO) -> BinaryIO:
-    """A file that somebody named, unpacked while it is read if it is compressed."""
+    """A file that somebody named, unpacked while it is read if it is compressed. It may come from anywhere: see `Unpacking`."""
     peek = getattr(file, "peek", None)  # a pipe cannot go back
-    return cast("BinaryIO", zstd.ZstdFile(file)) if peek is not None and peek(4)[:4] == _BEGINS else file
+    return cast("BinaryIO", io.BufferedReader(Unpacking(file))) if peek is not None and peek(4)[:4] == _BEGINS else file
+
+
+class Unpacking(io.RawIOBase):
+    """What a compressed file holds, as long as that is in proportion to its size: no log is made of one byte a thousand times over."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = Counted(file)
+        self._text = zstd.ZstdFile(cast("BinaryIO", self._file))
+        self._given = 0
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Some more of the text."""
+        data = self._text.read(len(buffer))
+        buffer[: len(data)] = data
+        self._given += len(data)
+        if self._given > FREELY and self._given > RATIO * self._file.taken:
+            raise UsageError(f"this file unpacks to more than {RATIO:,} times its size; that is no log")
+        return len(data)
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._text.close()
+        super().close()
+
+
+class Counted:
+    """A file, and how much of it was read: a pipe does not know where it is."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.taken = 0
+
+    def read(self, size: int = -1) -> bytes:
+        """Some more of it."""
+        data = self._file.read(size)
+        self.taken += len(data)
+        return data
 
 
 def _unpack(data: bytes, size: int) -> bytes | None:

@@ -25,7 +25,9 @@ def said(store: Store, session: str) -> list[bytes]:
 
 def check_again(store: Store, session: str) -> None:
     """The log made anew by the same adapters is the same."""
-    before, after = said(store, session), said(store, renormalize(store, session))
+    made = renormalize(store, session)
+    assert [finding for finding in store.verify(made) if finding.kind != "unsealed"] == []
+    before, after = said(store, session), said(store, made)
     for old, new in zip(before, after, strict=False):
         assert new == old, f"{old.decode():.700}\n{new.decode():.700}"
     assert len(after) == len(before)

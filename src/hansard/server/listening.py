@@ -179,6 +179,9 @@ def _protocol(limits: Limits) -> type[H11Protocol]:
 class Socket(WebSocketsSansIOProtocol):
     """A socket that is gone a moment after it was closed, also if its client takes nothing; till then the kernel keeps little for it."""
 
+    _parting: asyncio.TimerHandle | None = None
+    _gone = False
+
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         own = transport.get_extra_info("socket")
@@ -221,5 +224,12 @@ class Socket(WebSocketsSansIOProtocol):
         self.transport.close()
         self._part()
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._gone = True
+        if self._parting is not None:
+            self._parting.cancel()  # else what belongs to it would be kept until then
+        super().connection_lost(exc)
+
     def _part(self) -> None:
-        self.loop.call_later(PARTING, self.transport.abort)
+        if self._parting is None and not self._gone:
+            self._parting = self.loop.call_later(PARTING, self.transport.abort)

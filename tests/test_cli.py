@@ -35,6 +35,7 @@ NOT_VERBS = {
     "live",
     "options",
     "otlp",
+    "output",
     "progress",
     "tables",
     "versions",

@@ -16,12 +16,13 @@ from hansard.server.streams import cursor
 from hansard.store import Cursor, JsonlStore
 from hansard.store.reader import Log
 
+LAST = 7
 asked: msgspec.json.Decoder[AnyHeard] = msgspec.json.Decoder(AnyHeard)
 
 
 @cache
 def log() -> Log:
-    """A log of six records."""
+    """A log of seven records: its beginning, five pieces, and the checkpoint that closes it."""
     folder = Path(tempfile.mkdtemp())
     with JsonlStore(folder) as store:
         store.create("s")
@@ -51,10 +52,10 @@ def check(data: bytes) -> None:
 
 def look(place: Cursor) -> None:
     seq = log().seq_of(place)
-    assert place.log_id == log().log_id() and 0 <= seq <= 6
+    assert place.log_id == log().log_id() and 0 <= seq <= LAST
 
 
 def seeds() -> Iterator[bytes]:
-    yield from (b"LOG:3", b"LOG:0", b"LOG:7", b"LOG:-1", b"other:3", b":", b"LOG:1e3", "LOG:\u0663".encode())
+    yield from (b"LOG:3", b"LOG:0", b"LOG:8", b"LOG:-1", b"other:3", b":", b"LOG:1e3", "LOG:\u0663".encode())
     yield b'{"type":"subscribe","id":"a","session":"s","after":{"logId":"LOG","seq":3},"types":["raw"],"originals":true}'
     yield b'{"type":"subscribe","id":"a","session":"s","after":{"logId":"LOG","seq":1.0}}'

@@ -59,7 +59,7 @@ class Soak:
     async def restart(self) -> None:
         """Kill the server, and start the next one."""
         self.server.process.kill()
-        said = self.server.process.communicate()[1]
+        said = self.server.stop()
         assert "Traceback" not in said, said
         self.counts["servers killed"] += 1
         await asyncio.to_thread(self.start)

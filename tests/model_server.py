@@ -35,8 +35,10 @@ def model_server(says: str) -> Iterator[ModelServer]:
     """A server that runs as long as it is looked at."""
     with ModelServer(says) as server:
         Thread(target=server.serve_forever, daemon=True).start()
-        yield server
-        server.shutdown()
+        try:
+            yield server
+        finally:
+            server.shutdown()
 
 
 class Answering(BaseHTTPRequestHandler):

@@ -112,9 +112,11 @@ def model(*script: Step, is_step: Callable[[dict[str, Any]], bool] | None = None
     """A model that is there as long as it is looked at."""
     with Model(list(script), is_step) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server
-        server.over.set()
-        server.shutdown()
+        try:
+            yield server
+        finally:  # also when the test is skipped: a thread that serves a closed socket never rests
+            server.over.set()
+            server.shutdown()
 
 
 class _Answering(BaseHTTPRequestHandler):

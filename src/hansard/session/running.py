@@ -70,6 +70,7 @@ class Running:
         self._streams = Streams()
         self._told = False
         self._ended_by_us: TurnStatus | None = None
+        self._silent: asyncio.TimerHandle | None = None
         if link.started is not None:
             record([process(event="started", argv=link.started.argv, pid=link.started.pid)])
         self.over = asyncio.create_task(self._hear())
@@ -146,6 +147,8 @@ class Running:
                 await self._hear_piece(piece, framer, last)
             except AppendFailed:  # it is stopped, and there is no room for its last words: it must be heard to its end all the same
                 self._give_up(AgentGone("the agent was stopped, and there was no room to write down how"))
+        if self._silent is not None:
+            self._silent.cancel()  # else everything here would be kept until then
 
     async def _hear_piece(self, piece: Piece, framer: Framer, last: Heard) -> None:
         match piece:
@@ -162,7 +165,7 @@ class Running:
                             await asyncio.to_thread(self._lay_aside, frame.data)
                 await self._take(self._read(frames, last))
             case Closed():
-                asyncio.get_running_loop().call_later(SILENT, self._fell_silent)
+                self._silent = asyncio.get_running_loop().call_later(SILENT, self._fell_silent)
             case Ended():
                 await self._take(self._read(framer.end(), last))
                 await self._end(piece)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import hansard.cli
+from tests.sessions import assistant, call, project, result, text, user, with_subagent
 
 
 class Ran(NamedTuple):
@@ -55,3 +56,18 @@ def process(store: Path) -> Callable[..., subprocess.CompletedProcess[bytes]]:
         return subprocess.run([sys.executable, "-m", "hansard", *map(str, arguments)], **settings)
 
     return go
+
+
+@pytest.fixture
+def session(tmp_path: Path, run: Run, store: Path) -> Path:
+    """A session on the record, with a tool, a sub-agent and an answer."""
+    path = project(
+        tmp_path,
+        user("u1", "why?"),
+        assistant("a1", {"type": "thinking", "thinking": "hm"}, call("toolu_1", "Agent", prompt="look"), stop="tool_use"),
+        user("u2", [result("toolu_1", "line\n" * 50)]),
+        assistant("a3", text("because")),
+    )
+    with_subagent(path)
+    assert run("import", path.parent, "--closed").code == 0
+    return path

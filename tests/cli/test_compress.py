@@ -5,31 +5,15 @@ from __future__ import annotations
 import json
 import os
 import time
-from pathlib import Path
 
 import pytest
 
 from hansard.events import user_message
 from hansard.store import JsonlStore
 from tests.proof import proves
-from tests.sessions import SESSION, assistant, call, project, result, text, turn, user, with_subagent
+from tests.sessions import SESSION, turn
 
 ID = f"claude-{SESSION}"
-
-
-@pytest.fixture
-def session(tmp_path: Path, run, store: Path) -> Path:
-    """A session on the record, with a tool, a sub-agent and an answer."""
-    path = project(
-        tmp_path,
-        user("u1", "why?"),
-        assistant("a1", {"type": "thinking", "thinking": "hm"}, call("toolu_1", "Agent", prompt="look"), stop="tool_use"),
-        user("u2", [result("toolu_1", "line\n" * 50)]),
-        assistant("a3", text("because")),
-    )
-    with_subagent(path)
-    assert run("import", path.parent, "--closed").code == 0
-    return path
 
 
 VERBS = [

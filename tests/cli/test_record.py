@@ -16,27 +16,12 @@ import pytest
 
 from hansard.store import JsonlStore
 from tests.proof import proves
-from tests.sessions import SESSION, assistant, call, project, result, text, turn, user, with_subagent
+from tests.sessions import SESSION, assistant, call, project, result, text, turn, user
 
 ID = f"claude-{SESSION}"
 RENDER = Path(__file__).parent.parent / "bad-input" / "render.jsonl"
 TTY = {case["id"]: case["payload"] for case in map(json.loads, RENDER.read_text().splitlines()) if case["id"].startswith("tty-")}
 UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
-
-
-@pytest.fixture
-def session(tmp_path: Path, run, store: Path) -> Path:
-    """A session on the record, with a tool, a sub-agent and an answer."""
-    path = project(
-        tmp_path,
-        user("u1", "why?"),
-        assistant("a1", {"type": "thinking", "thinking": "hm"}, call("toolu_1", "Agent", prompt="look"), stop="tool_use"),
-        user("u2", [result("toolu_1", "line\n" * 50)]),
-        assistant("a3", text("because")),
-    )
-    with_subagent(path)
-    assert run("import", path.parent, "--closed").code == 0
-    return path
 
 
 def on_a_terminal(*arguments: str, errors: Any = subprocess.STDOUT, **environment: str) -> tuple[int, str]:

@@ -5,7 +5,7 @@ Wire notes: README.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from hansard.adapter import Context
@@ -54,16 +54,14 @@ class ClaudeStream(ClaudeOutput):
         self.requests: dict[str, str] = {}
         self.asked: dict[str, str] = {}
 
-    def translate(self, message: Any) -> Iterator[Event]:
-        match message:
-            case wire.ControlRequest():
-                yield from self.agent_asks(message)
-            case wire.ControlResponse(response=reply):
-                yield from self.agent_answers(reply)
-            case wire.ControlCancelRequest():
-                yield from self.withdrawn(message.request_id)
-            case _:
-                yield from super().translate(message)
+    def translate(self, message: Any) -> Iterable[Event]:
+        if type(message) is wire.ControlRequest:
+            return self.agent_asks(message)
+        if type(message) is wire.ControlResponse:
+            return self.agent_answers(message.response)
+        if type(message) is wire.ControlCancelRequest:
+            return self.withdrawn(message.request_id)
+        return super().translate(message)
 
     # ---- control protocol, from the agent
 
@@ -127,7 +125,7 @@ class ClaudeStream(ClaudeOutput):
 
     # ---- the way back: what our side sent
 
-    def translate_sent(self, message: Any) -> Iterator[Event]:
+    def translate_sent(self, message: Any) -> Iterable[Event]:
         self.parent = self.context.parent_tool_call_id
         match message:
             case wire.User():

@@ -77,6 +77,7 @@ class ClaudeSession(ClaudeOutput):
     formats = ("claude-session",)
     framer = Lines
     wire = disk.Line
+    dated = None
 
     def __init__(self, context: Context | None = None) -> None:
         super().__init__(context)

@@ -182,7 +182,8 @@ class Adapter:
             self._arrived = None
         else:
             self.now = self._arrived = frame.time if frame.time >= RELATIVE else self._epoch + frame.time
-        events = self._made = list[Event]()
+        events: list[Event] = []
+        self._made = events
         try:
             message = self._decode(frame)
         except (ValueError, RecursionError):  # every decoding error of msgspec and json is a ValueError
@@ -203,7 +204,8 @@ class Adapter:
         """The events that close whatever is open when nothing more will come."""
         self._index = FINISHED
         self._out, self._arrived = False, None
-        events = self._made = list[Event]()
+        events: list[Event] = []
+        self._made = events
         self._take(self.at_end())
         self._take(self.open.close(reason, everything=True))
         if self.turn is not None:
@@ -291,23 +293,19 @@ class Adapter:
         """Take the events of a message, and of whatever had to be set aside to read it."""
         if self.dated is None or type(message) in self.dated:
             self._keep_time(self.time_of(message), frame)
-        self._safely(self.translate_sent if frame.out else self.translate, message)
+        try:
+            self._take(self.translate_sent(message) if frame.out else self.translate(message))
+        except Exception as problem:  # a shape nobody foresaw: what was said so far stands, the rest is in the original
+            self._take([raw(kind=type(message).__name__, reason="wrong_shape", detail=repr(problem))])
+        if self._aside:
+            self._take([raw(kind=type(message).__name__, reason="wrong_shape", detail="; ".join(self._aside))])
+            self._aside = []
 
     def _keep_time(self, own_time: int | None, frame: Frame) -> None:
         if own_time is not None:
             self.now = own_time
             if not self._clock_set and frame.time is not None and frame.time < RELATIVE:
                 self._clock_set, self._epoch, self._arrived = True, own_time - frame.time, own_time
-
-    def _safely(self, translate: Callable[[Any], Iterable[Event]], message: Any) -> None:
-        """Take the events of a translation, whatever happens in it."""
-        try:
-            self._take(translate(message))
-        except Exception as problem:  # a shape nobody foresaw: what was said so far stands, the rest is in the original
-            self._take([raw(kind=_kind(message), reason="wrong_shape", detail=repr(problem))])
-        if self._aside:
-            self._take([raw(kind=_kind(message), reason="wrong_shape", detail="; ".join(self._aside))])
-            self._aside = []
 
     def _puzzle(self, frame: Frame) -> None:
         """Take a frame that no message struct accepts for what it is."""
@@ -354,7 +352,7 @@ class Adapter:
         if isinstance(document, list):  # a JSON-RPC batch, or everything in one array
             items = cast("list[Any]", document)
             if self.reads_arrays:
-                self._safely(self.translate_array, items)
+                self._read_array(items)
                 return
             for item in items:
                 self._loose(item, frame)
@@ -371,6 +369,15 @@ class Adapter:
             self._take([self._unknown(cast("dict[str, Any]", document), str(problem))])
         else:
             self._read(message, frame)
+
+    def _read_array(self, items: list[Any]) -> None:
+        try:
+            self._take(self.translate_array(items))
+        except Exception as problem:  # as in `_read`
+            self._take([raw(kind="array", reason="wrong_shape", detail=repr(problem))])
+        if self._aside:
+            self._take([raw(kind="array", reason="wrong_shape", detail="; ".join(self._aside))])
+            self._aside = []
 
     def _unknown(self, fields: dict[str, Any], problem: str) -> Event:
         """The `raw` event for a message of a type, or with a part of a type, that nobody knows."""
@@ -391,13 +398,13 @@ class Adapter:
 
     def _take(self, made: Iterable[Event]) -> None:
         """Stamp events as they are made, watch what they open and close, and put them down. All of a stream comes by here: it is fast."""
-        events, stream, arrived = self._made, self.context.stream, self._arrived
+        events, source, frame, stream, arrived = self._made, self.source, self.frames, self.context.stream, self._arrived
         for event in made:
             kind = type(event)
-            event.id = self._ids(self.frames, self._index)
+            event.id = self._ids(frame, self._index)
             self._index += 1
-            event.source = self.source
-            event.frame = self.frames
+            event.source = source
+            event.frame = frame
             if stream is not None:
                 event.stream = stream
             if event.parent_tool_call_id is None:
@@ -412,7 +419,7 @@ class Adapter:
             if kind is TurnEnd:
                 self.turn = self.text_sent = None
             if event.timestamp == -1:
-                event.timestamp = max(self.now, 0)
+                event.timestamp = self.now if self.now > 0 else 0
             if arrived is not None and event.timestamp != arrived:
                 event.received_at = arrived
             if self._out:
@@ -427,10 +434,6 @@ class Adapter:
         command.id = own_id or command.id
         command.source = command.frame = command.stream = None
         return events
-
-
-def _kind(message: Any) -> str:
-    return "array" if isinstance(message, list) else type(message).__name__
 
 
 def called_back(event: Event, callback: AgentCallback) -> Event:

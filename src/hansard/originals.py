@@ -140,7 +140,7 @@ def _fits_a_line(data: bytes) -> bool:
         return False
     if not data.isascii() and not _is_harmless_utf8(data):
         return False
-    return len(data) < 2 * MAX_DEPTH or not (_is_deep(data) or _has_long_number(data))
+    return len(data) < 2 * MAX_DEPTH or not (_is_deep(data) or (len(data) > MAX_DIGITS and _has_long_number(data)))
 
 
 def _has_long_number(data: bytes) -> bool:

@@ -54,15 +54,6 @@ class ClaudeStream(ClaudeOutput):
         self.requests: dict[str, str] = {}
         self.asked: dict[str, str] = {}
 
-    def translate(self, message: Any) -> Iterable[Event]:
-        if type(message) is wire.ControlRequest:
-            return self.agent_asks(message)
-        if type(message) is wire.ControlResponse:
-            return self.agent_answers(message.response)
-        if type(message) is wire.ControlCancelRequest:
-            return self.withdrawn(message.request_id)
-        return super().translate(message)
-
     # ---- control protocol, from the agent
 
     def agent_asks(self, message: wire.ControlRequest) -> Iterator[Event]:
@@ -98,6 +89,12 @@ class ClaudeStream(ClaudeOutput):
             description=asks.description,
             suggestions=asks.permission_suggestions,
         )
+
+    def control_response(self, message: wire.ControlResponse) -> Iterator[Event]:
+        return self.agent_answers(message.response)
+
+    def control_cancelled(self, message: wire.ControlCancelRequest) -> Iterator[Event]:
+        return self.withdrawn(message.request_id)
 
     def agent_answers(self, reply: wire.ControlAnswer) -> Iterator[Event]:
         method = self.requests.pop(reply.request_id, None)
@@ -276,3 +273,10 @@ class ClaudeStream(ClaudeOutput):
 def _one_text(value: Any) -> Any:
     """AskUserQuestion takes a text per question; several choices are put in one, with commas (AskUserQuestionOutput, sdk-tools.d.ts)."""
     return ", ".join(map(str, cast("list[Any]", value))) if isinstance(value, list) else value
+
+
+ClaudeStream.meanings = ClaudeOutput.meanings | {
+    wire.ControlRequest: ClaudeStream.agent_asks,
+    wire.ControlResponse: ClaudeStream.control_response,
+    wire.ControlCancelRequest: ClaudeStream.control_cancelled,
+}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import Any, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 import msgspec
 
@@ -67,10 +67,15 @@ _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d+)")
 _QUEUE = {"queued": "queued", "started": "sent", "cancelled": "cancelled"}
 
 
+Meanings = dict[type[Any], Callable[[Any, Any], Iterable[Event]]]
+
+
 class ClaudeOutput(Adapter):
     """What a running Claude Code says."""
 
     source = "claude"
+    meanings: ClassVar[Meanings]
+    """What each kind of frame means; the rest are system frames. A table, because it is asked for every line of every stream."""
     dated = frozenset({wire.Assistant, wire.User, wire.ConversationReset})
     wire = wire.Frame
 
@@ -113,7 +118,8 @@ class ClaudeOutput(Adapter):
 
     def translate(self, message: Any) -> Iterable[Event]:
         self.parent = self.context.parent_tool_call_id
-        return MEANINGS.get(type(message), ClaudeOutput.system)(self, message)  # pyright: ignore[reportUnknownArgumentType]
+        kind: type[Any] = type(message)  # pyright: ignore[reportUnknownVariableType]
+        return self.meanings.get(kind, ClaudeOutput.system)(self, message)
 
     def rate_limited(self, message: wire.RateLimitEvent) -> Iterator[Event]:
         info = message.rate_limit_info
@@ -265,7 +271,10 @@ class ClaudeOutput(Adapter):
     # ---- assistant messages, whole and in pieces
 
     def message(self, message_id: str | None) -> Message:
-        return self.messages.setdefault(message_id, Message())
+        found = self.messages.get(message_id)
+        if found is None:
+            found = self.messages[message_id] = Message()
+        return found
 
     def stream_event(self, frame: wire.StreamEvent) -> Iterable[Event]:
         self.parent = frame.parent_tool_use_id or self.parent
@@ -559,7 +568,7 @@ class ClaudeOutput(Adapter):
             yield turn_start(trigger="user")
 
 
-MEANINGS: dict[type[Any], Callable[[ClaudeOutput, Any], Iterable[Event]]] = {
+ClaudeOutput.meanings = {
     wire.StreamEvent: ClaudeOutput.stream_event,
     wire.Assistant: ClaudeOutput.assistant,
     wire.User: ClaudeOutput.user,
@@ -577,7 +586,6 @@ MEANINGS: dict[type[Any], Callable[[ClaudeOutput, Any], Iterable[Event]]] = {
     wire.ActiveGoal: ClaudeOutput.other,
     wire.KeepAlive: ClaudeOutput.other,
 }
-"""What each kind of frame means; the rest are system frames. A table, because it is asked for every line of every stream."""
 
 STREAMED: dict[type[Any], Callable[[ClaudeOutput, str | None, wire.StreamEvent], Iterable[Event]]] = {
     wire.ContentBlockDelta: ClaudeOutput.delta,

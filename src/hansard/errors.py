@@ -15,9 +15,11 @@ HansardError
 │   └── Refused           it, or the session, did not do what was asked; ``code`` says why
 └── StoreError            the environment failed: disk, permissions, locks
     ├── LogLocked         another process is writing this session
+    │   └── Fenced        another process took over the session from us
     ├── LogRefused        not a regular file of ours: symlink, FIFO, another format, another session
     ├── LogReset          the log became another one while it was followed: read it again from the start
     ├── LogDeleted        the log was removed while it was followed or written
+    ├── LogForked         two logs of one name have gone separate ways
     ├── BlobDamaged       a blob is missing, or its bytes are not what its name says
     └── AppendFailed      nothing of the batch was acknowledged
 """
@@ -122,6 +124,10 @@ class LogLocked(StoreError):
         self.pid = pid
 
 
+class Fenced(LogLocked):
+    """Another process has taken over the session while this one was away; nothing was written."""
+
+
 class LogRefused(StoreError):
     """The path is not a regular log file of ours; nothing was read or written."""
 
@@ -132,6 +138,10 @@ class LogReset(StoreError):
 
 class LogDeleted(StoreError):
     """The log was removed while it was followed or written."""
+
+
+class LogForked(StoreError):
+    """A log to be brought along has other lines than the log of that name which is there already; nothing was written."""
 
 
 class BlobDamaged(StoreError):

@@ -15,9 +15,12 @@ HansardError
 │   └── Refused           it, or the session, did not do what was asked; ``code`` says why
 └── StoreError            the environment failed: disk, permissions, locks
     ├── LogLocked         another process is writing this session
+    │   └── Fenced        another process took over the session from us
     ├── LogRefused        not a regular file of ours: symlink, FIFO, another format, another session
     ├── LogReset          the log became another one while it was followed: read it again from the start
     ├── LogDeleted        the log was removed while it was followed or written
+    ├── StoreAway         the database cannot be reached: try again
+    ├── LogForked         two logs of one name have gone separate ways
     ├── BlobDamaged       a blob is missing, or its bytes are not what its name says
     └── AppendFailed      nothing of the batch was acknowledged
 """
@@ -114,12 +117,20 @@ class StoreError(HansardError):
         self.path = path
 
 
+class StoreAway(StoreError):
+    """The database cannot be reached, or went away in the middle; what was asked can be asked again."""
+
+
 class LogLocked(StoreError):
     """Another process is writing this session; ``pid`` names it where it is known."""
 
     def __init__(self, message: str, path: Path | None = None, pid: int | None = None) -> None:
         super().__init__(message, path)
         self.pid = pid
+
+
+class Fenced(LogLocked):
+    """Another process has taken over the session while this one was away; nothing was written."""
 
 
 class LogRefused(StoreError):
@@ -132,6 +143,10 @@ class LogReset(StoreError):
 
 class LogDeleted(StoreError):
     """The log was removed while it was followed or written."""
+
+
+class LogForked(StoreError):
+    """A log to be brought along has other lines than the log of that name which is there already; nothing was written."""
 
 
 class BlobDamaged(StoreError):

@@ -125,6 +125,16 @@ class Store(Protocol):
         """Write all of the events or none, and return them as they are in the log: with id, seq, time and session."""
         ...
 
+    def transfer(self, session_id: str, lines: Iterable[Record]) -> Head:
+        """Append lines of another store's log as they stand there, byte for byte, in batches, each of them all or nothing.
+
+        ``lines`` are what `records` of the other store gives, damaged ones included. They make the session if it is not there; else they
+        begin with a line that is there already, or with the next one. What is there already with the same bytes is skipped, with other
+        bytes it is `LogForked`. Nothing is added to the log: no checkpoint, no notice. Nobody else writes the session during the call, and
+        it is free again after it. Blobs are not brought along: put those of a line before the line; a session must be there for that.
+        """
+        ...
+
     def release(self, session_id: str) -> None:
         """Stop writing this session, so that somebody else may."""
         ...
@@ -201,4 +211,12 @@ class Store(Protocol):
 
     def get_blob(self, session_id: str, sha256: str) -> bytes:
         """The bytes of that name, checked."""
+        ...
+
+    def put_note(self, session_id: str, name: str, data: bytes) -> None:
+        """Keep a note beside the log, in the place of the one of that name. It may be lost: it says what the log says, only sooner."""
+        ...
+
+    def get_note(self, session_id: str, name: str) -> bytes | None:
+        """The note of that name, if there is one."""
         ...

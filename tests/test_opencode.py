@@ -13,7 +13,7 @@ from hansard.adapter import Context
 from hansard.adapters.opencode import wire
 from hansard.adapters.opencode.session import frames_of
 from hansard.adapters.opencode.stream import OpenCodeEvents, OpenCodeNextEvents
-from hansard.codec import encode
+from hansard.codec import decode, encode
 from hansard.content import DiffBlock, FileBlock, ImageBlock, RefusalBlock, SlashCommandBlock, TextBlock
 from hansard.errors import CannotEncode
 from hansard.events import (
@@ -937,3 +937,11 @@ def test_turns_end_as_they_really_ended(path: Path):
     for (_, code), turn in zip(told, truth, strict=True):
         assert turn.get("error_code") in (None, code)
     assert of(events, "raw") == []
+
+
+def test_a_time_that_is_true_is_no_time() -> None:
+    """For Python `true` is a number; a log with it would not read back."""
+    row = {"id": "prt_1", "message_id": "msg_1", "session_id": "ses_1", "time_created": True, "data": '{"type":"text","text":"hello"}'}
+    [event, *_] = normalize(json.dumps({"table": "part", "row": row}).encode() + b"\n", "opencode-session")
+    assert type(event.timestamp) is int
+    assert decode(encode(event)) == event

@@ -94,6 +94,11 @@ def as_list(value: Any) -> list[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
+def as_int(value: Any) -> int | None:
+    """The value if it is a whole number; `true` is none, whatever Python says."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
 def _no_constant(word: str) -> None:
     raise ValueError(f"{word} is not JSON")
 

@@ -13,7 +13,7 @@ from hansard.adapters.acp import blocks, wire
 from hansard.adapters.acp.words import present
 from hansard.content import AnyBlock, TerminalBlock, TextBlock
 from hansard.events import ToolCallPayload, ToolKind, ToolResultPayload
-from hansard.loose import as_list, as_object
+from hansard.loose import as_int, as_list, as_object
 
 ENDED = ("completed", "failed", "cancelled")
 
@@ -261,7 +261,7 @@ class Call:
         codes += [as_object(item).get("exitCode") for item in as_list(fields.get("contents"))]
         codes += [terminals[name].exit_code for name in self.terminals if name in terminals]
         for code in codes:
-            if isinstance(code, int):
+            if as_int(code) is not None:
                 return code
         said = [_EXIT_CODE.match(output)] if failed and isinstance(output, str) else []
         said += [*_LAST_EXIT_CODE.finditer(blocks.text_of(self._shown(terminals)))][-1:] if self.kind == "execute" else []

@@ -38,7 +38,7 @@ from hansard.events import (
     session_lifecycle,
     status_change,
 )
-from hansard.loose import as_list, as_object
+from hansard.loose import as_int, as_list, as_object
 from hansard.words import input_hash
 
 _SESSIONS = ("session/new", "session/load", "session/resume", "session/fork")
@@ -487,7 +487,7 @@ class Acp(Encoding):
         terminal = self.terminal(name)
         if asked.method == "terminal/wait_for_exit":
             code = as_object(answered).get("exitCode")
-            terminal.exit_code = code if isinstance(code, int) else terminal.exit_code
+            terminal.exit_code = terminal.exit_code if as_int(code) is None else code
             return
         said = self.read(answered, wire.TerminalOutputResult)
         if said is None:

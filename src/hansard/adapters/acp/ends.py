@@ -8,7 +8,7 @@ from typing import Any
 
 from hansard.adapters.acp import wire
 from hansard.events import ErrorCode, ErrorInfo, TurnStatus
-from hansard.loose import as_object
+from hansard.loose import as_int, as_object
 
 _STOPS: dict[str, TurnStatus] = {
     "end_turn": "completed",
@@ -152,10 +152,10 @@ def _http_status(failure: wire.Failure, inner: dict[str, Any], message: str) -> 
     info = as_object(as_object(failure.data).get("codex_error_info"))
     for detail in info.values():
         status = as_object(detail).get("http_status_code")
-        if isinstance(status, int):
+        if as_int(status) is not None:
             return status
     for code in (failure.code, inner.get("code")):
-        if isinstance(code, int) and 400 <= code < 600:
+        if 400 <= (as_int(code) or 0) < 600:
             return code
     found = _STATUS.search(message)
     return int(found.group(1)) if found else None

@@ -35,7 +35,7 @@ from hansard.events import (
     tool_result,
     usage,
 )
-from hansard.loose import as_list, as_object
+from hansard.loose import as_int, as_list, as_object
 from hansard.words import at, milliseconds, whole
 
 _KNOWN = {str(update.__struct_config__.tag) for update in get_args(wire.Update)}
@@ -446,7 +446,7 @@ class Updates(Speech):
         if "_meta" not in update and "updatedAt" not in update:
             return None
         stamp = as_object(update.get("_meta")).get("timestamp")
-        if isinstance(stamp, int):
+        if as_int(stamp) is not None:
             return stamp
         updated = update.get("updatedAt")
         return milliseconds(updated) if isinstance(updated, str) else None

@@ -10,7 +10,7 @@ import msgspec
 
 from hansard.adapters.claude.wire import Tokens
 from hansard.events import Usage
-from hansard.loose import as_object
+from hansard.loose import as_int, as_object
 
 
 def told(message: Any, *without: str) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def usage_of(tokens: Tokens, final: bool) -> Usage:
         total_tokens=total,
         cache_creation_input_tokens=tokens.cache_creation_input_tokens,
         cache_read_input_tokens=tokens.cache_read_input_tokens,
-        reasoning_tokens=thought if final and isinstance(thought, int) else None,
+        reasoning_tokens=as_int(thought) if final else None,
         service_tier=tokens.service_tier,
     )
 

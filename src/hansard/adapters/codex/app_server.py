@@ -46,7 +46,7 @@ from hansard.events import (
     user_audio,
 )
 from hansard.framing import Frame
-from hansard.loose import as_object
+from hansard.loose import as_int, as_object
 from hansard.words import at
 
 _LIFE = {
@@ -91,7 +91,7 @@ class AppServerOutput(AppServerItems):
         """Every notification says when it was sent."""
         if isinstance(message, wire.Request | wire.Reply):
             started = as_object(getattr(message, "params", None)).get("startedAtMs")
-            return started if isinstance(started, int) else None
+            return as_int(started)
         return cast("int | None", message.emitted_at_ms)
 
     # ---- notifications

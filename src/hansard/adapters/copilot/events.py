@@ -47,7 +47,7 @@ from hansard.events import (
     usage,
     user_message,
 )
-from hansard.loose import as_list, as_object
+from hansard.loose import as_int, as_list, as_object
 from hansard.words import at, input_hash, milliseconds
 
 
@@ -313,9 +313,7 @@ class Copilot(Adapter):
             return
         told = as_object(data)
         word, status = told.get("errorCode", told.get("errorType")), told.get("statusCode")
-        failed = error_of(
-            str(told.get("errorMessage")), word if isinstance(word, str) else None, status if isinstance(status, int) else None
-        )
+        failed = error_of(str(told.get("errorMessage")), word if isinstance(word, str) else None, as_int(status))
         failed.details = data
         yield Error(payload=failed)
 

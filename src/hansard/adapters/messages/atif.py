@@ -21,7 +21,7 @@ from hansard.events import (
     tool_result,
     usage,
 )
-from hansard.loose import as_object
+from hansard.loose import as_int, as_object
 from hansard.words import at, milliseconds
 
 
@@ -169,4 +169,4 @@ class Atif(Talk):
 
 def _number(fields: dict[str, Any], name: str) -> int | None:
     value = fields.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return as_int(value)

@@ -33,7 +33,7 @@ from hansard.events import (
     status_change,
     tool_progress,
 )
-from hansard.loose import as_list, as_object
+from hansard.loose import as_int, as_list, as_object
 from hansard.words import at
 
 DONE = b"[DONE]"
@@ -450,7 +450,7 @@ class ChatCompletions(OpenAI):
         if answer is not None and not answer.closed:
             yield from self.abandon(answer)
         code = as_object(error).get("code")
-        status = code if isinstance(code, int) and self.http_status is None else self.http_status  # routers give the status as the code
+        status = as_int(code) if self.http_status is None else self.http_status  # routers give the status as the code
         yield from self.fail(ends.error_of(error, status))
 
     # ---- to the API

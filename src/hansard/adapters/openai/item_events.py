@@ -29,7 +29,7 @@ from hansard.events import (
     tool_progress,
     tool_result,
 )
-from hansard.loose import as_list, as_object
+from hansard.loose import as_int, as_list, as_object
 from hansard.words import at
 
 _OPTIONS = [PermissionOption("approve", "Approve", "allow_once"), PermissionOption("deny", "Deny", "reject_once")]
@@ -259,7 +259,7 @@ class Items(OpenAI):
         codes = [outcome.get("exit_code") for outcome in outcomes]
         last = codes[-1] if codes else None
         failed = any(code not in (0, None) or outcome.get("type") == "timeout" for code, outcome in zip(codes, outcomes, strict=True))
-        yield from self.give(item.call_id, item.output, content=None, is_error=failed, exit_code=last if isinstance(last, int) else None)
+        yield from self.give(item.call_id, item.output, content=None, is_error=failed, exit_code=as_int(last))
 
     def open_call(self, name: str | None) -> str | None:
         """The oldest call of that name that has no result yet, for results without an id."""

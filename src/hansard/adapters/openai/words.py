@@ -9,7 +9,7 @@ import msgspec
 
 from hansard.adapter import Wire
 from hansard.events import Usage
-from hansard.loose import as_object
+from hansard.loose import as_int, as_object
 
 
 def told(message: Any, *without: str) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def exit_code(result: Any) -> int | None:
     """The exit code that a tool of the client's says in its own JSON. The API has no field for a call that failed."""
     fields = as_object(arguments(result) if isinstance(result, str) else result)
     code = fields.get("exit_code")
-    return code if isinstance(code, int) and not isinstance(code, bool) else None
+    return as_int(code)
 
 
 def fingerprint(value: Any) -> str:

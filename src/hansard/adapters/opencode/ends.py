@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from hansard.events import ErrorCode, ErrorInfo, TurnStatus
-from hansard.loose import as_object
+from hansard.loose import as_int, as_object
 
 # Names declared on an assistant message, @opencode-ai/sdk 1.18.33; the others are OpenCode's own named errors (src/**/*.ts).
 _CODES: dict[str, ErrorCode] = {
@@ -44,10 +44,10 @@ def error_of(error: Any) -> ErrorInfo:
     status = data.get("statusCode")
     retryable = data.get("isRetryable")
     return ErrorInfo(
-        code=_code(word, status if isinstance(status, int) else None, text),
+        code=_code(word, as_int(status), text),
         message=text,
         provider_code=word,
-        status=status if isinstance(status, int) else _status_in(text),
+        status=_status_in(text) if as_int(status) is None else as_int(status),
         retryable=retryable if isinstance(retryable, bool) else None,
         details={key: value for key, value in data.items() if key not in _SAID} or None,
         error_source="provider" if word == "APIError" else None,

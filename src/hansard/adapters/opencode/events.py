@@ -29,7 +29,7 @@ from hansard.events import (
     session_lifecycle,
     status_change,
 )
-from hansard.loose import as_object
+from hansard.loose import as_int, as_object
 from hansard.words import input_hash
 
 OPTIONS: tuple[tuple[str, str, OptionKind], ...] = (
@@ -60,10 +60,10 @@ class EventTalk(NextTalk):
                 absolute = said.time
             case wire.SessionCreated() | wire.SessionUpdated():
                 updated = as_object(as_object(said.info).get("time")).get("updated")
-                absolute = updated if isinstance(updated, int) and self.now <= 0 else None
+                absolute = as_int(updated) if self.now <= 0 else None
             case wire.MessageUpdated():
                 created = as_object(as_object(said.info).get("time")).get("created")
-                absolute = created if isinstance(created, int) and self.now <= 0 else None
+                absolute = as_int(created) if self.now <= 0 else None
             case _:
                 absolute = getattr(said, "timestamp", None)
         return self.known_time(absolute, message.id)

@@ -32,7 +32,7 @@ from hansard.events import (
     tool_result,
     user_message,
 )
-from hansard.loose import as_object
+from hansard.loose import as_int, as_object
 from hansard.words import at
 
 
@@ -204,7 +204,7 @@ class NextTalk(OpenCode):
                     result=told(said, "message_id", "call_id", "content"),
                     content=[*blocks.tool_content(said.content), *blocks.diffs(said.structured)] or None,
                     is_error=False,
-                    exit_code=exit_code if isinstance(exit_code, int) else None,
+                    exit_code=as_int(exit_code),
                 )
             case _:
                 yield from self.tool_failed(said, message)

@@ -16,7 +16,7 @@ from hansard.adapters.opencode.words import clock, plan_entries
 from hansard.events import Event, plan_update, raw, status_change
 from hansard.framing import Frame
 from hansard.layout import Row
-from hansard.loose import as_object
+from hansard.loose import as_int, as_object
 from hansard.words import at
 
 _ORDER = {"project": 0, "session": 1, "message": 2, "part": 3, "event": 4, "todo": 5}
@@ -41,10 +41,10 @@ class OpenCodeSession(EventTalk):
         if message.row is not None:
             row = as_object(message.row)
             created = row.get("time_created")
-            return created if isinstance(created, int) else clock(_text(row, "id"), self.now)
+            return clock(_text(row, "id"), self.now) if as_int(created) is None else created
         time = as_object(as_object(message.info).get("time"))
         created = time.get("created")
-        return created if isinstance(created, int) else None
+        return as_int(created)
 
     def translate(self, message: wire.Piece) -> Iterator[Event]:
         if message.table is not None:
@@ -168,6 +168,6 @@ def _session_of(row: dict[str, Any]) -> dict[str, Any]:
     """A row of `session` as the wire describes a session."""
     known = {"id": "id", "parent_id": "parentID", "title": "title", "version": "version", "directory": "directory", "agent": "agent"}
     info = {name: row[column] for column, name in known.items() if row.get(column) is not None}
-    if isinstance(row.get("time_created"), int):
+    if as_int(row.get("time_created")) is not None:
         info["time"] = {"created": row["time_created"], "updated": row.get("time_updated")}
     return info

@@ -43,7 +43,7 @@ from hansard.events import (
     user_message,
 )
 from hansard.ledger import Ledger
-from hansard.loose import as_list, as_object
+from hansard.loose import as_int, as_list, as_object
 from hansard.words import at
 
 _TASK_RESULT = re.compile(r"<task_result>\n(.*)\n</task_result>", re.DOTALL)
@@ -488,7 +488,7 @@ class OpenCode(Adapter):
             content=[*shown, *files, *changes] or None,
             is_error=failed or invalid is not None or stopped,
             error=error if error is None or isinstance(error, str) else msgspec.json.encode(error).decode(),
-            exit_code=exit_code if isinstance(exit_code, int) else None,
+            exit_code=as_int(exit_code),
             duration_ms=lasted,
         )
 

@@ -34,7 +34,7 @@ from hansard.events import (
     user_message,
 )
 from hansard.framing import Lines
-from hansard.loose import as_list, as_object, read
+from hansard.loose import as_int, as_list, as_object, read
 from hansard.words import at, milliseconds, whole
 
 _LIFE = {
@@ -431,7 +431,7 @@ def how_it_ran(call_id: str, name: str | None, over: disk.CallResult) -> Iterato
 def code_of(display: Any, name: str | None, text: Any) -> int | None:
     """The exit code of a shell command: from its result, or from its text in older versions."""
     code = as_object(display).get("exitCode")
-    return code if isinstance(code, int) and not isinstance(code, bool) else exit_code(name, text)
+    return exit_code(name, text) if as_int(code) is None else code
 
 
 def usage_of(tokens: disk.Tokens) -> Usage:

@@ -122,6 +122,17 @@ def test_who_was_taken_over_from_writes_nothing_not_even_when_it_lets_go(databas
         assert thief.verify("s") == []
 
 
+def test_who_was_taken_over_from_is_shut_out_before_the_other_has_written(database: Database, say: Say) -> None:
+    with open_store(database.address) as store, open_store(database.address) as thief:
+        store.append("s", say("a"))
+        database.execute(EXPIRE)
+        assert thief.append("s", []) == []
+        with pytest.raises(Fenced):
+            store.append("s", say("b"))
+        thief.append("s", say("c"))
+        assert texts(thief) == ["a", "c"]
+
+
 def test_lines_that_are_brought_are_fenced_too(database: Database, say: Say, tmp_path: str) -> None:
     with open_store(tmp_path) as source, open_store(database.address) as store, open_store(database.address) as thief:
         source.append("s", say(2500))

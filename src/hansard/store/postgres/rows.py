@@ -15,6 +15,7 @@ from psycopg import Connection
 
 from hansard.events import Event
 from hansard.store.interface import Damage
+from hansard.store.postgres import arrays
 from hansard.store.summary import Summary
 
 _LATEST = 2**63 - 1
@@ -143,21 +144,21 @@ def write(
     if rows.lines:
         text += _LINES
         values |= {
-            "seqs": [line.seq for line in rows.lines],
-            "starts": [line.start for line in rows.lines],
-            "times": [line.time for line in rows.lines],
-            "types": [line.type for line in rows.lines],
-            "ids": [line.id for line in rows.lines],
-            "lines": [line.line for line in rows.lines],
+            "seqs": arrays.numbers([line.seq for line in rows.lines]),
+            "starts": arrays.numbers([line.start for line in rows.lines]),
+            "times": arrays.numbers([line.time for line in rows.lines]),
+            "types": arrays.texts([line.type for line in rows.lines]),
+            "ids": arrays.texts([line.id for line in rows.lines]),
+            "lines": arrays.lines([line.line for line in rows.lines]),
         }
     if rows.scraps:
         text += _SCRAPS
         values |= {
-            "afters": [scrap.after for scrap in rows.scraps],
-            "numbers": [scrap.number for scrap in rows.scraps],
-            "places": [scrap.start for scrap in rows.scraps],
-            "reasons": [scrap.reason for scrap in rows.scraps],
-            "scraps": [scrap.line for scrap in rows.scraps],
+            "afters": arrays.numbers([scrap.after for scrap in rows.scraps]),
+            "numbers": arrays.numbers([scrap.number for scrap in rows.scraps]),
+            "places": arrays.numbers([scrap.start for scrap in rows.scraps]),
+            "reasons": arrays.texts([scrap.reason for scrap in rows.scraps]),
+            "scraps": arrays.lines([scrap.line for scrap in rows.scraps]),
         }
     found = connection.execute(text + _ANSWER, values).fetchone()
     return found is not None and found[0] == 1

@@ -22,7 +22,7 @@ SELECT seq, type, start, line FROM (
     FROM (SELECT seq, type, start, line FROM event
           WHERE session_id = %(session)s AND seq > %(after)s AND (%(before)s::int8 IS NULL OR seq < %(before)s)
           AND (%(types)s::text[] IS NULL OR type = ANY(%(types)s))
-          AND EXISTS (SELECT 1 FROM session WHERE id = %(session)s AND log_id = %(log)s)
+          AND EXISTS (SELECT 1 FROM session WHERE id = %(session)s AND log_id = %(log)s AND (damaged = 0 OR %(damaged)s))
           ORDER BY seq LIMIT %(rows)s) AS lines
 ) AS page WHERE ahead < %(bytes)s ORDER BY seq
 """
@@ -53,30 +53,37 @@ class Span(Struct, frozen=True):
 
 def head(pool: Pool, session_id: str) -> Head:
     """How far a log has got."""
-    text = "SELECT log_id, seq, bytes FROM session WHERE id = %s"
+    return state(pool, session_id)[0]
+
+
+def state(pool: Pool, session_id: str) -> tuple[Head, bool]:
+    """How far a log has got, and whether some lines are no records."""
+    text = "SELECT log_id, seq, bytes, damaged > 0 FROM session WHERE id = %s"
     found = pool.ask(lambda connection: connection.execute(text, [session_id]).fetchone())
     if found is None:
         raise UnknownSession(session_id)
-    return Head(session_id, *found)
+    return Head(session_id, *found[:3]), found[3]
 
 
-def stored(pool: Pool, place: Place, span: Span) -> Iterator[Record]:
+def stored(pool: Pool, place: Place, span: Span, damaged: bool = False) -> Iterator[Record]:
     """The lines behind a place, damaged ones as they are. Ends with `LogDeleted` or `LogReset` if the log goes meanwhile."""
-    for found in pages(pool, place, span):
+    for found in pages(pool, place, span, damaged):
         yield from found
 
 
-def pages(pool: Pool, place: Place, span: Span) -> Iterator[list[Record]]:
-    """The same, page by page."""
-    _, damaged = look(pool, span.log)
-    if damaged:
-        place.seq = _record_at(pool, span.log, place.seq)
+def pages(pool: Pool, place: Place, span: Span, damaged: bool = False) -> Iterator[list[Record]]:
+    """The same, page by page. ``damaged``: whether some lines are known to be no records; where that is news, a page is empty."""
     while True:
-        found, is_last = pool.ask(lambda connection: page(connection, span, place, damaged))
-        yield found
-        if is_last:
-            break
-    look(pool, span.log)
+        if damaged:
+            place.seq = _record_at(pool, span.log, place.seq)
+        is_last = False
+        while not is_last:
+            found, is_last = pool.ask(lambda connection: page(connection, span, place, damaged))  # noqa: B023
+            yield found
+        _, now = look(pool, span.log)
+        if now == damaged:
+            return
+        damaged = now
 
 
 def _record_at(pool: Pool, log: Head, seq: int) -> int:
@@ -107,6 +114,7 @@ def page(connection: Connection[Any], span: Span, place: Place, damaged: bool) -
         "types": span.types,
         "rows": span.rows,
         "bytes": span.bytes,
+        "damaged": damaged,
     }
     rows = connection.cursor(binary=True).execute(_PAGE, values).fetchall()
     found = [Record(seq, kind, line, start, start + len(line) + 1, 1) for seq, kind, start, line in rows]

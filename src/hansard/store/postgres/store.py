@@ -104,8 +104,9 @@ class PostgresStore(Engine):
 
     def read_blocks(self, session_id: str, size: int) -> Iterator[tuple[list[Event], int]]:
         """All of a log's events in blocks of about ``size`` bytes, and how many bytes each is: the fastest way to read everything."""
-        span = Span(self.head(session_id), rows=max(ROWS, size // 64), bytes=size)
-        for block in reader.pages(self._pool, Place(0), span):
+        head, damaged = reader.state(self._pool, check_session_id(session_id))
+        span = Span(head, rows=max(ROWS, size * head.seq // max(1, head.bytes)), bytes=size)
+        for block in reader.pages(self._pool, Place(0), span, damaged):
             yield _decoded(block, session_id), sum(record.end - record.offset for record in block)
 
     def records(
@@ -117,10 +118,10 @@ class PostgresStore(Engine):
         types: Iterable[str] | None = None,
     ) -> Iterator[Record]:
         """Like `read`, but as lines, for sending on."""
-        head = self.head(session_id)
+        head, damaged = reader.state(self._pool, check_session_id(session_id))
         rows = ROWS if limit is None else max(1, min(ROWS, limit))
         span = Span(head, before, None if types is None else list(types), rows)
-        found = stored(self._pool, Place(seq_of(head, after)), span)
+        found = stored(self._pool, Place(seq_of(head, after)), span, damaged)
         return islice((one if one.damage is None else lines.as_event(one, session_id) for one in found), limit)
 
     def follow_records(self, session_id: str, after: int | Cursor = 0) -> AsyncIterator[Record]:

@@ -25,6 +25,7 @@ VERBS: dict[str, str] = {
     "renormalize": "Make a session anew from its originals.",
     "verify": "Check the integrity of logs.",
     "compress": "Make closed logs take less room, without loss; everything reads them as before.",
+    "migrate": "Bring the tables of a store on PostgreSQL up to this version.",
     "schema": "Print the JSON Schema of events.",
     "doctor": "Say which agents are here, in which version, and what was tested.",
 }

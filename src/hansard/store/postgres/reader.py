@@ -72,18 +72,18 @@ def stored(pool: Pool, place: Place, span: Span, damaged: bool = False) -> Itera
 
 
 def pages(pool: Pool, place: Place, span: Span, damaged: bool = False) -> Iterator[list[Record]]:
-    """The same, page by page. ``damaged``: whether some lines are known to be no records; where that is news, a page is empty."""
+    """The same, page by page. ``damaged``: whether some lines are known to be no records; as long as that is news, a page is empty."""
+    seen = span.log.bytes, damaged
     while True:
-        if damaged:
+        if seen[1]:
             place.seq = _record_at(pool, span.log, place.seq)
         is_last = False
         while not is_last:
-            found, is_last = pool.ask(lambda connection: page(connection, span, place, damaged))  # noqa: B023
+            found, is_last = pool.ask(lambda connection: page(connection, span, place, seen[1]))  # noqa: B023 - called at once
             yield found
-        _, now = look(pool, span.log)
-        if now == damaged:
+        before, seen = seen, look(pool, span.log)
+        if seen == before:  # nothing was written meanwhile
             return
-        damaged = now
 
 
 def _record_at(pool: Pool, log: Head, seq: int) -> int:

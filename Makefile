@@ -120,7 +120,7 @@ coverage: $(READY)  ## every test, with the lines and branches that none of them
 	$(BIN)/coverage report
 
 bench: $(READY)  ## the tables of benchmarks/
-	@set -e; for script in $(filter-out %/bench_export.py,$(sort $(wildcard benchmarks/*.py))); do echo "== $$script"; PYTHONPATH=. $(BIN)/python $$script; done
+	@set -e; for script in $(filter-out %/bench_export.py,$(sort $(wildcard benchmarks/bench_*.py))); do echo "== $$script"; PYTHONPATH=. $(BIN)/python $$script; done
 	@echo "== benchmarks/bench_export.py"; PYTHONPATH=. $(BIN)/python benchmarks/bench_export.py --events $${EVENTS:-100000}
 
 scorecard: $(READY)  ## hansard beside other tools that read agents, from PyPI and npm, by the same measurements: docs/scorecard.md

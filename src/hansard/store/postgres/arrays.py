@@ -1,4 +1,4 @@
-"""Arrays as the database wants them in binary. psycopg makes them of any list, and asks of every element what it is: that cost half an append.
+"""Arrays as the database wants them in binary. psycopg makes them of any list, and asks each what it is: half the cost of an append.
 
 The form: https://github.com/postgres/postgres/blob/REL_15_STABLE/src/backend/utils/adt/arrayfuncs.c, array_recv.
 """

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct, field
 from psycopg import Connection
 
-from hansard.events import Event
+from hansard.events import Event, SessionLifecycle
 from hansard.store.interface import Damage
 from hansard.store.postgres import arrays
 from hansard.store.summary import Summary
@@ -55,9 +55,11 @@ class End(Struct):
 
     def add(self, event: Event, line: bytes, seq: int, kind: str) -> Line:
         """The row of an event that comes next; ``line`` is without its line end."""
-        row = Line(seq, self.bytes, max(-1, min(event.timestamp, _LATEST)), clean(kind), clean(event.id), line)
+        time = event.timestamp if -1 <= event.timestamp <= _LATEST else max(-1, min(event.timestamp, _LATEST))
+        row = Line(seq, self.bytes, time, clean(kind), clean(event.id), line)
         self.summary.saw(event)
-        self.log_id = clean(self.summary.log_id)
+        if type(event) is SessionLifecycle:
+            self.log_id = clean(self.summary.log_id)
         self.seq, self.behind = seq, 0
         self.bytes += len(line) + 1
         return row

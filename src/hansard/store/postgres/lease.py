@@ -27,7 +27,10 @@ NOBODY = UUID(int=0)
 _PACE = 0.004
 _ERRORS = (StoreError, psycopg.Error)
 # Neither waits for the disk: a word that a crash swallows costs a second, a beat that it swallows was two seconds old at the most.
-_TELL = "SELECT set_config('synchronous_commit', 'off', true), pg_notify(%s, %s)"
+_TELL = """
+SELECT set_config('synchronous_commit', 'off', true), pg_notify(one.channel, one.words)
+FROM unnest(%s::text[], %s::text[]) AS one (channel, words)
+"""
 _BEAT = """
 WITH hurry AS (SELECT set_config('synchronous_commit', 'off', true))
 INSERT INTO writer (id, host, pid, until) SELECT %s, %s, %s, clock_timestamp() + make_interval(secs => %s) FROM hurry
@@ -108,8 +111,8 @@ class Lease:
         if not news:
             return
         with self._pool.connection() as connection:
-            for channel, text in by_channel(self._pool.address.schema, news):
-                connection.execute(_TELL, [channel, text])
+            said = list(by_channel(self._pool.address.schema, news))
+            connection.execute(_TELL, [[channel for channel, _ in said], [words for _, words in said]])  # at once: it wakes all who listen
 
     def _release(self) -> None:
         while self._left:

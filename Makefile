@@ -135,9 +135,9 @@ bench: $(READY)  ## the tables of benchmarks/
 	@set -e; for script in $(filter-out %/bench_export.py,$(sort $(wildcard benchmarks/bench_*.py))); do echo "== $$script"; PYTHONPATH=. $(BIN)/python $$script; done
 	@echo "== benchmarks/bench_export.py"; PYTHONPATH=. $(BIN)/python benchmarks/bench_export.py --events $${EVENTS:-100000}
 
-scale: $(READY)  ## what things cost on PostgreSQL, measured, and a fleet simulated with that: docs/costs.json, docs/scale.md
+scale: $(READY)  ## what things cost on PostgreSQL, measured, and a fleet simulated with that: docs/scale.md
 	PYTHONPATH=. $(BIN)/python benchmarks/measure_costs.py --out docs/costs.json
-	PYTHONPATH=. $(BIN)/python benchmarks/simulate_fleet.py --write docs/scale.md
+	PYTHONPATH=. $(BIN)/python benchmarks/simulate_fleet.py --write docs
 
 scorecard: $(READY)  ## hansard beside other tools that read agents, from PyPI and npm, by the same measurements: docs/scorecard.md
 	PYTHONPATH=. $(BIN)/python -m benchmarks.scorecard $(ARGS)

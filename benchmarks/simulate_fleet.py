@@ -1,4 +1,4 @@
-"""A thousand servers and a million sessions, from measured costs: ``python benchmarks/simulate_fleet.py [--write docs/scale.md]``.
+"""A thousand servers and a million sessions, from measured costs: ``python benchmarks/simulate_fleet.py [--write docs]``.
 
 A cell is one database and the servers that use it; a session belongs to one cell, by a hash of its id. Each database is a queue: in every
 step of 20 ms so much work arrives (drawn by chance, from a seed) and its cores do so much of it; what is left waits. The costs of each
@@ -13,10 +13,12 @@ import math
 import random
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 COSTS = Path(__file__).parents[1] / "docs" / "costs.json"
 STEP = 0.02
-BEGIN, END = "<!-- simulated: make scale -->", "<!-- /simulated -->"
+PAGES = {"scale.md": ("costs", "simulated"), "deployment.md": ("sizes",)}
+"""Which tables stand on which page of docs/, between marks."""
 
 BEAT = 2.0
 PACE = 0.004
@@ -292,37 +294,80 @@ def table(fleet: Fleet, cells: list[int], cost: dict[str, float], seeds: int) ->
     return "\n".join([f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|", *rows]) + "\n"
 
 
+def costs_table(cost: dict[str, Any]) -> str:
+    """What was measured, for people."""
+    each = ["database, µs", "server, µs", "bytes of WAL"]
+    rows = [
+        ("an append, besides its events", cost["append_db_us"], cost["append_us"], cost["append_wal"]),
+        ("an event in it (620 bytes)", cost["event_db_us"], cost["event_us"], cost["event_wal"]),
+        ("a notification", cost["notify_db_us"], cost["notify_us"], None),
+        ("… for each connection that listens, to whatever", cost["listener_db_us"], None, None),
+        ("a follower that is woken and reads what is new (one per server and session)", cost["wake_db_us"], cost["wake_us"], None),
+        ("an event delivered to a subscriber", None, cost["delivery_us"], None),
+        ("a seek to any cursor, then 100 lines", cost["seek_db_us"], cost["seek_us"], None),
+        ("a heartbeat, every two seconds", cost["beat_db_us"], cost["beat_us"], cost["beat_wal"]),
+        ("a session in the list, at each look", cost["list_db_us"], cost["list_us"], None),
+        ("a new connection, with a password over TCP", cost["connect_db_us"], cost["connect_us"], None),
+    ]
+    lines = [f"| {name} | {' | '.join('' if value is None else f'{value:,.4g}' for value in values)} |" for name, *values in rows]
+    about = f"{cost['date']}, {cost['cores']} cores ({cost['processor']}), PostgreSQL {cost['postgresql']}, Python {cost['python']}"
+    return "\n".join([f"Measured {about}:", "", f"| | {' | '.join(each)} |", "|---|---|---|---|", *lines]) + "\n"
+
+
+def sizes_table(cost: dict[str, Any]) -> str:
+    """What is to be had ready."""
+    mb = 1024 * 1024
+    rows = [
+        ("an event in a folder, as text", f"{cost['disk_folder']:,.0f} bytes"),
+        ("an event in the tables", f"{cost['disk_table']:,.0f} bytes"),
+        ("an event in the keys", f"{cost['disk_keys']:,.0f} bytes"),
+        ("an event in the index for searching", f"{cost['disk_search']:,.0f} bytes"),
+        ("memory of a server that does nothing", f"{cost['server_bytes'] / mb:,.0f} MB"),
+        ("memory of a subscription in it", f"{cost['subscription_bytes'] / 1024:,.1f} KB"),
+        ("memory of a connection in the database, besides what all share", f"{cost['backend_bytes'] / mb:,.1f} MB"),
+    ]
+    about = f"Measured {cost['date']} on the {cost['disk_events']:,} events of the recordings in `tests/`, PostgreSQL {cost['postgresql']}:"
+    return "\n".join([about, "", "| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows)]) + "\n"
+
+
+def simulated(fleet: Fleet, cells: list[int], cost: dict[str, float], seeds: int) -> str:
+    """The fleet as it is, and as it would be without what costs most."""
+    ways = {
+        f"What the databases do, in cores, by cause; of seeds 1 to {seeds} the worst:": fleet,
+        "The same without notifications, followers look once a second:": replace(fleet, listening=False),
+        "The same with notifications, and nobody watches the list of all sessions:": replace(fleet, watched=0.0),
+    }
+    return "\n".join(f"{words}\n\n{table(each, cells, cost, seeds)}" for words, each in ways.items())
+
+
+def put(page: Path, name: str, text: str) -> None:
+    """Into a page, between its marks."""
+    begin, end = f"<!-- {name}: make scale -->", f"<!-- /{name} -->"
+    before, _, rest = page.read_text().partition(begin)
+    _, mark, after = rest.partition(end)
+    if not mark:
+        raise SystemExit(f"{page} has no {begin} … {end}")
+    page.write_text(f"{before}{begin}\n\n{text}\n{end}{after}")
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--costs", type=Path, default=COSTS)
     options.add_argument("--cells", type=int, nargs="+", default=[1, 10, 20, 40, 100])
     options.add_argument("--seeds", type=int, default=3)
     options.add_argument("--seconds", type=float, default=60)
-    options.add_argument("--write", type=Path, help="put the tables into this page, between its marks")
+    options.add_argument("--write", type=Path, metavar="DOCS", help="put the tables into the pages of this folder")
     given = options.parse_args()
     cost = json.loads(given.costs.read_text())
-    fleet = Fleet(seconds=given.seconds)
-    one = (
-        "What the databases do, in cores, by cause; seeds 1 to "
-        + str(given.seeds)
-        + ", the worst of them:\n\n"
-        + table(fleet, given.cells, cost, given.seeds)
-    )
-    two = "The same without notifications (followers look once a second):\n\n" + table(
-        replace(fleet, listening=False), given.cells, cost, given.seeds
-    )
-    three = "The same with notifications, but nobody watches the list of all sessions:\n\n" + table(
-        replace(fleet, watched=0.0), given.cells, cost, given.seeds
-    )
-    text = f"{one}\n{two}\n{three}"
-    print(text)
-    if given.write:
-        page = given.write.read_text()
-        before, _, rest = page.partition(BEGIN)
-        _, mark, after = rest.partition(END)
-        if not mark:
-            raise SystemExit(f"{given.write} has no {BEGIN} … {END}")
-        given.write.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{after}")
+    tables = {
+        "costs": costs_table(cost),
+        "sizes": sizes_table(cost),
+        "simulated": simulated(Fleet(seconds=given.seconds), given.cells, cost, given.seeds),
+    }
+    print(*tables.values(), sep="\n")
+    for page, names in PAGES.items() if given.write else ():
+        for name in names:
+            put(given.write / page, name, tables[name])
 
 
 if __name__ == "__main__":

@@ -79,6 +79,18 @@ class Plain:
             for row in rows:
                 copy.write_row(row)
 
+    def make_keyed(self) -> None:
+        """A table with all columns and all keys of ours."""
+        self.connection.execute(f"CREATE TABLE IF NOT EXISTS keyed (LIKE {SCHEMA}.event INCLUDING ALL)".encode())
+
+    def copy_keyed(self, rows: list[Row]) -> None:
+        """The same, into that table."""
+        text = "COPY keyed (session_id, seq, start, time, type, id, line) FROM STDIN (FORMAT binary)"
+        with self.connection.cursor().copy(text) as copy:
+            copy.set_types(["text", "int8", "int8", "int8", "text", "text", "bytea"])
+            for session, seq, line in rows:
+                copy.write_row((session, seq, 620 * seq, 1_700_000_000_000, "assistant_chunk", f"0194d1f6-8a49-7f6c-9b0a-{seq:012d}", line))
+
     def select(self, session_id: str, after: int = 0, limit: int | None = None) -> list[tuple[Any, ...]]:
         """One statement, everything at once."""
         text = "SELECT seq, line FROM line WHERE session = %s AND seq > %s ORDER BY seq LIMIT %s"
@@ -126,7 +138,9 @@ def batched(things: Iterable[T], size: int) -> Iterator[list[T]]:
 
 
 def bench_append(store: Store, plain: Plain, rounds: int, share: float) -> Iterator[Figure]:
-    """In batches of each size: ours, INSERT, COPY, in an order that changes."""
+    """In batches of each size: ours, COPY, INSERT, and COPY into a table with our columns and keys, in an order that changes."""
+    store.create("append")
+    plain.make_keyed()
     figures = {size: Figure(f"append, batches of {size:,}", "events/s") for size in SIZES}
     for number in range(-1, rounds):  # the first round is not counted: statements are prepared, files grow
         for size, figure in figures.items():
@@ -134,16 +148,19 @@ def bench_append(store: Store, plain: Plain, rounds: int, share: float) -> Itera
             name = f"append-{size}"
             lines = _lines(store, name, events)
             given = [list(map(chunk, numbers)) for numbers in batched(range(events), size)]
-            rows = {way: list(batched(_rows(f"{way}-{size}-{number}", lines), size)) for way in ("copy", "insert")}
+            rows = {way: list(batched(_rows(f"{way}-{size}-{number}", lines), size)) for way in ("copy", "insert", "keyed")}
             works: list[tuple[str, Callable[[], object]]] = [
                 ("ours", lambda name=name, given=given: [store.append(name, batch) for batch in given]),
                 ("copy", lambda rows=rows: [plain.copy(batch) for batch in rows["copy"]]),
                 ("insert", lambda rows=rows: [plain.insert(batch) for batch in rows["insert"]]),
+                ("keyed", lambda rows=rows: [plain.copy_keyed(batch) for batch in rows["keyed"]]),
             ]
-            turn = number % 3
+            turn = number % len(works)
             took = {way: events / timed(work) for way, work in works[turn:] + works[:turn]}
             if number >= 0:
-                figure.add(took["ours"], COPY=took["copy"], INSERT=took["insert"])
+                figure.add(
+                    took["ours"], **{"COPY": took["copy"], "INSERT": took["insert"], "COPY with all columns and keys": took["keyed"]}
+                )
     yield from figures.values()
 
 

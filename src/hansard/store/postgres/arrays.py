@@ -14,6 +14,7 @@ from psycopg.pq import Format
 
 _NUMBER = Struct("!iq").pack
 _LENGTH = Struct("!i").pack
+_MISSING = _LENGTH(-1)
 
 
 class Numbers(bytes):
@@ -33,23 +34,25 @@ def numbers(values: Sequence[int]) -> Numbers:
     return Numbers(_begin("int8", len(values)) + b"".join([_NUMBER(8, value) for value in values]))
 
 
-def texts(values: Sequence[str]) -> Texts:
-    """None of them is missing, holds a NUL or half of a surrogate pair."""
-    return Texts(_begin("text", len(values)) + _joined([value.encode() for value in values]))
+def texts(values: Sequence[str | None]) -> Texts:
+    """None of them holds a NUL or half of a surrogate pair; some may be missing."""
+    some = b"".join([_MISSING if value is None else _text(value) for value in values])
+    return Texts(_begin("text", len(values), None in values) + some)
 
 
 def lines(values: Sequence[bytes]) -> Lines:
     """None of them is missing."""
-    return Lines(_begin("bytea", len(values)) + _joined(values))
+    return Lines(_begin("bytea", len(values)) + b"".join([part for value in values for part in (_LENGTH(len(value)), value)]))
 
 
-def _joined(values: Sequence[bytes]) -> bytes:
-    return b"".join([part for value in values for part in (_LENGTH(len(value)), value)])
+def _text(value: str) -> bytes:
+    data = value.encode()
+    return _LENGTH(len(data)) + data
 
 
-def _begin(kind: str, length: int) -> bytes:
+def _begin(kind: str, length: int, missing: bool = False) -> bytes:
     oid = postgres.types[kind].oid
-    return pack("!iiIii", 1, 0, oid, length, 1) if length else pack("!iiI", 0, 0, oid)
+    return pack("!iiIii", 1, missing, oid, length, 1) if length else pack("!iiI", 0, 0, oid)
 
 
 class _AsItIs(Dumper):

@@ -86,18 +86,15 @@ class Rows(Struct):
     scraps: list[Scrap] = field(default_factory=list[Scrap])
 
 
-_COLUMNS = """
-    log_id = %(log_id)s, seq = %(seq)s, bytes = %(bytes)s, damaged = %(damaged)s, title = %(title)s, agent = %(agent)s,
-    format = %(format)s, parent_session_id = %(parent)s, archived = %(archived)s, created = %(created)s,
-    updated = coalesce(%(said)s, %(now)s), status = %(status)s, state = %(state)b,
-    usage = coalesce(%(usage)s::jsonb, usage)
-"""
-_GO_ON = f"""
+_GO_ON = """
 WITH fence AS (
-    UPDATE session SET {_COLUMNS}
+    UPDATE session SET
+        log_id = %(log_id)s, seq = %(seq)s, bytes = %(bytes)s, damaged = %(damaged)s, title = %(title)s, agent = %(agent)s,
+        format = %(format)s, parent_session_id = %(parent)s, archived = %(archived)s, created = %(created)s,
+        updated = coalesce(%(said)s, %(now)s), status = %(status)s, state = %(state)b, usage = coalesce(%(usage)s::jsonb, usage)
     WHERE id = %(session)s AND holder = %(holder)s AND epoch = %(epoch)s AND log_id = %(was)s AND bytes = %(from)s
     RETURNING 1
-)"""  # noqa: S608 - nothing but the constant above
+)"""
 _BEGIN = """
 WITH fence AS (
     INSERT INTO session (id, holder, epoch, copying, log_id, seq, bytes, damaged, title, agent, format, parent_session_id, archived,

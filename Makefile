@@ -16,7 +16,7 @@ PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv check lint audit test test-agents soak fuzz coverage bench scorecard golden seen docs format lock clean
+.PHONY: help venv check lint audit test test-agents soak fuzz coverage bench scale scorecard golden seen docs format lock clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -132,8 +132,12 @@ coverage: $(READY) postgresql  ## every test, with the lines and branches that n
 	$(BIN)/coverage report
 
 bench: $(READY)  ## the tables of benchmarks/
-	@set -e; for script in $(filter-out %/bench_export.py,$(sort $(wildcard benchmarks/*.py))); do echo "== $$script"; PYTHONPATH=. $(BIN)/python $$script; done
+	@set -e; for script in $(filter-out %/bench_export.py,$(sort $(wildcard benchmarks/bench_*.py))); do echo "== $$script"; PYTHONPATH=. $(BIN)/python $$script; done
 	@echo "== benchmarks/bench_export.py"; PYTHONPATH=. $(BIN)/python benchmarks/bench_export.py --events $${EVENTS:-100000}
+
+scale: $(READY)  ## what things cost on PostgreSQL, measured, and a fleet simulated with that: docs/scale.md
+	PYTHONPATH=. $(BIN)/python benchmarks/measure_costs.py --out docs/costs.json
+	PYTHONPATH=. $(BIN)/python benchmarks/simulate_fleet.py --write docs
 
 scorecard: $(READY)  ## hansard beside other tools that read agents, from PyPI and npm, by the same measurements: docs/scorecard.md
 	PYTHONPATH=. $(BIN)/python -m benchmarks.scorecard $(ARGS)

@@ -15,6 +15,8 @@ _SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10))}
 _TAIL_BITS = 74
 _LOW_BITS = 62
+_LAST_BITS = 48
+_LAST = (1 << _LAST_BITS) - 1
 
 
 def check_session_id(value: object) -> str:
@@ -36,6 +38,8 @@ class TimeOrderedIds:
         self._clock = clock
         self._ms = -1
         self._tail = 0
+        self._begin, self._begins = "", -1
+        """The first digits, which many ids in a row have in common, and for which part of the tail they are."""
 
     def start_above(self, last: str) -> None:
         """Go on above an id of an earlier run, if it was made by this scheme."""
@@ -46,6 +50,7 @@ class TimeOrderedIds:
         if value.version == 7:
             self._ms = value.int >> 80
             self._tail = ((value.int >> 64) & 0xFFF) << _LOW_BITS | (value.int & ((1 << _LOW_BITS) - 1))
+            self._begins = -1
 
     def next(self) -> str:
         """A new id. Each millisecond begins with a random part that then counts up (RFC 9562, section 6.2, method 2)."""
@@ -54,6 +59,9 @@ class TimeOrderedIds:
         if now > self._ms or self._tail >> _TAIL_BITS:
             self._ms = max(now, self._ms + 1)
             self._tail = randbits(_TAIL_BITS - 1)
-        high, low = self._tail >> _LOW_BITS, self._tail & ((1 << _LOW_BITS) - 1)
-        text = f"{self._ms << 80 | 7 << 76 | high << 64 | 2 << 62 | low:032x}"
-        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+            self._begins = -1
+        if self._tail >> _LAST_BITS != self._begins:
+            self._begins = self._tail >> _LAST_BITS
+            high, low = self._tail >> _LOW_BITS, self._begins & 0x3FFF
+            self._begin = f"{self._ms >> 16:08x}-{self._ms & 0xFFFF:04x}-7{high:03x}-{0x8000 | low:04x}-"
+        return f"{self._begin}{self._tail & _LAST:012x}"

@@ -13,6 +13,8 @@ TITLE = 200
 """So many characters of the first words are the title of a session that nobody named."""
 EPOCH = 100_000_000_000
 """Times below this count from the start of a recording and say nothing of the calendar."""
+_TOLD = frozenset({SessionLifecycle, SessionInit, UserMessage, AssistantDone, TurnStart, TurnEnd})
+"""The types that change the summary."""
 
 
 class Summary(Struct, omit_defaults=True):
@@ -51,6 +53,9 @@ class Summary(Struct, omit_defaults=True):
     def saw(self, event: Event) -> None:
         """Take an event in."""
         self.last_id = event.id
+        if type(event) not in _TOLD:  # nearly all: a shorter way
+            self.said = event.timestamp if event.timestamp >= EPOCH else None
+            return
         match event:
             case SessionLifecycle():
                 self.source = self.source or event.source

@@ -19,7 +19,7 @@ _HINTS = {
     "Connection refused": "check host and port in the address, and whether the server runs",
     "No such file or directory": "check the host in the address, and whether the server runs",
     "timeout": "check the host in the address, and whether a firewall stands between",
-    "permission denied": "the user of the address lacks a right; docs/postgres.md lists those it needs",
+    "permission denied": "the user of the address lacks a right; docs/deployment.md lists those it needs",
 }
 
 

@@ -63,21 +63,26 @@ class Span(Struct, frozen=True):
     bytes: int = BYTES
 
 
-def head(pool: Pool, session_id: str) -> Head:
-    """How far a log has got."""
-    text = "SELECT log_id, seq, bytes FROM session WHERE id = %s"
-    found = pool.ask(lambda connection: connection.execute(text, [session_id]).fetchone())
-    if found is None:
-        raise UnknownSession(session_id)
-    return Head(session_id, *found)
-
-
 class Look(Struct, frozen=True):
     """How a log stands now."""
 
     seq: int
     bytes: int
     damaged: bool
+
+
+def head(pool: Pool, session_id: str) -> Head:
+    """How far a log has got."""
+    return found(pool, session_id)[0]
+
+
+def found(pool: Pool, session_id: str) -> tuple[Head, Look]:
+    """The same, to begin reading with."""
+    text = "SELECT log_id, seq, bytes, damaged > 0 FROM session WHERE id = %s"
+    row = pool.ask(lambda connection: connection.execute(text, [session_id]).fetchone())
+    if row is None:
+        raise UnknownSession(session_id)
+    return Head(session_id, *row[:3]), Look(*row[1:])
 
 
 def look(pool: Pool, log: Head) -> Look:
@@ -91,20 +96,20 @@ def look(pool: Pool, log: Head) -> Look:
     return Look(*found[1:])
 
 
-def stored(pool: Pool, place: Place, span: Span) -> Iterator[Record]:
+def stored(pool: Pool, place: Place, span: Span, now: Look | None = None) -> Iterator[Record]:
     """The lines behind a place, damaged ones as they are. Ends with `LogDeleted` or `LogReset` if the log goes meanwhile."""
-    for found in pages(pool, place, span):
-        yield from found
+    for one in pages(pool, place, span, now):
+        yield from one
 
 
-def pages(pool: Pool, place: Place, span: Span) -> Iterator[list[Record]]:
-    """The same, page by page."""
-    now = look(pool, span.log)
+def pages(pool: Pool, place: Place, span: Span, now: Look | None = None) -> Iterator[list[Record]]:
+    """The same, page by page. ``now``: how the log stood a moment ago, if that is known; it saves a round trip."""
+    now = now or look(pool, span.log)
     if now.damaged:
         place = begin(pool, span.log, place.seq)
     while True:
-        found, is_last = pool.ask(partial(page, span=span, place=place, now=now))
-        yield found
+        some, is_last = pool.ask(partial(page, span=span, place=place, now=now))
+        yield some
         if is_last:
             before, now = now, look(pool, span.log)
             if now.bytes == before.bytes:  # nothing was written meanwhile
@@ -131,7 +136,7 @@ def page(connection: Connection[Any], span: Span, place: Place, now: Look) -> tu
         "session": span.log.session_id,
         "log": span.log.log_id,
         "after": place.seq,
-        "upto": min(place.seq + span.rows, end),
+        "upto": min(place.seq + span.rows, end, now.seq),  # what came since then may have damaged lines between
         "types": span.types,
         "bytes": span.bytes,
         "far": _FAR,

@@ -13,8 +13,9 @@ import msgspec
 from msgspec import Struct, field
 from psycopg import Connection
 
-from hansard.events import Event
+from hansard.events import Event, SessionLifecycle
 from hansard.store.interface import Damage
+from hansard.store.postgres import arrays
 from hansard.store.said import SAID, said
 from hansard.store.summary import Summary
 
@@ -56,9 +57,11 @@ class End(Struct):
 
     def add(self, event: Event, line: bytes, seq: int, kind: str) -> Line:
         """The row of an event that comes next; ``line`` is without its line end."""
-        row = Line(seq, self.bytes, max(-1, min(event.timestamp, _LATEST)), clean(kind), clean(event.id), line, _said(event, kind))
+        time = event.timestamp if -1 <= event.timestamp <= _LATEST else max(-1, min(event.timestamp, _LATEST))
+        row = Line(seq, self.bytes, time, clean(kind), clean(event.id), line, _said(event, kind))
         self.summary.saw(event)
-        self.log_id = clean(self.summary.log_id)
+        if type(event) is SessionLifecycle:
+            self.log_id = clean(self.summary.log_id)
         self.seq, self.behind = seq, 0
         self.bytes += len(line) + 1
         return row
@@ -148,22 +151,22 @@ def write(
     if rows.lines:
         text += _LINES
         values |= {
-            "seqs": [line.seq for line in rows.lines],
-            "starts": [line.start for line in rows.lines],
-            "times": [line.time for line in rows.lines],
-            "types": [line.type for line in rows.lines],
-            "ids": [line.id for line in rows.lines],
-            "lines": [line.line for line in rows.lines],
-            "words": [line.said for line in rows.lines],
+            "seqs": arrays.numbers([line.seq for line in rows.lines]),
+            "starts": arrays.numbers([line.start for line in rows.lines]),
+            "times": arrays.numbers([line.time for line in rows.lines]),
+            "types": arrays.texts([line.type for line in rows.lines]),
+            "ids": arrays.texts([line.id for line in rows.lines]),
+            "lines": arrays.lines([line.line for line in rows.lines]),
+            "words": arrays.texts([line.said for line in rows.lines]),
         }
     if rows.scraps:
         text += _SCRAPS
         values |= {
-            "afters": [scrap.after for scrap in rows.scraps],
-            "numbers": [scrap.number for scrap in rows.scraps],
-            "places": [scrap.start for scrap in rows.scraps],
-            "reasons": [scrap.reason for scrap in rows.scraps],
-            "scraps": [scrap.line for scrap in rows.scraps],
+            "afters": arrays.numbers([scrap.after for scrap in rows.scraps]),
+            "numbers": arrays.numbers([scrap.number for scrap in rows.scraps]),
+            "places": arrays.numbers([scrap.start for scrap in rows.scraps]),
+            "reasons": arrays.texts([scrap.reason for scrap in rows.scraps]),
+            "scraps": arrays.lines([scrap.line for scrap in rows.scraps]),
         }
     found = connection.execute(text + _ANSWER, values).fetchone()
     return found is not None and found[0] == 1

@@ -50,8 +50,12 @@ def test_what_node_installs_comes_with_a_hash(lock: str) -> None:
 
 
 PERMISSIVE = re.compile(r"Apache|BSD|MIT|ISC|PSF|Python Software Foundation|MPL|Mozilla|0BSD|Unlicense", re.IGNORECASE)
-OTHERS = {"atheris": "Apache 2.0 by the file in its wheel; its metadata say nothing"}
-"""Packages for development whose metadata name another licence or none, and why that does no harm."""
+OTHERS = {
+    "atheris": "Apache 2.0 by the file in its wheel; its metadata say nothing",
+    "psycopg": "LGPL 3: an extra that is installed and loaded as it is, and no part of ours",
+    "psycopg-binary": "LGPL 3, as psycopg",
+}
+"""Packages for development, and extras, whose metadata name another licence or none, and why that does no harm."""
 
 
 def licence(about: PackageMetadata) -> str:

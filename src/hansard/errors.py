@@ -20,6 +20,7 @@ HansardError
     ├── LogReset          the log became another one while it was followed: read it again from the start
     ├── LogDeleted        the log was removed while it was followed or written
     ├── LogForked         two logs of one name have gone separate ways
+    ├── TargetAway        the store that sessions are moved to takes nothing now
     ├── BlobDamaged       a blob is missing, or its bytes are not what its name says
     └── AppendFailed      nothing of the batch was acknowledged
 """
@@ -142,6 +143,10 @@ class LogDeleted(StoreError):
 
 class LogForked(StoreError):
     """A log to be brought along has other lines than the log of that name which is there already; nothing was written."""
+
+
+class TargetAway(StoreError):
+    """The store that sessions are moved to cannot be reached, or takes nothing; what was moved stays, and moving again goes on there."""
 
 
 class BlobDamaged(StoreError):

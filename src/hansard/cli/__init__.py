@@ -25,6 +25,9 @@ VERBS: dict[str, str] = {
     "renormalize": "Make a session anew from its originals.",
     "verify": "Check the integrity of logs.",
     "compress": "Make closed logs take less room, without loss; everything reads them as before.",
+    "copy": "Copy sessions between stores, folders or databases, byte for byte.",
+    "ship": "Send what is recorded here to another store, also as it is said.",
+    "retire": "Archive old sessions as compressed logs and, if told so, delete them, on the record.",
     "schema": "Print the JSON Schema of events.",
     "doctor": "Say which agents are here, in which version, and what was tested.",
 }

@@ -14,10 +14,10 @@ from secrets import token_hex
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from hansard.errors import LogDeleted, SessionExists, StoreError, UnknownSession, UsageError
+from hansard.errors import LogDeleted, LogReset, SessionExists, StoreError, UnknownSession, UsageError
 from hansard.events import Event
 from hansard.originals import unwrap
-from hansard.store import blobs, files, lines, packing
+from hansard.store import blobs, bringing, files, lines, packing
 from hansard.store.batch import Options, created
 from hansard.store.behind import SyncBehind
 from hansard.store.follow import follow
@@ -89,6 +89,10 @@ class JsonlStore:
             self.release(session_id)
             raise
 
+    def transfer(self, session_id: str, lines: Iterable[Record]) -> Head:
+        """Append lines of another store's log as they stand there, byte for byte, in batches, each of them all or nothing."""
+        return bringing.transfer(self._made(session_id), lines)
+
     def release(self, session_id: str) -> None:
         """Stop writing this session, so that somebody else may."""
         with self._guard:
@@ -104,14 +108,16 @@ class JsonlStore:
             for session_id in list(self._writers):
                 each.callback(self.release, session_id)
 
-    def delete(self, session_id: str) -> None:
-        """Remove a session with everything that belongs to it."""
+    def delete(self, session_id: str, at: Cursor | None = None) -> None:
+        """Remove a session with everything that belongs to it; with ``at`` only if its head is still there, else `LogReset`."""
         folder = self._folder(session_id)
         self.release(session_id)
         if not folder.is_dir():
             raise UnknownSession(session_id)
         lock = WriterLock(folder)
         try:
+            if at is not None and self.head(session_id).cursor != at:
+                raise LogReset(f"session {session_id!r} has gone on since; it is not deleted", folder)
             gone = self.root / f".{session_id}.{token_hex(4)}.deleted"
             os.rename(folder, gone)  # at once for everybody else; the rest may take its time
             shutil.rmtree(gone)
@@ -221,6 +227,15 @@ class JsonlStore:
     def _folder(self, session_id: str) -> Path:
         return self.root / check_session_id(session_id)
 
+    def _made(self, session_id: str) -> Path:
+        folder = self._folder(session_id)
+        try:
+            self.root.mkdir(0o700, parents=True, exist_ok=True)
+            files.make_folder(folder)
+        except OSError as problem:
+            raise StoreError(f"cannot create {folder}: {problem.strerror}", folder) from problem
+        return folder
+
     def _existing(self, session_id: str) -> Path:
         folder = self._folder(session_id)
         if not files.has_log(folder):
@@ -249,12 +264,7 @@ class JsonlStore:
 
     def _open_writer(self, session_id: str, header: dict[str, Any]) -> bool:
         """Take the lock; true if the log was made by this."""
-        folder = self._folder(session_id)
-        try:
-            self.root.mkdir(0o700, parents=True, exist_ok=True)
-            files.make_folder(folder)
-        except OSError as problem:
-            raise StoreError(f"cannot create {folder}: {problem.strerror}", folder) from problem
+        folder = self._made(session_id)
         writer = Writer(folder, self._options, self._behind.want)
         self._writers[session_id] = writer
         if files.has_log(folder):

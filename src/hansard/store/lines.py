@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from hansard.codec import decode, decode_known, encode
 from hansard.events import Event, RawEvent, RawPayload
-from hansard.originals import wrap
+from hansard.originals import unwrap, wrap
 from hansard.store.interface import Damage, Record
 
 BOM = b"\xef\xbb\xbf"
@@ -76,6 +76,12 @@ def as_event(damaged: Record, session_id: str) -> Record:
         original=wrap(damaged.line),
     )
     return msgspec.structs.replace(damaged, line=encode(shown))
+
+
+def raw(record: Record) -> bytes:
+    """The bytes that stand in the log for a record that `Store.records` gave, damaged or not, without the line end."""
+    shown = decode(record.line).original if record.damage is not None else None
+    return record.line if shown is None else unwrap(shown)
 
 
 def _envelope_slowly(line: bytes) -> _Envelope | None:

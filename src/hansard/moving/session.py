@@ -92,7 +92,7 @@ class Move:
     def _refuse_other(self, ours: Head, theirs: Head) -> None:
         """Another log of that name is no beginning of this one."""
         common = min(ours.seq, theirs.seq)
-        if ours.log_id != theirs.log_id:
+        if theirs.log_id not in ("", ours.log_id):
             what = "another log"
         elif _line(self._source, self._id, common) != _line(self._target, self._id, common):
             what = f"a log that has gone another way before its record {common}, and is now at {theirs.seq},"
@@ -227,13 +227,13 @@ def _size(lines: Iterable[Record]) -> int:
 
 
 def _chunks(lines: Iterator[Record], alone: bool) -> Iterator[list[Record]]:
-    """Lines in handy pieces; the first one ``alone`` if it makes the session."""
+    """Lines in handy pieces, each ending in a record; the first one ``alone`` if it makes the session."""
     chunk: list[Record] = []
     size = 0
     for line in lines:
         chunk.append(line)
         size += len(line.line)
-        if size >= CHUNK or len(chunk) >= LINES or alone:
+        if line.damage is None and (size >= CHUNK or len(chunk) >= LINES or alone):
             yield chunk
             chunk, size, alone = [], 0, False
     if chunk:

@@ -15,10 +15,10 @@ from hansard.store import files
 from hansard.store.interface import Head, Record
 from hansard.store.lines import raw
 from hansard.store.lock import WriterLock
-from hansard.store.order import Order
+from hansard.store.order import Order, shown
 from hansard.store.packing import unpack
 from hansard.store.part import read
-from hansard.store.reader import Log, Reader, forward, seek
+from hansard.store.reader import Log, Reader
 
 BATCH = 4 * 1024 * 1024
 
@@ -90,9 +90,7 @@ def _ending(log: Log, head: int) -> tuple[list[bytes], bytes, bytes]:
 
 
 def _there(log: Log, seq: int) -> bytes | None:
-    segment = max((one for one in log.segments if one.first <= seq), key=lambda one: one.number)
-    found = forward(segment.part, seek(segment.part, seq - 1), segment.number)
-    return next((record.line for record in found if record.seq == seq), None)
+    return next((record.line for record in shown(log, seq - 1) if record.seq == seq), None)
 
 
 def _forked(log: Log, seq: int) -> LogForked:

@@ -7,6 +7,7 @@ and in the archive: it says what went where, when, by which rule, and the hash o
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
 from types import TracebackType
@@ -23,8 +24,7 @@ from hansard.store import Head, JsonlStore, SessionInfo, Store
 
 PREFIX = "retirement-"
 """How the sessions are called that say what was retired. They are never retired themselves."""
-ARCHIVED = "session_archived"
-DELETED = "session_deleted"
+CREATED, ARCHIVED, DELETED, CLOSED = "created", "session_archived", "session_deleted", "closed"
 
 
 class Retired(Struct, omit_defaults=True, rename="camel"):
@@ -50,13 +50,23 @@ def old(store: Store, before: float) -> list[SessionInfo]:
 def retired(store: Store) -> dict[tuple[str, str], int]:
     """What was retired from a store, by its own record: the id of each session and of its log, and where its head was."""
     found: dict[tuple[str, str], int] = {}
-    for info in store.sessions():
-        if info.id.startswith(PREFIX):
-            for event in store.read(info.id, types=["session_lifecycle"]):
-                if isinstance(event, SessionLifecycle) and event.payload.subtype == DELETED:
-                    gone = as_object(event.payload.detail)
-                    seq = gone.get("seq")
-                    found[str(gone.get("session")), str(gone.get("logId"))] = seq if isinstance(seq, int) else 0
+    for record in _records(store):
+        for gone in _said(store, record)[DELETED]:
+            seq = gone.get("seq")
+            found[str(gone.get("session")), str(gone.get("logId"))] = seq if isinstance(seq, int) else 0
+    return found
+
+
+def _records(store: Store) -> list[str]:
+    return [info.id for info in store.sessions() if info.id.startswith(PREFIX)]
+
+
+def _said(store: Store, record: str) -> dict[str, list[dict[str, Any]]]:
+    """What a record says, by its words."""
+    found: dict[str, list[dict[str, Any]]] = {ARCHIVED: [], DELETED: [], CREATED: [], CLOSED: []}
+    for event in store.read(record, types=["session_lifecycle"]):
+        if isinstance(event, SessionLifecycle) and event.payload.subtype in found:
+            found[event.payload.subtype].append(as_object(event.payload.detail))
     return found
 
 
@@ -73,11 +83,17 @@ class Retirement:
         """The session that says what was done; None as long as nothing was."""
 
     def __enter__(self) -> Self:
+        for info in self._store.sessions():
+            if info.id.startswith(PREFIX) and not info.live:
+                self._finish(info.id)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None) -> None:
         with self._archive:
-            self._close_record()
+            if kind is None:
+                self._close_record()
+            elif self.record is not None:  # the next run says what this one did not come to
+                self._store.release(self.record)
 
     def retire(self, info: SessionInfo) -> Retired:
         """Archive one session, and delete it if that is wanted. If anything is in the way of that it stays where it is."""
@@ -115,19 +131,40 @@ class Retirement:
     def _note(self, subtype: str, reason: str, detail: dict[str, Any]) -> None:
         if self.record is None:
             name = f"{PREFIX}{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{token_hex(3)}"
-            verb = "archived and deleted" if self._delete else "archived"
-            self._store.create(name, title=f"Sessions {verb}: {self._rule}", path=self._place, detail={"rule": self._rule})
+            title = f"Sessions {'archived and deleted' if self._delete else 'archived'}: {self._rule}"
+            self._store.create(name, title=title, path=self._place, detail={"rule": self._rule, "delete": self._delete})
             self.record = name
         self._store.append(self.record, [session_lifecycle(subtype=subtype, reason=reason, path=self._place, detail=detail)])
 
+    def _finish(self, record: str) -> None:
+        """The record of a run that was stopped: what it had deleted by then, and had no time to say, is said now."""
+        said = _said(self._store, record)
+        if said[CLOSED]:
+            return
+        deleted = [gone.get("session") for gone in said[DELETED]]
+        for one in said[ARCHIVED] if said[CREATED] and said[CREATED][0].get("delete") else []:
+            if one.get("session") not in deleted and not _is_there(self._store, str(one.get("session"))):
+                reason = f"{one.get('session')} is not here any more; the run was stopped before it said so"
+                self._store.append(record, [session_lifecycle(subtype=DELETED, reason=reason, detail=one)])
+        self._close(record)
+
+    def _close(self, record: str) -> None:
+        self._store.append(record, [session_lifecycle(subtype=CLOSED)])
+        self._store.release(record)
+
     def _close_record(self) -> None:
-        """Also those of runs that were stopped before they came to this."""
+        """Also in the archive, and with it those of runs that were stopped before they came to this."""
         if self.record is not None:
-            self._store.append(self.record, [session_lifecycle(subtype="closed")])
-            self._store.release(self.record)
-        for info in self._store.sessions():
-            if info.id.startswith(PREFIX) and moved(self._store, self._archive, info.id).state in ("copied", "continued"):
-                self._archive.compress(info.id)
+            self._close(self.record)
+        for record in _records(self._store):
+            if moved(self._store, self._archive, record).state in ("copied", "continued"):
+                self._archive.compress(record)
+
+
+def _is_there(store: Store, session_id: str) -> bool:
+    with suppress(UsageError):
+        return store.head(session_id).seq >= 0
+    return False
 
 
 def _told(done: Retired) -> dict[str, Any]:

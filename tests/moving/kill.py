@@ -1,0 +1,187 @@
+"""Kills those who copy, ship and retire: ``kill.py copy|ship|retire SOURCE TARGET KILLS SEED`` prints as JSON what became of it.
+
+Each is a fork of this process, which has no store open meanwhile. After every kill each session at the target has to be a beginning of the
+one at the source; at the end it has to be the same. What is retired has to be in one of them, whole, at every moment.
+"""
+
+import asyncio
+import json
+import os
+import random
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from hansard.errors import UnknownSession
+from hansard.events import Event, SessionLifecycle, assistant_chunk, audio_done, turn_end
+from hansard.moving import session as moving
+from hansard.moving.retiring import ARCHIVED, Retirement, old, retired
+from hansard.moving.session import Sum, moved, summed
+from hansard.moving.shipping import Shipping
+from hansard.store import Store, open_store
+
+SESSIONS = 4
+LINES = 400
+
+
+def fill(store: Store, name: str, count: int) -> None:
+    """Lines of every length, and a blob now and then."""
+    chance = random.Random(name)
+    for number in range(count // 10):
+        said: list[Event] = [assistant_chunk(text="é" * chance.choice((3, 30, 300, 3000))) for _ in range(8)]
+        if number % 5 == 1:
+            said.append(audio_done(audio=store.put_blob(name, f"{name} {number}".encode())))
+        store.append(name, [*said, turn_end(status="completed")])
+    store.release(name)
+
+
+def store_has(store: Store, name: str) -> bool:
+    with suppress(UnknownSession):
+        return store.head(name).seq > 0
+    return False
+
+
+def copy(source: str, target: str) -> None:
+    with open_store(source) as here, open_store(target) as there:
+        for info in here.sessions():
+            done = moved(here, there, info.id)
+            assert done.problem is None, done.problem
+
+
+def ship(source: str, target: str) -> None:
+    async def forever() -> None:
+        with open_store(source) as here, open_store(target) as there:
+            async for done in Shipping(here, there, print).watch():
+                assert done.problem is None, done.problem
+
+    asyncio.run(forever())
+
+
+def write(source: str, target: str) -> None:
+    """Say something in a new session again and again, until the parent is gone or says stop."""
+    stop: list[int] = []
+    signal.signal(signal.SIGTERM, lambda *_: stop.append(1))
+    with open_store(source) as store:
+        while not stop and os.getppid() != 1:
+            fill(store, f"w{time.time_ns()}", 100)
+            for _ in range(30):
+                store.append("talk", [assistant_chunk(text="word"), assistant_chunk(text="é" * 500)])
+                time.sleep(0.002)
+            store.release("talk")
+
+
+def fork(work: Callable[[str, str], None], source: str, target: str) -> int:
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            moving.LINES = 40
+            work(source, target)
+            code = 0
+        finally:
+            os._exit(code)
+    return child
+
+
+def beginnings(source: str, target: str, result: Counter[str]) -> None:
+    """Look at what a kill has left: nothing but beginnings, and no line that names a blob which is not there."""
+    with open_store(source) as here, open_store(target) as there:
+        for info in there.sessions():
+            head = there.head(info.id)
+            result["other"] += summed(there, info.id, head.seq) != summed(here, info.id, head.seq)
+            result["partial"] += head.seq < here.head(info.id).seq
+
+
+def retire(source: str, target: str) -> None:
+    with open_store(source, "always") as store, Retirement(store, Path(target), "all of it", delete=True) as retirement:
+        for info in old(store, time.time() * 1000 + 1000):
+            done = retirement.retire(info)
+            assert done.problem is None, done.problem
+
+
+def main_retire(source: str, target: str, kills: int, seed: int) -> None:
+    """Every session is in the store or in the archive, whole, and what is gone was written down before."""
+    chance = random.Random(seed)
+    result = Counter({"kills": 0, "lost": 0, "unsaid": 0})
+    sums: dict[str, Sum] = {}
+    while result["kills"] < kills:
+        with open_store(source) as store:
+            for number in range(4):
+                name = f"r{len(sums)}-{number}"
+                fill(store, name, 30)
+                sums[name] = summed(store, name)
+        child = fork(retire, source, target)
+        time.sleep(0.3 * chance.random())
+        os.kill(child, signal.SIGKILL)
+        result["kills"] += os.WIFSIGNALED(os.waitpid(child, 0)[1])
+        look(source, target, sums, result)
+    retire(source, target)
+    look(source, target, sums, result)
+    with open_store(source) as store:
+        left = [info.id for info in store.sessions() if info.id in sums]
+        result["gone"] = len(retired(store))
+    with open_store(target) as archive:
+        damaged = [info.id for info in archive.sessions() if any(finding.is_damage for finding in archive.verify(info.id))]
+        told = retired(archive).keys()
+    print(json.dumps({**result, "sessions": len(sums), "left": len(left), "damaged": len(damaged), "archive": len(told)}))
+
+
+def look(source: str, target: str, sums: dict[str, Sum], result: Counter[str]) -> None:
+    with open_store(source) as store, open_store(target) as archive:
+        said = {
+            str(event.payload.detail["session"]): str(event.payload.detail["sha256"])
+            for info in store.sessions()
+            if info.id.startswith("retirement-")
+            for event in store.read(info.id)
+            if isinstance(event, SessionLifecycle) and event.payload.subtype == ARCHIVED
+        }
+        for name, was in sums.items():
+            if not store_has(store, name):
+                result["lost"] += summed(archive, name) != was
+                result["unsaid"] += said.get(name) != was.sha256
+
+
+def main(mode: str, source: str, target: str, kills: int, seed: int) -> None:
+    chance = random.Random(seed)
+    result = Counter({"kills": 0, "other": 0, "partial": 0, "whole": 0, "failed": 0})
+    with open_store(source) as store:
+        for number in range(SESSIONS):
+            fill(store, f"s{number}", LINES)
+    writer = fork(write, source, target) if mode == "ship" else 0
+    while result["kills"] < kills:
+        child = fork(copy if mode == "copy" else ship, source, target)
+        time.sleep(chance.choice((0.02, 0.1, 0.4)) * chance.random())
+        os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        if os.WIFSIGNALED(status):
+            result["kills"] += 1
+        else:
+            result["failed"] += os.WEXITSTATUS(status) != 0
+            result["whole"] += 1
+        beginnings(source, target, result)
+        if mode == "copy" and not os.WIFSIGNALED(status):
+            with open_store(target) as store:
+                for info in store.sessions():
+                    store.delete(info.id)
+    if writer:
+        os.kill(writer, signal.SIGTERM)
+        os.waitpid(writer, 0)
+    copy(source, target)
+    with open_store(source) as here, open_store(target) as there:
+        names = [info.id for info in here.sessions()]
+        same = [summed(here, name) == summed(there, name) for name in names]
+        damaged = [name for name in names if any(finding.is_damage for finding in there.verify(name))]
+        lines = sum(summed(there, name).lines for name in names)
+    print(json.dumps({**result, "sessions": len(names), "same": sum(same), "damaged": len(damaged), "lines": lines}))
+
+
+if __name__ == "__main__":
+    mode, *places, kills, seed = sys.argv[1:]
+    if mode == "retire":
+        main_retire(places[0], places[1], int(kills), int(seed))
+    else:
+        main(mode, places[0], places[1], int(kills), int(seed))

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from tests.postgres import Database, Server, fresh
 from tests.proof import LONG, SEED, Figures, amount, found, keep
 from tests.recorded import Recording, Stream
 
@@ -27,6 +28,20 @@ settings.load_profile("hansard")
 def anyio_backend() -> str:
     """Async tests run on asyncio, which is what we run on."""
     return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A PostgreSQL server, one for each worker, started when the first test asks for it."""
+    with Server() as server:
+        yield server
+
+
+@pytest.fixture
+def database(postgres: Server) -> Iterator[Database]:
+    """An empty store on PostgreSQL; see tests/postgres.py."""
+    with fresh(postgres) as made:
+        yield made
 
 
 @pytest.fixture

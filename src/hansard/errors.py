@@ -19,6 +19,7 @@ HansardError
     ├── LogRefused        not a regular file of ours: symlink, FIFO, another format, another session
     ├── LogReset          the log became another one while it was followed: read it again from the start
     ├── LogDeleted        the log was removed while it was followed or written
+    ├── StoreAway         the database cannot be reached: try again
     ├── LogForked         two logs of one name have gone separate ways
     ├── TargetAway        the store that sessions are moved to takes nothing now
     ├── BlobDamaged       a blob is missing, or its bytes are not what its name says
@@ -115,6 +116,10 @@ class StoreError(HansardError):
     def __init__(self, message: str, path: Path | None = None) -> None:
         super().__init__(message)
         self.path = path
+
+
+class StoreAway(StoreError):
+    """The database cannot be reached, or went away in the middle; what was asked can be asked again."""
 
 
 class LogLocked(StoreError):

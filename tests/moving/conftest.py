@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ import pytest
 
 from hansard.events import Event, assistant_chunk, audio_done, turn_end
 from hansard.store import Store
+from tests.postgres import fresh
 
 
 class Places(NamedTuple):
@@ -19,10 +21,18 @@ class Places(NamedTuple):
     target: str
 
 
-@pytest.fixture(params=["folder-folder"])
-def places(request: pytest.FixtureRequest, tmp_path: Path) -> Places:
+@pytest.fixture(params=["folder-folder", "folder-postgres", "postgres-folder", "postgres-postgres"])
+def places(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Places]:
     """Each test, for every two engines."""
-    return Places(str(tmp_path / "source"), str(tmp_path / "target"))
+    with ExitStack() as stack:
+
+        def place(engine: str, name: str) -> str:
+            if engine == "folder":
+                return str(tmp_path / name)
+            return stack.enter_context(fresh(request.getfixturevalue("postgres"))).address
+
+        source, _, target = request.param.partition("-")
+        yield Places(place(source, "source"), place(target, "target"))
 
 
 @pytest.fixture

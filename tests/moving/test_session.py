@@ -14,7 +14,7 @@ from hansard.moving import session as moving
 from hansard.moving.session import Move, compare, moved, summed
 from hansard.originals import wrap
 from hansard.store import JsonlStore, Store, open_store
-from tests.proof import proves
+from tests.proof import amount, proves
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ def test_what_differs_is_noticed(stores, fill, tmp_path):
             compare(source, other, "s", source.head("s").seq)
 
 
-def test_one_that_somebody_writes_at_the_target_is_not_touched(stores, fill):
+def test_one_that_somebody_writes_at_the_target_is_not_touched(stores, places, fill):
     source, target = stores
     fill(source, "s")
     moved(source, target, "s")
@@ -160,13 +160,9 @@ def test_one_that_somebody_writes_at_the_target_is_not_touched(stores, fill):
     source.release("s")
     target.append("s", [])
     before = lines(target, "s")
-    with open_store(target_of(target)) as other:
+    with open_store(places.target) as other:
         done = moved(source, other, "s")
     assert (done.state, lines(target, "s")) == ("failed", before)
-
-
-def target_of(store: Store) -> str:
-    return str(store.root)  # type: ignore[attr-defined]
 
 
 def test_a_missing_blob_is_said_and_the_rest_comes(folders, fill):
@@ -222,12 +218,14 @@ def test_a_copy_that_was_cut_anywhere_goes_on_there(folders, fill, figure):
         log, copy = (Path(place) / "s" / "events.jsonl" for place in folders)
         whole = log.read_bytes()
         copy.parent.mkdir(parents=True)
-        for cut in range(len(whole)):
+        ends = [number for number, byte in enumerate(whole) if byte == 10]
+        cuts = {*range(0, len(whole), amount(13, 1)), *(end + near for end in ends for near in (-1, 0, 1))} - {len(whole)}
+        for cut in sorted(cuts):
             copy.write_bytes(whole[:cut])
             with JsonlStore(folders.target) as target:
                 moved(source, target, "s")
                 assert copy.read_bytes() == whole, cut
-        figure("places", len(whole))
+        figure("places", len(cuts))
 
 
 def test_a_compressed_copy_is_unpacked_only_when_there_is_more(folders, fill):

@@ -1,4 +1,4 @@
-"""A store in a fresh folder for every test."""
+"""A store in a fresh place for every test: in a folder, and for what is true of every engine also on PostgreSQL."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hansard.events import Event, assistant_chunk
-from hansard.store import JsonlStore
+from hansard.store import JsonlStore, Store, open_store
 
 Say = Callable[..., list[Event]]
 
@@ -19,6 +19,19 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def store(root: Path) -> Iterator[JsonlStore]:
     with JsonlStore(root) as opened:
+        yield opened
+
+
+@pytest.fixture(params=["folder", "postgres"])
+def place(request: pytest.FixtureRequest, root: Path) -> str:
+    """Where a store may be, for tests that hold for both engines; `open_store` opens it, as often as one likes."""
+    return str(root) if request.param == "folder" else request.getfixturevalue("database").address
+
+
+@pytest.fixture
+def either(place: str) -> Iterator[Store]:
+    """A store of either engine."""
+    with open_store(place) as opened:
         yield opened
 
 

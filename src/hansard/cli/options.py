@@ -65,11 +65,21 @@ def no_original_option(function: F) -> F:
     return click.option("--no-original", is_flag=True, help="Leave the verbatim frames out.")(function)
 
 
-def store_path(given: str | None) -> Path:
-    """The folder of the store."""
-    from hansard.store import default_place
+def store_place(given: str | None) -> Path | str:
+    """Where the store is: a folder, or the address of a database, which is a str."""
+    from hansard.store import default_place, is_database
 
-    return Path(given).expanduser() if given else default_place()
+    if not given:
+        return default_place()
+    return given if is_database(given) else Path(given).expanduser()
+
+
+def store_path(given: str | None) -> Path:
+    """The folder of the store, for what needs one."""
+    place = store_place(given)
+    if isinstance(place, str):
+        raise UsageError("this works on a store in a folder; a database keeps its logs by itself")
+    return place
 
 
 def note(message: str) -> None:

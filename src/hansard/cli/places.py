@@ -12,11 +12,11 @@ import click
 
 from hansard.cli.options import F
 from hansard.errors import UsageError
+from hansard.store import default_place, is_database, open_store
 
 if TYPE_CHECKING:
     from hansard.store import Store
 
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _SECRET = re.compile(r"(?<=://)([^/@:]*):[^/@]*@")
 
 
@@ -36,8 +36,6 @@ def to_option(function: F) -> F:
 @contextmanager
 def opened_pair(source: str | None, target: str) -> Generator[tuple[Store, Store]]:
     """Both stores, opened; an error if they are the same one."""
-    from hansard.store import default_place, open_store
-
     place = source or str(default_place())
     if same(place, target):
         raise UsageError(f"{shown(target)} is the same store: there is nothing to bring anywhere")
@@ -47,14 +45,9 @@ def opened_pair(source: str | None, target: str) -> Generator[tuple[Store, Store
 
 def same(one: str, other: str) -> bool:
     """Whether two names are of one store."""
-    if is_address(one) or is_address(other):
+    if is_database(one) or is_database(other):
         return one == other
     return Path(one).expanduser().resolve() == Path(other).expanduser().resolve()
-
-
-def is_address(place: str) -> bool:
-    """Whether it names a database."""
-    return _ADDRESS.match(place) is not None
 
 
 def shown(place: str) -> str:

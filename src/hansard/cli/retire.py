@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hansard.cli.options import Age, age, json_option, note, store_option
-from hansard.cli.places import is_address, same, shown
+from hansard.cli.places import same, shown
 from hansard.cli.progress import progress
 from hansard.errors import UsageError
 
@@ -36,10 +36,10 @@ def command(older_than: Age, archive: str, delete: bool, yes: bool, dry_run: boo
     did though it was old enough.
     """
     from hansard.moving.retiring import Retirement, old
-    from hansard.store import default_place, open_store
+    from hansard.store import default_place, is_database, open_store
 
     place = store or str(default_place())
-    if is_address(archive) or same(place, archive):
+    if is_database(archive) or same(place, archive):
         raise UsageError("the archive has to be a folder, and another one than the store")
     with open_store(place, "always") as opened:
         found = old(opened, time.time() * 1000 - older_than.ms)

@@ -6,17 +6,37 @@ import os
 from pathlib import Path
 from typing import Literal
 
+from hansard.errors import UsageError
 from hansard.store.interface import Cursor, Finding, Head, Record, SessionInfo, Store
 from hansard.store.jsonl import JsonlStore
 
-__all__ = ["Cursor", "Finding", "Head", "JsonlStore", "Record", "SessionInfo", "Store", "default_place", "open_store"]
+__all__ = ["Cursor", "Finding", "Head", "JsonlStore", "Record", "SessionInfo", "Store", "default_place", "is_database", "open_store"]
 
 
-def default_place() -> Path:
-    """Where the record is kept when nobody says otherwise: ``$HANSARD_STORE``, else ``~/.hansard``."""
-    return Path(os.environ.get("HANSARD_STORE") or "~/.hansard").expanduser()
+def default_place() -> Path | str:
+    """Where the record is kept when nobody says otherwise: ``$HANSARD_STORE``, else ``~/.hansard``. A database is a str."""
+    said = os.environ.get("HANSARD_STORE") or "~/.hansard"
+    return said if is_database(said) else Path(said).expanduser()
+
+
+def is_database(place: object) -> bool:
+    """Whether a place is the address of a database, and no folder."""
+    return isinstance(place, str) and place.startswith(("postgresql://", "postgres://"))
 
 
 def open_store(place: str | os.PathLike[str] | None = None, fsync: Literal["default", "always"] = "default") -> Store:
-    """The store at a place, a folder. Use it as a context, async or not, so that what it writes is let go of in the end."""
-    return JsonlStore(default_place() if place is None else Path(place).expanduser(), fsync)
+    """The store at a place: a folder, or ``postgresql://…``. Use it as a context, async or not, so that it lets go of what it writes."""
+    where = default_place() if place is None else place
+    if isinstance(where, str) and is_database(where):
+        return _open_database(where)
+    return JsonlStore(Path(where).expanduser(), fsync)
+
+
+def _open_database(address: str) -> Store:
+    try:
+        from hansard.store.postgres.store import PostgresStore
+    except ModuleNotFoundError as problem:
+        if problem.name is None or not problem.name.startswith("psycopg"):
+            raise
+        raise UsageError("a store on PostgreSQL needs psycopg: pip install 'hansard[postgres]'") from problem
+    return PostgresStore(address)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -25,7 +24,6 @@ from hansard.events import (
     session_lifecycle,
 )
 from hansard.originals import refer, unwrap
-from hansard.store import blobs
 from hansard.store.checkpoint import Chain, about, seal
 from hansard.store.ids import TimeOrderedIds
 
@@ -61,13 +59,17 @@ def must_be_synced(event: Event) -> bool:
 class Batch:
     """Events on their way into the log: stamped, as lines, with the checkpoints that fall due among them."""
 
-    def __init__(self, session_id: str, folder: Path, options: Options, ids: TimeOrderedIds, seq: int, chain: Chain) -> None:
+    def __init__(
+        self, session_id: str, put_blob: Callable[[bytes], str], options: Options, ids: TimeOrderedIds, seq: int, chain: Chain
+    ) -> None:
         self._session_id = session_id
-        self._folder = folder
+        self._put_blob = put_blob
         self._options = options
         self._ids = ids
         self.seq = seq
         self.chain: Chain = chain  # the writer's own; it is copied before it is changed, because the write may fail
+        self.events: list[Event] = []
+        """Of all lines, the checkpoints' too."""
         self.hashed: list[bytes] = []
         self.unhashed: list[bytes] = []
         self._size = 0
@@ -89,6 +91,7 @@ class Batch:
         line = encode(event)
         if 10 in line:
             raise UsageError("an event's original holds a line end; wrap it with hansard.originals.wrap")
+        self.events.append(event)
         self.unhashed.append(line + b"\n")
         self._size += len(line) + 1
 
@@ -116,5 +119,5 @@ class Batch:
             stamped.timestamp = self._options.clock()
         if event.original is not None and memoryview(event.original).nbytes > self._options.inline_limit:
             data = unwrap(event.original)
-            stamped.original = refer(blobs.put(self._folder, data), data)
+            stamped.original = refer(self._put_blob(data), data)
         return stamped

@@ -30,10 +30,15 @@ def put(folder: Path, data: bytes) -> str:
     return name
 
 
-def get(folder: Path, name: str) -> bytes:
-    """The bytes of that name; `BlobDamaged` when they are gone or are others."""
+def check_name(name: str) -> None:
+    """`UsageError` if a blob cannot have that name."""
     if _NAME.fullmatch(name) is None:
         raise UsageError(f"not a SHA-256 in hex: {name!r}")
+
+
+def get(folder: Path, name: str) -> bytes:
+    """The bytes of that name; `BlobDamaged` when they are gone or are others."""
+    check_name(name)
     path = folder / files.BLOBS / name
     try:
         fd = files.open_file(path.parent, name, files.READ)

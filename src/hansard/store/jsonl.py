@@ -7,17 +7,15 @@ import shutil
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import ExitStack
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from secrets import token_hex
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
-from hansard.errors import LogDeleted, LogReset, SessionExists, StoreError, UnknownSession, UsageError
+from hansard.errors import LogDeleted, LogReset, SessionExists, StoreError, UnknownSession
 from hansard.events import Event
-from hansard.originals import unwrap
-from hansard.store import blobs, bringing, files, lines, packing
+from hansard.store import blobs, files, packing
+from hansard.store.base import INLINE_LIMIT, Engine
 from hansard.store.batch import Options, created
 from hansard.store.behind import SyncBehind
 from hansard.store.follow import follow
@@ -28,14 +26,12 @@ from hansard.store.lock import WriterLock
 from hansard.store.order import shown, shown_blocks
 from hansard.store.packing import Packing
 from hansard.store.reader import Log
+from hansard.store.transfer import transfer
 from hansard.store.verify import verify
 from hansard.store.writer import Writer
 
-INLINE_LIMIT = 1024 * 1024
-"""An original above this size becomes a blob."""
 
-
-class JsonlStore:
+class JsonlStore(Engine):
     """A `Store` in a folder. ``fsync="always"`` syncs every append; by default only what must not be lost waits for the disk."""
 
     def __init__(
@@ -53,18 +49,6 @@ class JsonlStore:
         self._writers: dict[str, Writer] = {}
         self._guard = threading.RLock()
         self._behind = SyncBehind(self._all_writers)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None) -> None:
-        self.close()
 
     # ---- writing
 
@@ -91,7 +75,10 @@ class JsonlStore:
 
     def transfer(self, session_id: str, lines: Iterable[Record]) -> Head:
         """Append lines of another store's log as they stand there, byte for byte, in batches, each of them all or nothing."""
-        return bringing.transfer(self._made(session_id), lines)
+        folder = self._folder(session_id)
+        self._make_folder(folder)
+        transfer(folder, lines)
+        return self.head(session_id)
 
     def release(self, session_id: str) -> None:
         """Stop writing this session, so that somebody else may."""
@@ -131,17 +118,6 @@ class JsonlStore:
         with self._log(session_id) as log:
             return log.head()
 
-    def read(
-        self,
-        session_id: str,
-        after: int | Cursor = 0,
-        limit: int | None = None,
-        before: int | None = None,
-        types: Iterable[str] | None = None,
-    ) -> Iterator[Event]:
-        """Events in order of ``seq``, in constant memory. A damaged line comes as a ``raw`` event with ``seq`` 0."""
-        return (lines.event(record) for record in self.records(session_id, after, limit, before, types))
-
     def read_blocks(self, session_id: str, size: int) -> Iterator[tuple[list[Event], int]]:
         """All of a log's events in blocks of about ``size`` bytes, and how many bytes each is: the fastest way to read everything."""
         with self._log(session_id) as log:
@@ -163,18 +139,6 @@ class JsonlStore:
             wanted = frozenset(types)
             found = (record for record in found if record.type in wanted)
         return islice(found, limit)
-
-    def tail(self, session_id: str, n: int, before: int | None = None) -> list[Event]:
-        """The last ``n`` events, or the last ``n`` before a seq."""
-        end = self.head(session_id).seq + 1
-        if before is not None:
-            end = min(end, before)
-        return list(self.read(session_id, max(0, end - 1 - n), before=end))
-
-    def follow(self, session_id: str, after: int | Cursor = 0) -> AsyncIterator[Event]:
-        """Everything after the cursor, then everything as it is written. No gap, no repeat, no end."""
-        records = self.follow_records(session_id, after)
-        return (lines.event(record) async for record in records)
 
     def follow_records(self, session_id: str, after: int | Cursor = 0) -> AsyncIterator[Record]:
         """Like `follow`, but as lines."""
@@ -204,12 +168,6 @@ class JsonlStore:
 
     # ---- large things
 
-    def original(self, session_id: str, event: Event) -> bytes:
-        """The bytes of the wire frame an event came from."""
-        if event.original is None:
-            raise UsageError("this event has no original: the frame's bytes are on the first event that came of it")
-        return unwrap(event.original, partial(self.get_blob, session_id))
-
     def put_blob(self, session_id: str, data: bytes) -> str:
         """Store bytes beside the log; they are named by their SHA-256."""
         folder = self._existing(session_id)
@@ -227,15 +185,6 @@ class JsonlStore:
     def _folder(self, session_id: str) -> Path:
         return self.root / check_session_id(session_id)
 
-    def _made(self, session_id: str) -> Path:
-        folder = self._folder(session_id)
-        try:
-            self.root.mkdir(0o700, parents=True, exist_ok=True)
-            files.make_folder(folder)
-        except OSError as problem:
-            raise StoreError(f"cannot create {folder}: {problem.strerror}", folder) from problem
-        return folder
-
     def _existing(self, session_id: str) -> Path:
         folder = self._folder(session_id)
         if not files.has_log(folder):
@@ -252,6 +201,13 @@ class JsonlStore:
                     return
                 yield record
 
+    def _make_folder(self, folder: Path) -> None:
+        try:
+            self.root.mkdir(0o700, parents=True, exist_ok=True)
+            files.make_folder(folder)
+        except OSError as problem:
+            raise StoreError(f"cannot create {folder}: {problem.strerror}", folder) from problem
+
     def _all_writers(self) -> list[Writer]:
         with self._guard:
             return list(self._writers.values())
@@ -264,7 +220,8 @@ class JsonlStore:
 
     def _open_writer(self, session_id: str, header: dict[str, Any]) -> bool:
         """Take the lock; true if the log was made by this."""
-        folder = self._made(session_id)
+        folder = self._folder(session_id)
+        self._make_folder(folder)
         writer = Writer(folder, self._options, self._behind.want)
         self._writers[session_id] = writer
         if files.has_log(folder):

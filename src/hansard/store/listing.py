@@ -14,13 +14,11 @@ from hansard.store.checkpoint import about
 from hansard.store.ids import check_session_id
 from hansard.store.interface import Record, SessionInfo
 from hansard.store.reader import Log, ending, forward
+from hansard.store.summary import EPOCH, TITLE
 
 _GLANCE = 4 * 1024
 _LOOK = 64 * 1024
 _SEARCH = 1024 * 1024
-_TITLE = 200
-_EPOCH = 100_000_000_000
-"""Times below this count from the start of a recording and say nothing of the calendar."""
 _TELLING = {"session_lifecycle", "session_init", "user_message", "assistant_done"}
 _TURNS = {"turn_start", "turn_end"}
 
@@ -120,9 +118,9 @@ def _told(first: Iterable[Record]) -> dict[str, Any]:
             case SessionInit():
                 told.setdefault("agent", event.payload.agent_id)
             case UserMessage() if event.payload.author == "human" and event.payload.text.strip():
-                told.setdefault("title", event.payload.text.strip()[:_TITLE])
+                told.setdefault("title", event.payload.text.strip()[:TITLE])
             case AssistantDone() if event.parent_tool_call_id is None and event.payload.text.strip():
-                answered = answered or event.payload.text.strip()[:_TITLE]
+                answered = answered or event.payload.text.strip()[:TITLE]
             case _:
                 continue
         if "title" in told and "agent" in told:
@@ -135,7 +133,7 @@ def _last_said(last: list[Record]) -> int | None:
     for record in reversed(last):
         if record.type != "session_lifecycle" and record.damage is None:
             said = lines.event(record).timestamp
-            return said if said >= _EPOCH else None
+            return said if said >= EPOCH else None
     return None
 
 

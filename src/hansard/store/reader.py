@@ -12,10 +12,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from hansard.errors import LogDeleted, LogRefused, LogReset, UnknownCursor, UnknownSession
+from hansard.errors import LogDeleted, LogRefused, LogReset, UnknownSession
 from hansard.events import SessionLifecycle
 from hansard.store import lines
-from hansard.store.interface import Cursor, Head, Record
+from hansard.store.cursors import seq_of
+from hansard.store.interface import Head, Record
 from hansard.store.part import Part, form, open_part, read
 
 BLOCK = 256 * 1024
@@ -111,15 +112,7 @@ class Log:
 
     def seq_of(self, cursor: object) -> int:
         """The seq of a cursor that belongs to this log; `UnknownCursor` for any other."""
-        head = self.head()
-        if isinstance(cursor, Cursor) and (cursor.log_id != head.log_id or not head.log_id):
-            raise UnknownCursor(f"{cursor} belongs to another log; this one is {head.log_id!r}")
-        seq: object = cursor.seq if isinstance(cursor, Cursor) else cursor
-        if type(seq) is not int or seq < 0:
-            raise UnknownCursor(f"not a cursor: {cursor!r}; it must be a seq of this log, 0 for its beginning")
-        if seq > head.seq:
-            raise UnknownCursor(f"cursor {seq} is above the head of the log, which is {head.seq}")
-        return seq
+        return seq_of(self.head(), cursor)
 
 
 class Reader:

@@ -36,9 +36,9 @@ def survey(folder: Path) -> State:
         state = State(Chain(), len(log.segments))
         while found := reader.next():
             for record in found:
-                _count(state, record)
+                count(state, record)
         for record in reader.rest():
-            _count(state, record)
+            count(state, record)
             state.torn = record
         state.terminated = reader.is_at_end
         return state
@@ -56,7 +56,8 @@ def recovered(torn: Record) -> Event:
     return session_lifecycle(subtype="log_recovered", reason="the last line was not finished", detail=detail)
 
 
-def _count(state: State, record: Record) -> None:
+def count(state: State, record: Record) -> None:
+    """Go on by one line."""
     state.torn = record if record.damage is not None else None
     if record.damage is None:
         state.seq = max(state.seq, record.seq)

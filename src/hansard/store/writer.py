@@ -10,12 +10,13 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hansard.errors import AppendFailed, LogDeleted, StoreError
 from hansard.events import Event, session_lifecycle
-from hansard.store import files
+from hansard.store import blobs, files
 from hansard.store.batch import Batch, Options, created
 from hansard.store.checkpoint import Chain
 from hansard.store.ids import TimeOrderedIds
@@ -156,7 +157,7 @@ class Writer:
     # ---- writing
 
     def _append(self, events: Iterable[Event], line_end: bytes = b"", checkpoint: bool = False) -> list[Event]:
-        batch = Batch(self.session_id, self._folder, self._options, self._ids, self._seq, self._chain)
+        batch = Batch(self.session_id, partial(blobs.put, self._folder), self._options, self._ids, self._seq, self._chain)
         stamped = [batch.add(event) for event in events]
         if checkpoint:
             batch.add_checkpoint()

@@ -1,0 +1,136 @@
+"""Being woken when a log grows: one connection listens for all followers of an event loop, and looks by itself once a second.
+
+It is an alarm and no more. Whatever it misses, because the connection was lost or the word of it, the look finds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from typing import Any, cast
+
+import psycopg
+from psycopg import AsyncConnection, sql
+
+from hansard.store.interface import Head
+from hansard.store.postgres.address import Address
+from hansard.store.postgres.channels import channel
+from hansard.store.postgres.pool import settings
+
+LOOK = 1.0
+"""Seconds between two looks."""
+_LONGEST = 2.0
+"""Seconds between two attempts to reach a database that is away."""
+
+
+class Bell:
+    """Rings when a log may have changed."""
+
+    def __init__(self, log: Head) -> None:
+        self.log_id = log.log_id
+        self.seen = -1
+        """So many bytes of the log were seen."""
+        self.rung = asyncio.Event()
+
+    async def wait(self) -> None:
+        """Return at the next ring, or at once if there was one since the last call."""
+        await self.rung.wait()
+        self.rung.clear()
+
+
+class Listening:
+    """The alarm of one event loop."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._bells: dict[str, set[Bell]] = {}
+        self._heard: set[str] = set()
+        self._stir = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    @contextmanager
+    def watch(self, log: Head) -> Generator[Bell]:
+        """A bell for a log. What changes after this is not missed."""
+        bell = Bell(log)
+        self._bells.setdefault(log.session_id, set()).add(bell)
+        self._stir.set()
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._run(), name="hansard-listening")
+        try:
+            yield bell
+        finally:
+            bells = self._bells[log.session_id]
+            bells.discard(bell)
+            if not bells:
+                del self._bells[log.session_id]
+            if not self._bells:
+                self._stop()
+
+    def _stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    async def _run(self) -> None:
+        pause = 0.05
+        while True:
+            with suppress(psycopg.Error, OSError):
+                connection = await AsyncConnection.connect(autocommit=True, **self._address.conninfo)  # pyright: ignore[reportArgumentType]
+                try:
+                    await connection.execute(settings(self._address))
+                    self._heard = set()
+                    pause = 0.05
+                    await self._listen(connection)
+                finally:
+                    await connection.close()
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST)
+
+    async def _listen(self, connection: AsyncConnection[Any]) -> None:
+        connection.add_notify_handler(self._heard_of)
+        while True:
+            self._stir.clear()
+            for name in {channel(self._address.schema, session_id) for session_id in self._bells} - self._heard:
+                await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(name)))
+                self._heard.add(name)
+            await self._look(connection)
+            await self._wait(connection)
+
+    async def _look(self, connection: AsyncConnection[Any]) -> None:
+        """Ring for every log that is not as its followers saw it."""
+        text = "SELECT id, log_id, bytes FROM session WHERE id = ANY(%s)"
+        rows = await (await connection.execute(text, [list(self._bells)])).fetchall()
+        there = {name: (log_id, size) for name, log_id, size in cast("list[tuple[str, str, int]]", rows)}
+        for name, bells in self._bells.items():
+            for bell in bells:
+                if there.get(name) != (bell.log_id, bell.seen):
+                    bell.rung.set()
+
+    async def _wait(self, connection: AsyncConnection[Any]) -> None:
+        """Hear what is said until it is time to look, or somebody new wants to listen."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + LOOK
+        loop.add_reader(connection.fileno(), self._stir.set)
+        try:
+            known = len(self._bells)
+            while loop.time() < end:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._stir.wait(), end - loop.time())
+                self._stir.clear()
+                connection.pgconn.consume_input()
+                while (news := connection.pgconn.notifies()) is not None:
+                    self._ring(news.extra.decode())
+                if len(self._bells) > known:
+                    return
+                known = len(self._bells)
+        finally:
+            loop.remove_reader(connection.fileno())
+
+    def _heard_of(self, news: psycopg.Notify) -> None:
+        self._ring(news.payload)
+
+    def _ring(self, names: str) -> None:
+        for name in names.split():
+            for bell in self._bells.get(name, ()):
+                bell.rung.set()

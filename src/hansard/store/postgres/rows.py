@@ -1,0 +1,180 @@
+"""Writing lines: one statement, so that it is all or nothing and nobody can stop in the middle of it, and the fence is its first part.
+
+Whoever is not the holder of the session any more, or does not know its end, writes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct, field
+from psycopg import Connection
+
+from hansard.events import Event
+from hansard.store.interface import Damage
+from hansard.store.summary import Summary
+
+_LATEST = 2**63 - 1
+
+
+class Line(Struct, frozen=True, gc=False):
+    """A record's row."""
+
+    seq: int
+    start: int
+    time: int
+    type: str
+    id: str
+    line: bytes
+
+
+class Scrap(Struct, frozen=True, gc=False):
+    """The row of a line that is no record."""
+
+    after: int
+    number: int
+    start: int
+    reason: Damage
+    line: bytes
+
+
+class End(Struct):
+    """Where a log ends, and what is known of it there."""
+
+    log_id: str = ""
+    seq: int = 0
+    bytes: int = 0
+    damaged: int = 0
+    behind: int = 0
+    """So many damaged lines stand behind the last record."""
+    summary: Summary = field(default_factory=Summary)
+
+    def add(self, event: Event, line: bytes, seq: int, kind: str) -> Line:
+        """The row of an event that comes next; ``line`` is without its line end."""
+        row = Line(seq, self.bytes, max(-1, min(event.timestamp, _LATEST)), clean(kind), clean(event.id), line)
+        self.summary.saw(event)
+        self.log_id = clean(self.summary.log_id)
+        self.seq, self.behind = seq, 0
+        self.bytes += len(line) + 1
+        return row
+
+    def add_damaged(self, line: bytes, reason: Damage) -> Scrap:
+        """The row of a damaged line that comes next."""
+        self.behind += 1
+        self.damaged += 1
+        row = Scrap(self.seq, self.behind, self.bytes, reason, line)
+        self.bytes += len(line) + 1
+        return row
+
+
+class Rows(Struct):
+    """Lines on their way into the log: where it ended before, where it ends then, and what stands between."""
+
+    before: End
+    end: End
+    lines: list[Line]
+    scraps: list[Scrap] = field(default_factory=list[Scrap])
+
+
+_COLUMNS = """
+    log_id = %(log_id)s, seq = %(seq)s, bytes = %(bytes)s, damaged = %(damaged)s, title = %(title)s, agent = %(agent)s,
+    format = %(format)s, parent_session_id = %(parent)s, archived = %(archived)s, created = %(created)s,
+    updated = coalesce(%(said)s, %(now)s), status = %(status)s, state = %(state)b
+"""
+_GO_ON = f"""
+WITH fence AS (
+    UPDATE session SET {_COLUMNS}
+    WHERE id = %(session)s AND holder = %(holder)s AND epoch = %(epoch)s AND log_id = %(was)s AND bytes = %(from)s
+    RETURNING 1
+)"""  # noqa: S608 - nothing but the constant above
+_BEGIN = """
+WITH fence AS (
+    INSERT INTO session (id, holder, epoch, copying, log_id, seq, bytes, damaged, title, agent, format, parent_session_id, archived,
+                         created, updated, status, state)
+    VALUES (%(session)s, %(holder)s, %(epoch)s, %(copying)s, %(log_id)s, %(seq)s, %(bytes)s, %(damaged)s, %(title)s, %(agent)s,
+            %(format)s, %(parent)s, %(archived)s, %(created)s, coalesce(%(said)s, %(now)s), %(status)s, %(state)b)
+    ON CONFLICT (id) DO NOTHING
+    RETURNING 1
+)"""
+_LINES = """, written AS (
+    INSERT INTO event (session_id, seq, start, time, type, id, line)
+    SELECT %(session)s, one.* FROM fence,
+           unnest(%(seqs)b::int8[], %(starts)b::int8[], %(times)b::int8[], %(types)b::text[], %(ids)b::text[], %(lines)b::bytea[]) AS one
+)"""
+_SCRAPS = """, kept AS (
+    INSERT INTO damaged (session_id, after, number, start, reason, line)
+    SELECT %(session)s, one.* FROM fence,
+           unnest(%(afters)b::int8[], %(numbers)b::int8[], %(places)b::int8[], %(reasons)b::text[], %(scraps)b::bytea[]) AS one
+)"""
+_ANSWER = " SELECT count(*) FROM fence"
+
+
+def write(
+    connection: Connection[Any], session_id: str, rows: Rows, holder: UUID, epoch: int, now: int, *, new: bool, copying: bool = False
+) -> bool:
+    """Write them, if the log still ends where we think and is still ours to write. False: nothing was written."""
+    end, summary = rows.end, rows.end.summary
+    values: dict[str, Any] = {
+        "session": session_id,
+        "holder": holder,
+        "epoch": epoch,
+        "copying": copying,
+        "was": rows.before.log_id,
+        "from": rows.before.bytes,
+        "log_id": end.log_id,
+        "seq": end.seq,
+        "bytes": end.bytes,
+        "damaged": end.damaged,
+        "title": clean(summary.title),
+        "agent": clean(summary.agent),
+        "format": clean(summary.format),
+        "parent": clean(summary.parent_session_id),
+        "archived": summary.archived,
+        "created": summary.created,
+        "said": summary.said,
+        "now": now,
+        "status": clean(summary.status),
+        "state": state_of(summary),
+    }
+    text = _BEGIN if new else _GO_ON
+    if rows.lines:
+        text += _LINES
+        values |= {
+            "seqs": [line.seq for line in rows.lines],
+            "starts": [line.start for line in rows.lines],
+            "times": [line.time for line in rows.lines],
+            "types": [line.type for line in rows.lines],
+            "ids": [line.id for line in rows.lines],
+            "lines": [line.line for line in rows.lines],
+        }
+    if rows.scraps:
+        text += _SCRAPS
+        values |= {
+            "afters": [scrap.after for scrap in rows.scraps],
+            "numbers": [scrap.number for scrap in rows.scraps],
+            "places": [scrap.start for scrap in rows.scraps],
+            "reasons": [scrap.reason for scrap in rows.scraps],
+            "scraps": [scrap.line for scrap in rows.scraps],
+        }
+    found = connection.execute(text + _ANSWER, values).fetchone()
+    return found is not None and found[0] == 1
+
+
+def state_of(summary: Summary) -> bytes:
+    """The summary for the row."""
+    return json.dumps(msgspec.to_builtins(summary)).encode()  # this parser takes half an emoji
+
+
+def summary_of(state: bytes) -> Summary:
+    """The summary from the row."""
+    return msgspec.convert(json.loads(state), Summary)
+
+
+def clean(text: str | None) -> Any:
+    """What a column of the database can hold: no NUL, no half of a surrogate pair. The line itself has what was really said."""
+    if text is None or (text.isascii() and "\0" not in text):
+        return text
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()

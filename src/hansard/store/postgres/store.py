@@ -1,0 +1,191 @@
+"""The engine on PostgreSQL: the words of `Store`, each of them a few statements."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import ExitStack
+from itertools import islice
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from hansard.errors import Fenced, LogDeleted, SessionExists
+from hansard.events import Event
+from hansard.store import lines
+from hansard.store.base import INLINE_LIMIT, Engine
+from hansard.store.batch import Options, created
+from hansard.store.cursors import seq_of
+from hansard.store.ids import TimeOrderedIds, check_session_id, now_ms
+from hansard.store.interface import Cursor, Finding, Head, Record, SessionInfo
+from hansard.store.postgres import blobs, listing, reader
+from hansard.store.postgres.address import parse
+from hansard.store.postgres.follow import follow
+from hansard.store.postgres.lease import Lease
+from hansard.store.postgres.listening import Listening
+from hansard.store.postgres.pool import Pool
+from hansard.store.postgres.reader import ROWS, Place, Span, stored
+from hansard.store.postgres.removing import remove
+from hansard.store.postgres.taking import held_here, take
+from hansard.store.postgres.transfer import transfer
+from hansard.store.postgres.writer import Writer
+
+
+class PostgresStore(Engine):
+    """A `Store` in a database, for as many processes and machines as reach it."""
+
+    def __init__(self, address: str, *, inline_limit: int = INLINE_LIMIT, clock: Callable[[], int] = now_ms) -> None:
+        self.address = parse(address)
+        self._options = Options(True, inline_limit, clock)
+        self._ids = TimeOrderedIds(clock)
+        self._pool = Pool(self.address)
+        self._lease = Lease(self._pool)
+        self._writers: dict[str, Writer] = {}
+        self._guard = threading.RLock()
+        self._listening: WeakKeyDictionary[asyncio.AbstractEventLoop, Listening] = WeakKeyDictionary()
+
+    # ---- writing
+
+    def create(self, session_id: str | None = None, **header: Any) -> Head:
+        """A new log. ``header`` are fields of its first event: ``format``, ``title``, ``parent_session_id``, …"""
+        session_id = self._ids.next() if session_id is None else check_session_id(session_id)
+        created(session_id, "", header)  # a field that does not exist is noticed before anything is written
+        with self._guard:
+            if session_id in self._writers or not self._create(session_id, header):
+                raise SessionExists(session_id)
+        return self.head(session_id)
+
+    def append(self, session_id: str, events: Iterable[Event]) -> list[Event]:
+        """Write all of the events or none, and return them as they are in the log: with id, seq, time and session."""
+        writer = self._writers.get(session_id) or self._writer(check_session_id(session_id))
+        try:
+            return writer.append(events)
+        except (LogDeleted, Fenced):
+            with self._guard:
+                writer.forget()
+                if self._writers.get(session_id) is writer:
+                    del self._writers[session_id]
+            raise
+
+    def transfer(self, session_id: str, lines: Iterable[Record]) -> Head:
+        """Append lines of another store's log as they stand there, byte for byte, in batches, each of them all or nothing."""
+        with self._guard:
+            if check_session_id(session_id) in self._writers:
+                raise held_here(session_id)
+        transfer(self._pool, self._lease, session_id, lines, self._options.clock)
+        return self.head(session_id)
+
+    def release(self, session_id: str) -> None:
+        """Stop writing this session, so that somebody else may."""
+        with self._guard:
+            writer = self._writers.pop(check_session_id(session_id), None)
+        if writer is not None:
+            writer.close()
+
+    def close(self) -> None:
+        """Stop writing all sessions, and hang up."""
+        with ExitStack() as each:  # one that fails does not keep the others
+            each.callback(self._pool.close)
+            each.callback(self._lease.stop)
+            for session_id in list(self._writers):
+                each.callback(self.release, session_id)
+
+    def delete(self, session_id: str, at: Cursor | None = None) -> None:
+        """Remove a session with everything that belongs to it; with ``at`` only if its head is still there, else `LogReset`."""
+        check_session_id(session_id)
+        self.release(session_id)
+        remove(self._pool, self._lease, session_id, at)
+
+    # ---- reading
+
+    def head(self, session_id: str) -> Head:
+        """How far the log has got."""
+        return reader.head(self._pool, check_session_id(session_id))
+
+    def read_blocks(self, session_id: str, size: int) -> Iterator[tuple[list[Event], int]]:
+        """All of a log's events in blocks of about ``size`` bytes, and how many bytes each is: the fastest way to read everything."""
+        span = Span(self.head(session_id), rows=max(ROWS, size // 64), bytes=size)
+        for block in reader.pages(self._pool, Place(0), span):
+            yield _decoded(block, session_id), sum(record.end - record.offset for record in block)
+
+    def records(
+        self,
+        session_id: str,
+        after: int | Cursor = 0,
+        limit: int | None = None,
+        before: int | None = None,
+        types: Iterable[str] | None = None,
+    ) -> Iterator[Record]:
+        """Like `read`, but as lines, for sending on."""
+        head = self.head(session_id)
+        rows = ROWS if limit is None else max(1, min(ROWS, limit))
+        span = Span(head, before, None if types is None else list(types), rows)
+        found = stored(self._pool, Place(seq_of(head, after)), span)
+        return islice((one if one.damage is None else lines.as_event(one, session_id) for one in found), limit)
+
+    def follow_records(self, session_id: str, after: int | Cursor = 0) -> AsyncIterator[Record]:
+        """Like `follow`, but as lines."""
+        head = self.head(session_id)
+        return self._follow(head, seq_of(head, after))
+
+    async def _follow(self, head: Head, after: int) -> AsyncIterator[Record]:
+        loop = asyncio.get_running_loop()
+        listening = self._listening.get(loop)
+        if listening is None:
+            listening = self._listening[loop] = Listening(self.address)
+        async for record in follow(self._pool, listening, head, after):
+            yield record
+
+    def sessions(self) -> list[SessionInfo]:
+        """Every session, the one that changed last first."""
+        return listing.sessions(self._pool)
+
+    def abandoned(self) -> list[str]:
+        """The sessions whose last writer is gone and did not let go of them: it was killed."""
+        return listing.abandoned(self._pool)
+
+    def verify(self, session_id: str) -> list[Finding]:
+        """Everything that is wrong with a log."""
+        raise NotImplementedError
+
+    # ---- large things
+
+    def put_blob(self, session_id: str, data: bytes) -> str:
+        """Store bytes beside the log; they are named by their SHA-256."""
+        self.head(session_id)
+        return blobs.put_blob(self._pool, session_id, data)
+
+    def get_blob(self, session_id: str, sha256: str) -> bytes:
+        """The bytes of that name, checked."""
+        self.head(session_id)
+        return blobs.get_blob(self._pool, session_id, sha256)
+
+    # ---- within
+
+    def _writer(self, session_id: str) -> Writer:
+        with self._guard:
+            while session_id not in self._writers:
+                taken = take(self._pool, self._lease, session_id)
+                if taken is not None:
+                    self._writers[session_id] = Writer(self._pool, self._lease, session_id, self._options, taken)
+                else:
+                    self._create(session_id, {})
+            return self._writers[session_id]
+
+    def _create(self, session_id: str, header: dict[str, Any]) -> bool:
+        """Make a log and be its writer; false if there is one already."""
+        self._lease.begin()
+        writer = Writer(self._pool, self._lease, session_id, self._options, None)
+        if not writer.create(header):
+            return False
+        self._writers[session_id] = writer
+        return True
+
+
+def _decoded(block: list[Record], session_id: str) -> list[Event]:
+    """Nearly always nothing is damaged or of a newer version. Then a block is decoded at once, in half the time."""
+    text = b"\n".join([record.line for record in block]) + b"\n"
+    found = lines.events(text, block[0].seq) if block else []
+    if found is not None:
+        return found
+    return [lines.event(one if one.damage is None else lines.as_event(one, session_id)) for one in block]

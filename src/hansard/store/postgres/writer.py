@@ -1,0 +1,218 @@
+"""Writing a log in the database: stamp, one statement per batch, and know what became of it when the connection breaks.
+
+A batch whose fate is unknown is kept. Before anything else is written it is looked for; if it is there it is not written again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
+from copy import copy
+from functools import partial
+from typing import Any
+
+from msgspec import Struct
+
+from hansard.codec import decode
+from hansard.errors import AppendFailed, Fenced, LogDeleted, StoreAway, StoreError
+from hansard.events import Event
+from hansard.store.batch import Batch, Options, created
+from hansard.store.checkpoint import Chain
+from hansard.store.ids import TimeOrderedIds
+from hansard.store.interface import Head
+from hansard.store.postgres.blobs import put_blob
+from hansard.store.postgres.lease import NOBODY, Lease
+from hansard.store.postgres.pool import Pool
+from hansard.store.postgres.reader import Place, Span, stored
+from hansard.store.postgres.rows import End, Line, Rows, clean, write
+from hansard.store.postgres.taking import Taken, held_by
+from hansard.store.recovery import State, count, recovered
+
+_TRIES = 3
+_LOOK = """
+SELECT log_id, holder, epoch, (SELECT line FROM event e WHERE e.session_id = s.id AND e.seq = %s) FROM session s WHERE id = %s
+"""
+
+
+class Attempt(Struct):
+    """A batch on its way: what was given, what it became, and what the log's hash goes on with."""
+
+    given: list[Event]
+    stamped: list[Event]
+    rows: Rows
+    chain: Chain
+    unhashed: list[bytes]
+
+
+class Writer:
+    """The one who writes a log."""
+
+    def __init__(self, pool: Pool, lease: Lease, session_id: str, options: Options, taken: Taken | None) -> None:
+        self.session_id = session_id
+        self._pool = pool
+        self._lease = lease
+        self._options = options
+        self._ids = TimeOrderedIds(options.clock)
+        self._guard = threading.RLock()
+        self._new = self._ready = taken is None
+        self._epoch = 1 if taken is None else taken.epoch
+        self._end = End() if taken is None else taken.end
+        self._chain = Chain()
+        self._pending: Attempt | None = None
+        self._unsaid = False
+        """Whether the last thing that was to be written was not."""
+        self._closed = False
+
+    # ---- the public side
+
+    def create(self, header: dict[str, Any]) -> bool:
+        """Write the first event; false if the session is there already."""
+        with self._guard, self._failing():
+            return self._append([created(self.session_id, self._ids.next(), header)]) is not None
+
+    def append(self, events: Iterable[Event]) -> list[Event]:
+        """Write all of the events or none."""
+        given = list(events)
+        with self._guard:
+            if self._closed:
+                raise StoreError(f"session {self.session_id!r} was released while it was being written")
+            self._unsaid = True
+            with self._failing():
+                self._be_ready()
+                stamped = self._append(given) or []
+            self._unsaid = False
+            return stamped
+
+    def close(self) -> None:
+        """Cover what was written with a checkpoint, and let the next writer in."""
+        with self._guard:
+            if not self._closed:
+                self._closed = True
+                with suppress(StoreError):  # then the log is as whole as that of a killed writer
+                    if not self._new and self._chain.is_open:
+                        self._append([], checkpoint=True)
+                self._lease.let_go(self.session_id, self._epoch, NOBODY if self._unsaid else None)
+
+    def forget(self) -> None:
+        """Write no more, and leave everything as it is: it is somebody else's now, or gone."""
+        self._closed = True
+
+    @contextmanager
+    def _failing(self) -> Generator[None]:
+        """What keeps a batch from being written, other than a better right, is worth another try."""
+        try:
+            yield
+        except StoreError as problem:
+            if type(problem) in (StoreError, StoreAway):
+                raise AppendFailed(f"cannot write session {self.session_id!r}: {problem}") from problem
+            raise
+
+    # ---- opening
+
+    def _be_ready(self) -> None:
+        """Before the first batch: hash what follows the last checkpoint, and say what was damaged at the end of a log from elsewhere."""
+        if self._ready:
+            return
+        end = self._end
+        state = State(Chain(), 1)
+        log = Head(self.session_id, end.log_id, end.seq, end.bytes)
+        for record in stored(self._pool, Place(max(0, end.summary.checkpoint - 1)), Span(log)):
+            count(state, record)
+        self._chain = state.chain
+        self._ids.start_above(end.summary.last_id)
+        repair = [] if end.seq else [created(self.session_id, self._ids.next(), {})]
+        if state.torn is not None:
+            repair.append(recovered(state.torn))
+        self._append(repair)
+        self._ready = True
+
+    # ---- writing
+
+    def _append(self, given: list[Event], checkpoint: bool = False) -> list[Event] | None:
+        """What the events became; None if a new log could not be made because there is one of that name."""
+        for number in range(1, _TRIES + 1):
+            was = self._pending
+            again = was is not None and _same(was.given, given)
+            if was is not None and self._stands(was):
+                self._adopt(was)
+                if again:
+                    return was.stamped
+                again = False
+            attempt = was if was is not None and again else self._made(given, checkpoint)
+            if not attempt.rows.lines:
+                return attempt.stamped
+            try:
+                done = self._write(attempt)
+            except StoreAway:
+                self._pending = attempt
+                if number == _TRIES:
+                    raise
+                continue  # perhaps only this connection broke: look, and try again
+            if done:
+                self._adopt(attempt)
+                return attempt.stamped
+            if self._new and not self._stands(attempt):
+                return None
+            self._pending = attempt if self._new else self._pending
+            self._check_ours()
+        raise StoreError(f"the log of session {self.session_id!r} changed while it was being written")
+
+    def _made(self, given: list[Event], checkpoint: bool) -> Attempt:
+        end = copy(self._end)
+        end.summary = copy(end.summary)
+        batch = Batch(self.session_id, partial(put_blob, self._pool, self.session_id), self._options, self._ids, end.seq, self._chain)
+        known = self._known({event.id for event in given if event.id})
+        stamped: list[Event] = []
+        for event in given:
+            found = known.get(event.id) if event.id else None
+            if found is None:
+                found = batch.add(event)
+                known[found.id] = found
+            stamped.append(found)
+        if checkpoint:
+            batch.add_checkpoint()
+        texts = batch.hashed + batch.unhashed
+        lines = [end.add(event, line[:-1], event.seq, event.type) for event, line in zip(batch.events, texts, strict=True)]
+        return Attempt(given, stamped, Rows(self._end, end, lines), batch.chain, batch.unhashed)
+
+    def _known(self, ids: set[str]) -> dict[str, Event]:
+        """Those of the events that are in the log already."""
+        if not ids or self._new:
+            return {}
+        text = "SELECT id, line FROM event WHERE session_id = %s AND id = ANY(%s) ORDER BY seq DESC"
+        wanted = [clean(name) for name in ids]
+        rows = self._pool.ask(lambda connection: connection.cursor(binary=True).execute(text, [self.session_id, wanted]).fetchall())
+        return {name: decode(line) for name, line in rows}
+
+    def _write(self, attempt: Attempt) -> bool:
+        with self._pool.connection() as connection:
+            return write(connection, self.session_id, attempt.rows, self._lease.id, self._epoch, self._options.clock(), new=self._new)
+
+    def _adopt(self, attempt: Attempt) -> None:
+        self._end, self._chain = attempt.rows.end, attempt.chain
+        self._chain.add(b"".join(attempt.unhashed), len(attempt.unhashed))
+        self._pending, self._new = None, False
+        self._lease.wrote(self.session_id)
+
+    def _stands(self, attempt: Attempt) -> bool:
+        """Whether a batch was written after all. If it was not, it may still be on its way; then the fence stops what comes next."""
+        last: Line = attempt.rows.lines[-1]
+        row = self._look(last.seq)
+        return row is not None and row[0] == attempt.rows.end.log_id and row[3] == last.line
+
+    def _look(self, seq: int) -> tuple[Any, ...] | None:
+        return self._pool.ask(lambda connection: connection.cursor(binary=True).execute(_LOOK, [seq, self.session_id]).fetchone())
+
+    def _check_ours(self) -> None:
+        """Raise if the session is somebody else's by now, or gone."""
+        row = self._look(0)
+        if row is None or row[0] != self._end.log_id:
+            raise LogDeleted(f"the log of session {self.session_id!r} was removed while it was being written")
+        if (row[1], row[2]) != (self._lease.id, self._epoch):
+            raise Fenced(f"session {self.session_id!r} was taken over by {held_by(self._pool, self.session_id)}; nothing was written")
+
+
+def _same(one: list[Event], other: list[Event]) -> bool:
+    """Whether a batch is given again."""
+    return len(one) == len(other) and all(a is b or a == b for a, b in zip(one, other, strict=True))

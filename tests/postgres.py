@@ -59,7 +59,7 @@ class Server:
         self.port = free_port()
         self._programs = binaries()
         self._user = _other_user()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[Any] | None = None
         self._settings = {
             "fsync": "off",
             "full_page_writes": "off",
@@ -148,7 +148,7 @@ class Server:
         with (self.data / "postgresql.conf").open("a") as file:
             file.writelines(f"{name} = '{value}'\n" for name, value in self._settings.items())
 
-    def _run(self, program: str, *arguments: str, log: Path) -> subprocess.Popen[bytes]:
+    def _run(self, program: str, *arguments: str, log: Path) -> subprocess.Popen[Any]:
         ids: dict[str, Any] = {} if self._user is None else {"user": self._user.pw_uid, "group": self._user.pw_gid, "extra_groups": ()}
         with log.open("ab") as out:
             command = [str(self._programs / program), *arguments]

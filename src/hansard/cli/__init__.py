@@ -28,6 +28,7 @@ VERBS: dict[str, str] = {
     "copy": "Copy sessions between stores, folders or databases, byte for byte.",
     "ship": "Send what is recorded here to another store, also as it is said.",
     "retire": "Archive old sessions as compressed logs and, if told so, delete them, on the record.",
+    "migrate": "Bring the tables of a store on PostgreSQL up to this version.",
     "schema": "Print the JSON Schema of events.",
     "doctor": "Say which agents are here, in which version, and what was tested.",
 }

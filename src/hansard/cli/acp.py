@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from hansard.cli.options import json_anyway_option, store_option, store_path
+from hansard.cli.options import json_anyway_option, store_option, store_place
 
 
 @click.command("acp")
@@ -23,7 +23,7 @@ def command(sessions: tuple[str, ...], store: str | None) -> None:
     from hansard.server.acp import RecordAgent
     from hansard.store import open_store
 
-    root = store_path(store)
+    root = store_place(store)
     agent = RecordAgent(open_store(root), frozenset(need_session(root, name) for name in sessions))
     out = sys.stdout.buffer
     for line in sys.stdin.buffer:

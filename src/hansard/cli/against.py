@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hansard.drift import Difference, Survey
     from hansard.framing import Frame
     from hansard.importing.job import Stream
+    from hansard.store import StorePlace
 
 
 class Surveys:
@@ -44,7 +45,7 @@ class Surveys:
         return sum(auditor.audit.frames for auditor in self._auditors)
 
 
-def compare(root: Path, what: Iterable[str], against: str, format: str, as_json: bool) -> int:
+def compare(root: StorePlace, what: Iterable[str], against: str, format: str, as_json: bool) -> int:
     """Say what is new; 1 if anything is."""
     shown = survey(root, what, format)
     before = None if against == KNOWN else survey(root, [against], format)
@@ -69,7 +70,7 @@ def differences(shown: Surveys, before: Surveys | None, against: str) -> Iterato
         yield from drift(survey, adapter_for(format), format, None if before is None else before.by_format[format])
 
 
-def survey(root: Path, names: Iterable[str], format: str) -> Surveys:
+def survey(root: StorePlace, names: Iterable[str], format: str) -> Surveys:
     """Look at sessions, files and folders."""
     found = Surveys()
     for name in names:

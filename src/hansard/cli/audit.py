@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hansard.cli.options import AUTO, Source, format_option, json_option, store_option, store_path
+from hansard.cli.options import AUTO, Source, format_option, json_option, store_option, store_place
 from hansard.errors import UsageError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from hansard.adapter import Adapter
     from hansard.audit import Audit, Auditor
+    from hansard.store import StorePlace
 
     MakeAuditor = Callable[[type[Adapter], str], Auditor]
 
@@ -42,7 +41,7 @@ def command(what: tuple[str, ...], against: str | None, format: str, store: str 
     With --against, say what drifted: types, fields and values that are new. Several files, folders and sessions are taken together, and
     one name alone is compared with what the adapter knows. Exit code 1 if anything is new.
     """
-    root = store_path(store)
+    root = store_place(store)
     if against is not None:
         from hansard.cli.against import compare
 
@@ -61,7 +60,7 @@ def command(what: tuple[str, ...], against: str | None, format: str, store: str 
     return 0 if found.is_complete else 1
 
 
-def audit_named(root: Path, what: str, format: str, make: MakeAuditor | None = None) -> Audit:
+def audit_named(root: StorePlace, what: str, format: str, make: MakeAuditor | None = None) -> Audit:
     """The audit of a session or of a file, whichever was named."""
     from hansard.cli.inputs import session_or_file
 
@@ -81,7 +80,7 @@ def audit_stream(source: Source, format: str, make: MakeAuditor | None = None) -
     return (make or Auditor)(type(adapter), name).read(frames(source.chunks(), adapter.framer()), adapter)
 
 
-def audit_session(root: Path, session: str, make: MakeAuditor | None = None) -> Audit:
+def audit_session(root: StorePlace, session: str, make: MakeAuditor | None = None) -> Audit:
     """The audit of a log: its own originals, and the events that are really there. Several streams are one after the other."""
     from hansard.adapters import adapter_for
     from hansard.audit import Auditor, LogAuditor

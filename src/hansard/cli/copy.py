@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hansard.cli.options import json_option, note
+from hansard.cli.options import json_option, note, store_place
 from hansard.cli.places import from_option, opened_pair, to_option
 from hansard.cli.progress import progress
 from hansard.errors import LogForked, TargetAway, UsageError
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from hansard.moving.session import Moved
-    from hansard.store import SessionInfo, Store
+    from hansard.store import SessionInfo, Store, StorePlace
 
 SHOWN = 10
 """So many problems are told one by one."""
@@ -39,7 +39,7 @@ def command(names: tuple[str, ...], everything: bool, source: str | None, target
     if bool(names) == everything:
         raise UsageError("name the sessions to copy, or say --all; not both")
     with opened_pair(source, target) as (here, there):
-        return run(here, there, chosen(here, names), check, as_json, target)
+        return run(here, there, chosen(here, store_place(source), names), check, as_json, target)
 
 
 def run(here: Store, there: Store, found: list[SessionInfo], check: bool, as_json: bool, target: str) -> int:
@@ -58,23 +58,12 @@ def run(here: Store, there: Store, found: list[SessionInfo], check: bool, as_jso
     return report(outcomes, problems, time.perf_counter() - started, as_json, target)
 
 
-def chosen(store: Store, names: tuple[str, ...]) -> list[SessionInfo]:
+def chosen(store: Store, place: StorePlace, names: tuple[str, ...]) -> list[SessionInfo]:
     """The sessions that are meant: all, or those of these names, or whose ids begin so."""
-    from hansard.cli.inputs import MIN_PREFIX
-    from hansard.errors import UnknownSession
+    from hansard.cli.inputs import need_session
 
-    there = {info.id: info for info in store.sessions()}
-    if not names:
-        return list(there.values())
-    found: dict[str, SessionInfo] = {}
-    for name in names:
-        like = [name] if name in there else [one for one in there if one.startswith(name) and len(name) >= MIN_PREFIX]
-        if not like:
-            raise UnknownSession(name)
-        if len(like) > 1:
-            raise UsageError(f"{len(like)} sessions begin with {name!r}; say more of the id")
-        found[like[0]] = there[like[0]]
-    return list(found.values())
+    wanted = {need_session(place, name) for name in names}
+    return [info for info in store.sessions() if info.id in wanted or not names]
 
 
 def copied(here: Store, there: Store, found: list[SessionInfo], check: bool, advance: Callable[[int], object]) -> Iterable[Moved]:
@@ -96,11 +85,11 @@ def copied(here: Store, there: Store, found: list[SessionInfo], check: bool, adv
 
 def report(outcomes: list[Moved], problems: list[str], seconds: float, as_json: bool, target: str) -> int:
     """What became of it all, and the exit code."""
-    from hansard.cli.places import shown
+    from hansard.store import shown_place
 
     counts = {state: sum(one.state == state for one in outcomes) for state in ("copied", "continued", "unchanged", "ahead", "failed")}
     totals: dict[str, Any] = {
-        "to": shown(target),
+        "to": shown_place(target),
         **counts,
         "events": sum(one.events for one in outcomes),
         "bytes": sum(one.bytes for one in outcomes),

@@ -7,17 +7,17 @@ import platform
 import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from hansard._version import __version__
-from hansard.cli.options import json_option, store_option, store_path
+from hansard.cli.options import json_option, store_option, store_place
 from hansard.cli.versions import VERSION, compare
 
 if TYPE_CHECKING:
     from hansard.agents.agent import Agent
+    from hansard.store import StorePlace
 
 AGENTS = ("claude", "codex", "opencode", "gemini", "qwen", "copilot", "cursor-agent")
 """Programs that are looked for on the PATH."""
@@ -34,7 +34,7 @@ ADVICE = "newer than tested: run `hansard audit --against` on a session, it says
 @json_option
 def command(store: str | None, as_json: bool) -> None:
     """Say which agents are here, in which version, and what was tested."""
-    found = examine(store_path(store))
+    found = examine(store_place(store))
     if as_json:
         from hansard.cli.tables import print_json
 
@@ -43,7 +43,7 @@ def command(store: str | None, as_json: bool) -> None:
         show(found)
 
 
-def examine(store: Path) -> dict[str, Any]:
+def examine(store: StorePlace) -> dict[str, Any]:
     """Everything the doctor looks at."""
     from hansard.adapters import formats
 
@@ -119,8 +119,10 @@ def _driven(agent: Agent, versions: dict[str, str | None]) -> dict[str, Any]:
     return about | {"version": versions.get(program or ""), "can": msgspec.to_builtins(agent.can)}
 
 
-def look_at(store: Path) -> dict[str, Any]:
+def look_at(store: StorePlace) -> dict[str, Any]:
     """The store: whether it is there, can be written, and what is in it. Integrity is what `verify` is for."""
+    if isinstance(store, str):
+        return look_at_database(store)
     found: dict[str, Any] = {"path": str(store), "exists": store.is_dir(), "writable": None, "sessions": 0, "bytes": 0, "problems": []}
     if not found["exists"]:
         found["problems"] = [f"{store} is a file, not a folder"] if store.exists() else []
@@ -139,6 +141,20 @@ def look_at(store: Path) -> dict[str, Any]:
     if not found["writable"]:
         found["problems"].insert(0, "it cannot be written")
     return found
+
+
+def look_at_database(store: str) -> dict[str, Any]:
+    """The same of a store in a database."""
+    from hansard.errors import HansardError
+    from hansard.store import open_store, shown_place
+
+    found: dict[str, Any] = {"path": shown_place(store), "exists": True, "writable": None, "sessions": 0, "bytes": 0, "problems": []}
+    try:
+        with open_store(store) as opened:
+            sessions = opened.sessions()
+    except HansardError as problem:
+        return found | {"problems": [str(problem)]}
+    return found | {"sessions": len(sessions), "bytes": sum(info.bytes for info in sessions)}
 
 
 def show(found: dict[str, Any]) -> None:

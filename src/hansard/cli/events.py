@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from hansard.cli.options import AUTO, Source, format_option, json_anyway_option, no_original_option, store_option, store_path
+from hansard.cli.options import AUTO, Source, format_option, json_anyway_option, no_original_option, store_option, store_place
 from hansard.cli.output import output
 
 if TYPE_CHECKING:
     from hansard.events import Event
-    from hansard.store import Record
+    from hansard.store import Record, StorePlace
 
 FLUSH = 256
 
@@ -39,7 +38,7 @@ def command(
     from hansard.cli.inputs import session_or_file
     from hansard.errors import UsageError
 
-    root = store_path(store)
+    root = store_place(store)
     session, source = (None, Source(what)) if format != AUTO else session_or_file(root, what)
     if session is not None and follow:
         follow_session(root, session, after, frozenset(types), limit, no_original)
@@ -81,7 +80,7 @@ def write(lines: Iterable[bytes]) -> None:
         out.flush()
 
 
-def follow_session(root: Path, session: str, after: int, types: frozenset[str], limit: int | None, no_original: bool) -> None:
+def follow_session(root: StorePlace, session: str, after: int, types: frozenset[str], limit: int | None, no_original: bool) -> None:
     """Everything after a seq, then everything as it is written."""
     import asyncio
 

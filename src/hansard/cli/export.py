@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hansard.cli.options import AUTO, Source, format_option, note, store_option, store_path
+from hansard.cli.options import AUTO, Source, format_option, note, store_option, store_place
 from hansard.cli.output import Output
 from hansard.cli.output import output as stdout
 from hansard.cli.progress import progress
@@ -127,7 +127,7 @@ def reading(what: str, format: str, store: str | None, projection: Projection[An
     from hansard.exporting import fitted, of_session
     from hansard.store import blobs, open_store
 
-    root = store_path(store)
+    root = store_place(store)
     session, source = (None, Source(what)) if format != AUTO else session_or_file(root, what)
     if session is not None:
         kept = open_store(root)

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hansard.cli.options import AUTO, json_option, note, store_option, store_path
+from hansard.cli.options import AUTO, json_option, note, store_option, store_place
 from hansard.cli.progress import progress
 from hansard.errors import StoreError
 
 if TYPE_CHECKING:
     from hansard.importing.find import Found
     from hansard.importing.session import Outcome
+    from hansard.store import StorePlace
 
 SHOWN = 10
 """So many problems are told one by one."""
@@ -51,7 +52,7 @@ def command(
     from hansard.importing.many import import_all
     from hansard.importing.session import QUIET
 
-    root = store_path(store)
+    root = store_place(store)
     found = look(paths, format, home, session)
     if watch:
         return follow(root, paths, format, home, session, as_json)
@@ -89,7 +90,7 @@ def look(paths: tuple[Path, ...], format: str, home: Path | None, session: str |
     return found
 
 
-def follow(root: Path, paths: tuple[Path, ...], format: str, home: Path | None, session: str | None, as_json: bool) -> int:
+def follow(root: StorePlace, paths: tuple[Path, ...], format: str, home: Path | None, session: str | None, as_json: bool) -> int:
     """Import until somebody says stop; a line for everything that happens."""
     import msgspec
 
@@ -118,13 +119,15 @@ def follow(root: Path, paths: tuple[Path, ...], format: str, home: Path | None, 
     return 0
 
 
-def report(root: Path, found: Found, outcomes: list[Outcome], seconds: float, as_json: bool) -> int:
+def report(root: StorePlace, found: Found, outcomes: list[Outcome], seconds: float, as_json: bool) -> int:
     """What became of it all, and the exit code."""
+    from hansard.store import shown_place
+
     counts = {
         state: sum(outcome.state == state for outcome in outcomes) for state in ("added", "updated", "unchanged", "replaced", "failed")
     }
     totals: dict[str, Any] = {
-        "store": str(root),
+        "store": shown_place(root),
         **counts,
         "events": sum(outcome.events for outcome in outcomes),
         "bytes": sum(outcome.bytes for outcome in outcomes),

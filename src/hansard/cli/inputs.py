@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hansard.cli.options import AUTO, Source
@@ -12,29 +11,44 @@ from hansard.errors import InvalidSessionId, UnknownSession, UsageError
 
 if TYPE_CHECKING:
     from hansard.events import Event
+    from hansard.store import StorePlace
 
 MIN_PREFIX = 4
 
 
-def session_of(root: Path, name: str) -> str | None:
+def session_of(root: StorePlace, name: str) -> str | None:
     """The session of that name, or the only one that begins so. A file of the same name is reached with ``./``."""
-    from hansard.store.files import has_log
     from hansard.store.ids import check_session_id
 
     try:
-        if has_log(root / check_session_id(name)):
-            return name
+        check_session_id(name)
     except InvalidSessionId:
         return None
-    if len(name) < MIN_PREFIX or not root.is_dir():
+    found = _beginning(root, name)
+    if name in found:
+        return name
+    if len(name) < MIN_PREFIX:
         return None
-    found = sorted(entry for entry in os.listdir(root) if entry.startswith(name) and has_log(root / entry))
     if len(found) > 1:
         raise UsageError(f"{len(found)} sessions begin with {name!r}; say more of the id")
     return found[0] if found else None
 
 
-def need_session(root: Path, name: str) -> str:
+def _beginning(root: StorePlace, name: str) -> list[str]:
+    """The sessions that begin so. No log is opened for this."""
+    if isinstance(root, str):
+        from hansard.store import open_store
+
+        with open_store(root) as store:
+            return sorted(info.id for info in store.sessions() if info.id.startswith(name))
+    from hansard.store.files import has_log
+
+    if has_log(root / name):
+        return [name]
+    return sorted(entry for entry in os.listdir(root) if entry.startswith(name) and has_log(root / entry)) if root.is_dir() else []
+
+
+def need_session(root: StorePlace, name: str) -> str:
     """The session of that name; an error if there is none."""
     found = session_of(root, name)
     if found is None:
@@ -42,7 +56,7 @@ def need_session(root: Path, name: str) -> str:
     return found
 
 
-def session_or_file(root: Path, name: str) -> tuple[str | None, Source | None]:
+def session_or_file(root: StorePlace, name: str) -> tuple[str | None, Source | None]:
     """What was named: a session of the store, or a file (or ``-``)."""
     session = session_of(root, name)
     if session is not None:

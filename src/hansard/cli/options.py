@@ -40,8 +40,9 @@ _HOURS = {"h": 1, "d": 24, "": 24, "w": 7 * 24}
 
 
 def store_option(function: F) -> F:
-    """``--store DIR``."""
-    return click.option("--store", metavar="DIR", help="Where the record is kept; $HANSARD_STORE or ~/.hansard if not said.")(function)
+    """``--store PLACE``."""
+    text = "Where the record is kept: a folder, or postgresql://…; $HANSARD_STORE or ~/.hansard if not said."
+    return click.option("--store", metavar="PLACE", help=text)(function)
 
 
 def json_option(function: F) -> F:

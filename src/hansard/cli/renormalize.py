@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from hansard.cli.options import json_option, note, store_option, store_path
+from hansard.cli.options import json_option, note, store_option, store_place
 from hansard.cli.progress import progress
 
 
@@ -24,7 +24,7 @@ def command(session: str, to: str | None, store: str | None, as_json: bool) -> N
     from hansard.renormalizing import renormalize
     from hansard.store import open_store
 
-    root = store_path(store)
+    root = store_place(store)
     with open_store(root) as record:
         name = need_session(root, session)
         before = record.head(name)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from hansard.cli.options import Age, age, json_option, note, store_option
-from hansard.cli.places import same, shown
+from hansard.cli.options import Age, age, json_option, note, store_option, store_place
+from hansard.cli.places import same
 from hansard.cli.progress import progress
 from hansard.errors import UsageError
 
 if TYPE_CHECKING:
     from hansard.moving.retiring import Retired, Retirement
-    from hansard.store import SessionInfo
+    from hansard.store import SessionInfo, StorePlace
 
 
 @click.command("retire")
@@ -36,10 +35,10 @@ def command(older_than: Age, archive: str, delete: bool, yes: bool, dry_run: boo
     did though it was old enough.
     """
     from hansard.moving.retiring import Retirement, old
-    from hansard.store import default_place, is_database, open_store
+    from hansard.store import open_store
 
-    place = store or str(default_place())
-    if is_database(archive) or same(place, archive):
+    place, folder = store_place(store), store_place(archive)
+    if isinstance(folder, str) or same(place, folder):
         raise UsageError("the archive has to be a folder, and another one than the store")
     with open_store(place, "always") as opened:
         found = old(opened, time.time() * 1000 - older_than.ms)
@@ -47,19 +46,20 @@ def command(older_than: Age, archive: str, delete: bool, yes: bool, dry_run: boo
             return report(planned(found, delete), archive, None, as_json)
         if delete and found and not yes:
             ask(found, place, archive)
-        with Retirement(opened, Path(archive).expanduser(), f"nothing was said for {older_than.text}", delete) as retirement:
+        with Retirement(opened, folder, f"nothing was said for {older_than.text}", delete) as retirement:
             done = retired(retirement, found)
     return report(done, archive, retirement.record, as_json)
 
 
-def ask(found: list[SessionInfo], place: str, archive: str) -> None:
+def ask(found: list[SessionInfo], place: StorePlace, archive: str) -> None:
     """Nothing is deleted that nobody wanted deleted."""
     from hansard.cli.tables import sized
+    from hansard.store import shown_place
 
     if not sys.stdin.isatty():
         raise UsageError("--delete asks first, and there is nobody to ask: say --yes")
     size = sized(sum(info.bytes for info in found))
-    click.confirm(f"Archive {len(found)} sessions ({size}) in {archive} and delete them from {shown(place)}?", abort=True, err=True)
+    click.confirm(f"Archive {len(found)} sessions ({size}) in {archive} and delete them from {shown_place(place)}?", abort=True, err=True)
 
 
 def planned(found: list[SessionInfo], delete: bool) -> list[Retired]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hansard.cli.options import store_option, store_path
+from hansard.cli.options import store_option, store_place
 from hansard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def command(agent: str, prompt: str | None, going_on: str | None, as_json: bool,
     if said is None and as_json:
         raise UsageError("--json needs a prompt: an argument, or - to read it from stdin")
     asks = policy or ("ask" if not as_json and sys.stdin.isatty() and sys.stdout.isatty() else "deny")
-    root = store_path(store)
+    root = store_place(store)
     options = _options(about)
 
     async def go(opened: Store) -> int:

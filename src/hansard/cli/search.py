@@ -7,7 +7,7 @@ from itertools import islice
 
 import click
 
-from hansard.cli.options import json_option, store_option, store_path
+from hansard.cli.options import json_option, store_option, store_place
 
 
 @click.command("search")
@@ -28,7 +28,7 @@ def command(words: tuple[str, ...], sessions: tuple[str, ...], types: tuple[str,
     from hansard.store import open_store
     from hansard.terminal import visible_line
 
-    with open_store(store_path(store)) as record:
+    with open_store(store_place(store)) as record:
         query = words[0] if len(words) == 1 else " ".join(f'"{word}"' if " " in word else word for word in words)
         found = list(islice(Search(record, query, sessions or None, types or None), limit + 1))
     shown = found[:limit]

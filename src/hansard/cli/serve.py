@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from hansard.cli.options import store_option, store_path
+from hansard.cli.options import store_option, store_place
 from hansard.errors import UsageError
+
+if TYPE_CHECKING:
+    from hansard.store import StorePlace
 
 PORT = 7413
 
@@ -43,10 +46,10 @@ def command(host: str, port: int, store: str | None, as_json: bool, **about: Any
     if not is_loopback(host) and not secure and not about["insecure_listen"]:
         raise UsageError(f"{host} can be reached from elsewhere: give --tls-cert and --tls-key, or say --insecure-listen if that is meant")
     listening = bound(host, port)
-    return serve(listening, host, store_path(store), as_json=as_json, **about)
+    return serve(listening, host, store_place(store), as_json=as_json, **about)
 
 
-def serve(listening: Any, host: str, root: Path, *, as_json: bool = False, page: Path | None = None, **about: Any) -> int:
+def serve(listening: Any, host: str, root: StorePlace, *, as_json: bool = False, page: Path | None = None, **about: Any) -> int:
     """Serve until somebody says stop. The socket listens already."""
     from hansard.server.app import app
     from hansard.server.listening import Listener, hosts_of
@@ -118,11 +121,14 @@ def _limits(given: tuple[str, ...], limits: Any) -> Any:
     return limits
 
 
-def _say(links: dict[str, str], root: Path, as_json: bool, observer: bool) -> None:
+def _say(links: dict[str, str], root: StorePlace, as_json: bool, observer: bool) -> None:
     if as_json:
         import json
 
-        click.echo(json.dumps({"url": links["participant"], "observerUrl": links["observer"], "store": str(root), "pid": os.getpid()}))
+        from hansard.store import shown_place
+
+        told = {"url": links["participant"], "observerUrl": links["observer"], "store": shown_place(root), "pid": os.getpid()}
+        click.echo(json.dumps(told))
     else:
         click.echo(f"hansard is at {links['participant']}")
         if observer:

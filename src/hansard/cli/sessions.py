@@ -6,7 +6,7 @@ from datetime import datetime
 
 import click
 
-from hansard.cli.options import json_option, store_option, store_path
+from hansard.cli.options import json_option, store_option, store_place
 
 
 @click.command("sessions")
@@ -16,15 +16,15 @@ from hansard.cli.options import json_option, store_option, store_path
 def command(limit: int | None, store: str | None, as_json: bool) -> None:
     """List what is on the record."""
     from hansard.cli.tables import print_json, print_table, style
-    from hansard.store import open_store
+    from hansard.store import open_store, shown_place
 
-    root = store_path(store)
+    root = store_place(store)
     found = open_store(root).sessions()[:limit]
     if as_json:
         print_json(found)
         return
     if not found:
-        click.echo(f"nothing in {root} yet; `hansard import` takes in what agents have kept")
+        click.echo(f"nothing in {shown_place(root)} yet; `hansard import` takes in what agents have kept")
         return
     rows = [
         (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hansard.cli.options import json_option, note
-from hansard.cli.places import from_option, opened_pair, shown, to_option
+from hansard.cli.places import from_option, opened_pair, to_option
 
 if TYPE_CHECKING:
     from hansard.store import Store
@@ -43,8 +43,9 @@ async def follow(here: Store, there: Store, target: str, as_json: bool) -> None:
     import msgspec
 
     from hansard.moving.shipping import Shipping
+    from hansard.store import shown_place
 
-    note(f"shipping to {shown(target)}; Ctrl-C ends it")
+    note(f"shipping to {shown_place(target)}; Ctrl-C ends it")
     async with aclosing(Shipping(here, there, note).watch()) as outcomes:
         async for one in outcomes:
             if as_json:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hansard.cli.options import AUTO, Source, format_option, store_option, store_path
+from hansard.cli.options import AUTO, Source, format_option, store_option, store_place
 
 if TYPE_CHECKING:
     from hansard.events import Event
@@ -42,7 +42,7 @@ def command(what: str, fold: int, raw: bool, format: str, store: str | None, as_
 
     if raw and sys.stdout.isatty():
         raise UsageError("--raw is not for a terminal: what an agent said could drive it; pipe it somewhere")
-    root = store_path(store)
+    root = store_place(store)
     session, source = (None, Source(what)) if format != AUTO else session_or_file(root, what)
     if session is not None:
         from hansard.store import open_store

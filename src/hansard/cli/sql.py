@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hansard.cli.options import AUTO, Source, json_option, store_option, store_path
+from hansard.cli.options import AUTO, Source, json_option, store_option, store_place
 from hansard.cli.output import output
 from hansard.errors import UsageError
 
 if TYPE_CHECKING:
     from hansard.events import Event
+    from hansard.store import StorePlace
 
 ROWS = 1000
 
@@ -34,7 +35,7 @@ def command(query: str, what: tuple[str, ...], store: str | None, as_json: bool)
 
     duckdb = need("duckdb", "sql")
     need("pyarrow", "sql")
-    events = events_of(what, store_path(store))
+    events = events_of(what, store_place(store))
     with tempfile.TemporaryDirectory(prefix="hansard-sql-") as folder, duckdb.connect(Path(folder) / "events.duckdb") as database:
         database.register("rows", Frame(lambda: events).reader())
         database.execute("create table events as select * from rows")
@@ -46,7 +47,7 @@ def command(query: str, what: tuple[str, ...], store: str | None, as_json: bool)
             raise UsageError(str(problem)) from problem
 
 
-def events_of(what: tuple[str, ...], root: Path) -> Iterator[Event]:
+def events_of(what: tuple[str, ...], root: StorePlace) -> Iterator[Event]:
     """The events of what was named, one after the other; of the whole store if nothing was. Files are opened now."""
     from hansard.cli.inputs import session_or_file
     from hansard.frames import events_of_store

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from msgspec import Struct
 
-from hansard.cli.options import json_option, store_option, store_path
+from hansard.cli.options import json_option, store_option, store_place
 from hansard.errors import StoreError
 from hansard.store import Finding, Store
 
@@ -33,7 +33,7 @@ def command(session: str | None, store: str | None, as_json: bool) -> int:
     from hansard.store import open_store
     from hansard.terminal import visible_line
 
-    root = store_path(store)
+    root = store_place(store)
     opened = open_store(root)
     names = [info.id for info in opened.sessions()] if session is None else [need_session(root, session)]
     report = [check(opened, name) for name in names]

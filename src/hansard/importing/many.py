@@ -8,12 +8,11 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import closing
-from pathlib import Path
 
 from hansard.importing.find import Found
 from hansard.importing.job import Job
 from hansard.importing.session import Outcome, SessionImport, imported
-from hansard.store import open_store
+from hansard.store import StorePlace, open_store
 
 ENOUGH = 16 * 1024 * 1024
 """So many bytes are worth starting other processes for."""
@@ -23,13 +22,15 @@ KEPT = 64
 """So many sessions stay understood while they are watched; the others are read again when they grow."""
 
 
-def import_all(root: Path, jobs: list[Job], closed: bool, quiet: float, processes: int | None = None) -> Iterator[tuple[Outcome, int]]:
+def import_all(
+    root: StorePlace, jobs: list[Job], closed: bool, quiet: float, processes: int | None = None
+) -> Iterator[tuple[Outcome, int]]:
     """Import sessions, each outcome with the bytes its files have, as they come."""
     groups = by_session(jobs)
     count = min(processes or os.cpu_count() or 1, len(groups))
     if count < 2 or sum(job.size for job in jobs) < ENOUGH:
         with closing(open_store(root)) as store:
-            yield from imported(store, root, jobs, closed, quiet)
+            yield from imported(store, jobs, closed, quiet)
         return
     with ProcessPoolExecutor(count, multiprocessing.get_context("spawn")) as pool:
         waiting = [pool.submit(import_some, str(root), group, closed, quiet) for group in groups]
@@ -48,10 +49,10 @@ def by_session(jobs: list[Job]) -> list[list[Job]]:
 def import_some(root: str, jobs: list[Job], closed: bool, quiet: float) -> list[tuple[Outcome, int]]:
     """The part of one process."""
     with closing(open_store(root)) as store:
-        return list(imported(store, Path(root), jobs, closed, quiet))
+        return list(imported(store, jobs, closed, quiet))
 
 
-def watch(root: Path, find: Callable[[], Found], quiet: float, rounds: int | None = None) -> Iterator[Outcome]:
+def watch(root: StorePlace, find: Callable[[], Found], quiet: float, rounds: int | None = None) -> Iterator[Outcome]:
     """Import what is new for as long as somebody listens: files that grow, and files that come. Each problem is said once."""
     kept: dict[str, SessionImport] = {}
     said: dict[str, str | None] = {}
@@ -59,7 +60,7 @@ def watch(root: Path, find: Callable[[], Found], quiet: float, rounds: int | Non
         while rounds is None or rounds > 0:
             for job in find().jobs:
                 key = f"{job.session_id} {job.streams[0].path}"
-                session = kept.pop(key, None) or SessionImport(store, root, job)
+                session = kept.pop(key, None) or SessionImport(store, job)
                 session.job = job
                 outcome = session.run(False, quiet)
                 if outcome.state in ("added", "updated"):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from hashlib import sha256
-from pathlib import Path
 
 import msgspec
 from msgspec import Struct
@@ -47,22 +45,18 @@ class Memory(Struct):
     attached: dict[str, Attached] = {}
 
 
-def load(folder: Path) -> Memory | None:
+def load(store: Store, session_id: str) -> Memory | None:
     """The note, if there is one that can be read."""
+    noted = store.get_note(session_id, NOTE)
     try:
-        return msgspec.json.decode((folder / NOTE).read_bytes(), type=Memory)
-    except (OSError, ValueError):
+        return None if noted is None else msgspec.json.decode(noted, type=Memory)
+    except ValueError:
         return None
 
 
-def save(folder: Path, memory: Memory) -> None:
+def save(store: Store, session_id: str, memory: Memory) -> None:
     """Write the note. It need not survive a crash: the log does."""
-    path = folder / NOTE
-    unfinished = path.with_suffix(".unfinished")
-    fd = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-    with open(fd, "wb") as file:
-        file.write(msgspec.json.encode(memory))
-    unfinished.replace(path)
+    store.put_note(session_id, NOTE, msgspec.json.encode(memory))
 
 
 def recall(store: Store, session_id: str) -> Memory:

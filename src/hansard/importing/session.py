@@ -51,10 +51,9 @@ class Outcome(Struct, rename="camel", omit_defaults=True):
 class SessionImport:
     """A session and its files. It can be run again and again: what it has understood is kept in between."""
 
-    def __init__(self, store: Store, root: Path, job: Job) -> None:
+    def __init__(self, store: Store, job: Job) -> None:
         self.store = store
         self.job = job
-        self._folder = root / job.session_id
         self._memory: Memory | None = None
         self._readings: dict[str, Reading | Stated] = {}
         self._batch: list[Event] = []
@@ -98,7 +97,7 @@ class SessionImport:
             self._memory = Memory(files={}, attached={})
             return
         self._exists = True
-        noted = position.load(self._folder)
+        noted = position.load(self.store, self.job.session_id)
         if noted is None or noted.seq != head.seq:  # somebody else wrote, or we were stopped before we could note it
             noted = position.recall(self.store, self.job.session_id)
         self._memory = noted
@@ -147,7 +146,7 @@ class SessionImport:
         self._flush(outcome)
         self.memory.seq = self.store.head(self.job.session_id).seq
         self.store.release(self.job.session_id)
-        position.save(self._folder, self.memory)
+        position.save(self.store, self.job.session_id, self.memory)
 
     def _reading(self, stream: Stream) -> Reading | Stated:
         name = stream.name or ""
@@ -242,8 +241,8 @@ def _words(problem: Exception) -> str:
     return str(problem)
 
 
-def imported(store: Store, root: Path, jobs: list[Job], closed: bool, quiet: float) -> Iterator[tuple[Outcome, int]]:
+def imported(store: Store, jobs: list[Job], closed: bool, quiet: float) -> Iterator[tuple[Outcome, int]]:
     """Import sessions one after the other; each outcome with the bytes its files have."""
     for job in jobs:
         size = job.size
-        yield SessionImport(store, root, job).run(closed, quiet), size
+        yield SessionImport(store, job).run(closed, quiet), size

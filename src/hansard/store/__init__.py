@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -10,10 +13,28 @@ from hansard.errors import UsageError
 from hansard.store.interface import Cursor, Finding, Head, Record, SessionInfo, Store
 from hansard.store.jsonl import JsonlStore
 
-__all__ = ["Cursor", "Finding", "Head", "JsonlStore", "Record", "SessionInfo", "Store", "default_place", "is_database", "open_store"]
+__all__ = [
+    "Cursor",
+    "Finding",
+    "Head",
+    "JsonlStore",
+    "Record",
+    "SessionInfo",
+    "Store",
+    "StorePlace",
+    "default_place",
+    "is_database",
+    "migrate_store",
+    "open_store",
+    "shown_place",
+]
 
 
-def default_place() -> Path | str:
+StorePlace = Path | str
+"""Where a store is: a folder, or the address of a database, which is a str."""
+
+
+def default_place() -> StorePlace:
     """Where the record is kept when nobody says otherwise: ``$HANSARD_STORE``, else ``~/.hansard``. A database is a str."""
     said = os.environ.get("HANSARD_STORE") or "~/.hansard"
     return said if is_database(said) else Path(said).expanduser()
@@ -24,6 +45,13 @@ def is_database(place: object) -> bool:
     return isinstance(place, str) and place.startswith(("postgresql://", "postgres://"))
 
 
+def shown_place(place: StorePlace) -> str:
+    """A place as it can be shown: without the password."""
+    return (
+        re.sub(r"(?<=password=)[^&]*", "…", re.sub(r"(?<=://)([^/@]*?):[^/]*@", r"\1@", str(place))) if is_database(place) else str(place)
+    )
+
+
 def open_store(place: str | os.PathLike[str] | None = None, fsync: Literal["default", "always"] = "default") -> Store:
     """The store at a place: a folder, or ``postgresql://…``. Use it as a context, async or not, so that it lets go of what it writes."""
     where = default_place() if place is None else place
@@ -32,11 +60,24 @@ def open_store(place: str | os.PathLike[str] | None = None, fsync: Literal["defa
     return JsonlStore(Path(where).expanduser(), fsync)
 
 
+def migrate_store(address: str) -> tuple[int, int]:
+    """Bring the tables of a database up to this version; the version they had, and the one they have."""
+    with _needs_psycopg():
+        from hansard.store.postgres.store import migrate_store
+    return migrate_store(address)
+
+
 def _open_database(address: str) -> Store:
-    try:
+    with _needs_psycopg():
         from hansard.store.postgres.store import PostgresStore
+    return PostgresStore(address)
+
+
+@contextmanager
+def _needs_psycopg() -> Generator[None]:
+    try:
+        yield
     except ModuleNotFoundError as problem:
         if problem.name is None or not problem.name.startswith("psycopg"):
             raise
         raise UsageError("a store on PostgreSQL needs psycopg: pip install 'hansard[postgres]'") from problem
-    return PostgresStore(address)

@@ -117,3 +117,20 @@ def write_all(fd: int, data: bytes) -> None:
         if count == 0:
             raise OSError(errno.EIO, "the file takes no more bytes")
         written += count
+
+
+def put_note(folder: Path, name: str, data: bytes) -> None:
+    """Keep a note beside a log. It is not made durable: what it says can be found out again."""
+    unfinished = folder / f"{name}.unfinished"
+    fd = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    with open(fd, "wb") as file:
+        file.write(data)
+    unfinished.replace(folder / name)
+
+
+def get_note(folder: Path, name: str) -> bytes | None:
+    """The note of that name; None if there is none that can be read."""
+    try:
+        return (folder / name).read_bytes()
+    except OSError:
+        return None

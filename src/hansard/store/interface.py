@@ -212,3 +212,11 @@ class Store(Protocol):
     def get_blob(self, session_id: str, sha256: str) -> bytes:
         """The bytes of that name, checked."""
         ...
+
+    def put_note(self, session_id: str, name: str, data: bytes) -> None:
+        """Keep a note beside the log, in the place of the one of that name. It may be lost: it says what the log says, only sooner."""
+        ...
+
+    def get_note(self, session_id: str, name: str) -> bytes | None:
+        """The note of that name, if there is one."""
+        ...

@@ -180,6 +180,14 @@ class JsonlStore(Engine):
         """The bytes of that name, checked."""
         return blobs.get(self._existing(session_id), sha256)
 
+    def put_note(self, session_id: str, name: str, data: bytes) -> None:
+        """Keep a note beside the log, in the place of the one of that name. It may be lost: it says what the log says, only sooner."""
+        files.put_note(self._existing(session_id), name, data)
+
+    def get_note(self, session_id: str, name: str) -> bytes | None:
+        """The note of that name, if there is one."""
+        return files.get_note(self._existing(session_id), name)
+
     # ---- within
 
     def _folder(self, session_id: str) -> Path:

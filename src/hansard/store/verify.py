@@ -1,212 +1,59 @@
-"""Verifying a log: one pass over its lines, and a list of everything that is not as it was written."""
+"""Verifying a log in a folder: one pass over its lines, and a list of everything that is not as it was written."""
 
 from __future__ import annotations
 
 import os
-from array import array
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
-from msgspec.structs import replace
-
-from hansard.content import Block
-from hansard.errors import BlobDamaged, UsageError
-from hansard.events import SCHEMA_VERSION, TYPES, Event, Process, SessionLifecycle, StreamSum
-from hansard.originals import reference
-from hansard.store import blobs, files, lines, lock
-from hansard.store.checkpoint import Chain, as_checkpoint, is_sealed
-from hansard.store.interface import Finding, FindingKind, Record
+from hansard.store import blobs, files, lock
+from hansard.store.checking import Check
+from hansard.store.interface import Finding, Record
 from hansard.store.reader import Log, Reader, Repeats
-from hansard.store.streams import Streams
 
-_SORTED_AT_ONCE = 100_000
+
+class _Files:
+    """A log in a folder."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._reader = Reader(log)
+        self.earlier = Repeats(log).earlier
+        self.blob = partial(blobs.get, log.folder)
+
+    def lines(self) -> Iterator[Record]:
+        """All whole lines from the beginning on."""
+        self._reader = Reader(self._log)
+        while found := self._reader.next():
+            yield from found
+
+    def rest(self) -> list[Record]:
+        """What stands behind the last line end, once all lines are read."""
+        return self._reader.rest()
+
+    def has_blob(self, name: str) -> bool:
+        """Whether there is a file of that name."""
+        return os.path.lexists(self._log.folder / files.BLOBS / name)
+
+    def problems(self) -> list[Finding]:
+        """Frames of a compressed file that cannot be read; a file that is empty."""
+        found = [Finding("frame", problem, segment=one.number) for one in self._log.segments for problem in one.part.problems]
+        return found if self._log.size else [*found, Finding("empty", "the log is empty")]
+
+    def is_held(self) -> bool:
+        """Whether somebody is writing it."""
+        return lock.is_held(self._log.folder)
 
 
 def verify(folder: Path) -> list[Finding]:
     """Everything that is wrong with a log, in the order of the file."""
     with Log(folder) as log:
-        check = _Check(log)
-        reader = Reader(log)
-        while found := reader.next():
-            for record in found:
-                check.line(record)
-        for record in reader.rest():
+        kept = _Files(log)
+        check = Check(kept)
+        for record in kept.lines():
+            check.line(record)
+        for record in kept.rest():
             check.unfinished(record)
         check.end()
         return check.findings
-
-
-class _Check:
-    """What is known of the lines so far."""
-
-    def __init__(self, log: Log) -> None:
-        self.findings: list[Finding] = []
-        self._log = log
-        self._chain = Chain()
-        self._next = 1
-        self._missing: list[range] = []
-        self._repeats = Repeats(log)
-        self._ids = array("q")
-        self._new_words: set[str] = set()
-        self._streams: Streams | None = None
-        """Of the process that runs at this place of the log."""
-
-    def line(self, record: Record) -> None:
-        """Look at a whole line."""
-        if record.damage is None:
-            self._record(record)
-        elif record.line.strip(b"\0"):
-            self._say("invalid", f"not a record ({record.damage}): {len(record.line)} bytes", record)
-        else:
-            self._say("nul", f"{len(record.line)} bytes of NUL", record)
-        self._chain.add(record.line + b"\n")
-
-    def unfinished(self, record: Record) -> None:
-        """Look at what stands after the last line end."""
-        if lock.is_held(self._log.folder):  # somebody is just writing it
-            return
-        if record.damage is None:
-            self.line(record)
-            self._say("torn-tail", "the last record lacks its line end", record)
-        elif record.line.strip(b"\0"):
-            self._say("torn-tail", f"the last line was not finished: {len(record.line)} bytes", record)
-            if not record.line.startswith(b"{"):  # nor was it begun by us: every record begins so
-                self._say("invalid", "what stands there is not the beginning of a record", record)
-        else:
-            self.line(record)
-
-    def end(self) -> None:
-        """Say what can only be known at the end."""
-        for segment in self._log.segments:
-            for problem in segment.part.problems:
-                self.findings.append(Finding("frame", problem, segment=segment.number))
-        for missing in self._missing:
-            self._say("gap", f"records {missing[0]} to {missing[-1]} are missing", seq=missing[0])
-        if self._log.size == 0:
-            self._say("empty", "the log is empty")
-        if self._chain.is_open and not self.findings and not lock.is_held(self._log.folder):
-            self._say("unsealed", "no checkpoint covers the last records: the log was not closed, or its last line was changed")
-        if shared := set(self._shared_ids()):
-            self._report_same_ids(shared)
-
-    def _shared_ids(self) -> Iterator[int]:
-        """Hashes of ids that more than one record has. Sorted share by share, so that a long log takes no more memory than a short one."""
-        shares = 1 + len(self._ids) // _SORTED_AT_ONCE
-        for share in range(shares):
-            in_order = sorted(one for one in self._ids if one % shares == share)
-            yield from (one for one, other in pairwise(in_order) if one == other)
-
-    def _say(self, kind: FindingKind, message: str, at: Record | None = None, seq: int | None = None) -> None:
-        if at is None:
-            self.findings.append(Finding(kind, message, seq=seq))
-        else:
-            self.findings.append(Finding(kind, message, at.offset, at.seq or None, at.segment))
-
-    def _record(self, record: Record) -> None:
-        event = lines.event(record)
-        if isinstance(event, SessionLifecycle) and event.payload.subtype == "log_recovered":
-            self._recovered(event.payload.detail)
-        if self._place(record):
-            if event.id:
-                self._ids.append(hash(event.id))
-            self._process(record, event)
-        self._version(record, event)
-        if checkpoint := as_checkpoint(event):
-            if not self._chain.matches(checkpoint):
-                self._say("checksum", "the records since the last checkpoint are not the ones that were written", record)
-            if not is_sealed(checkpoint, record.line):
-                self._say("checksum", "this checkpoint is not the one that was written", record)
-            self._chain.restart(record.seq)
-        for name in blobs_of(event):
-            self._blob(name, record)
-
-    def _process(self, record: Record, event: Event) -> None:
-        """Count what a process says, and when it ends compare that with what was counted as it was heard."""
-        news = event.payload.event if isinstance(event, Process) else None
-        if news == "started":
-            self._streams = Streams()
-        elif self._streams is not None:
-            with suppress(BlobDamaged, UsageError):  # what cannot be had any more is not counted, and that will show
-                self._streams.saw(event, partial(blobs.get, self._log.folder))
-            if isinstance(event, Process) and news in ("exited", "killed"):
-                self._compare(self._streams.told(), event.payload.streams or {}, record)
-                self._streams = None
-
-    def _compare(self, kept: dict[str, StreamSum], heard: dict[str, StreamSum], record: Record) -> None:
-        for name in kept:
-            if name in heard and kept[name] != heard[name]:
-                sizes = f"{heard[name].bytes} bytes went over it, {kept[name].bytes} are kept"
-                self._say("stream", f"the stream {name!r} of a process is not in the log as it was: {sizes}", record)
-
-    def _recovered(self, detail: Any) -> None:
-        """A damaged line turns out to be one that was torn, and was noticed when the log was next written."""
-        for index, finding in enumerate(self.findings):
-            if finding.kind == "invalid" and detail == {**detail, "file": files.segment_name(finding.segment), "offset": finding.offset}:
-                message = f"{detail['length']} bytes of a line that was not finished; the log went on after it"
-                self.findings[index] = replace(finding, kind="torn-tail", message=message)
-
-    def _place(self, record: Record) -> bool:
-        """Whether the record is a new one, wherever it stands."""
-        if record.seq >= self._next:
-            if record.seq > self._next:
-                self._missing.append(range(self._next, record.seq))
-            self._next = record.seq + 1
-            return True
-        earlier = self._repeats.earlier(record)
-        if self._was_missing(record.seq):
-            self._say("order", f"record {record.seq} stands behind later ones", record)
-            return True
-        same = earlier is not None and earlier.line == record.line
-        self._say("duplicate", f"record {record.seq} is there again" + ("" if same else ", and it is another one"), record)
-        return not same
-
-    def _was_missing(self, seq: int) -> bool:
-        for index, missing in enumerate(self._missing):
-            if seq in missing:
-                parts = (range(missing.start, seq), range(seq + 1, missing.stop))
-                self._missing[index : index + 1] = [part for part in parts if part]
-                return True
-        return False
-
-    def _version(self, record: Record, event: Event) -> None:
-        newer = isinstance(event, SessionLifecycle) and (event.payload.schema_version or 0) > SCHEMA_VERSION
-        if newer or (record.type not in TYPES and record.type not in self._new_words):
-            self._new_words.add(record.type)
-            self._say("newer-version", f"{record.type} is of a newer version; it is carried, but not understood", record)
-
-    def _blob(self, name: str, record: Record) -> None:
-        try:
-            blobs.get(self._log.folder, name)
-        except BlobDamaged as problem:
-            is_there = problem.path is not None and os.path.lexists(problem.path)
-            self._say("blob-damaged" if is_there else "blob-missing", str(problem), record)
-        except UsageError:
-            self._say("blob-missing", f"{name!r} is not the name of a blob", record)
-
-    def _report_same_ids(self, shared: set[int]) -> None:
-        """Name the records that share an id. A second pass, so that the first needs only eight bytes per record."""
-        seen: dict[str, Record] = {}
-        reader = Reader(self._log)
-        while found := reader.next():
-            for record in found:
-                if record.damage is None and hash(name := lines.event(record).id) in shared:
-                    first = seen.setdefault(name, record)
-                    if first.line != record.line:
-                        self._say("duplicate-id", f"records {first.seq} and {record.seq} have the same id", record)
-
-
-def blobs_of(event: Event) -> Iterator[str]:
-    """The blobs an event refers to: its original, its sound, its blocks."""
-    if large := reference(event.original):
-        yield large.blob
-    payload = event.payload
-    blocks: list[object] = [payload, getattr(payload, "block", None), *(getattr(payload, "content", None) or [])]
-    for part in blocks:
-        if part is payload or isinstance(part, Block):
-            for name in (getattr(part, "blob", None), getattr(part, "audio", None)):
-                if isinstance(name, str):
-                    yield name

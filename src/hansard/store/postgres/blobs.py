@@ -1,4 +1,4 @@
-"""Blobs in the database: bytes beside a log, named by their SHA-256."""
+"""Blobs and notes in the database: bytes beside a log. A blob is named by its SHA-256; a note can be made again from the log."""
 
 from __future__ import annotations
 
@@ -38,3 +38,16 @@ def get_blob(pool: Pool, session_id: str, name: str) -> bytes:
     if sha256(found[0]).hexdigest() != name:
         raise BlobDamaged(f"the bytes of blob {name} are not the ones that were stored")
     return found[0]
+
+
+def put_note(pool: Pool, session_id: str, name: str, data: bytes) -> None:
+    """Keep a note beside the log."""
+    text = "INSERT INTO note VALUES (%s, %s, %b) ON CONFLICT (session_id, name) DO UPDATE SET data = excluded.data"
+    pool.ask(lambda connection: connection.execute(text, [session_id, name, data]))
+
+
+def get_note(pool: Pool, session_id: str, name: str) -> bytes | None:
+    """The note of that name, if there is one."""
+    text = "SELECT data FROM note WHERE session_id = %s AND name = %s"
+    found = pool.ask(lambda connection: connection.cursor(binary=True).execute(text, [session_id, name]).fetchone())
+    return found[0] if found else None

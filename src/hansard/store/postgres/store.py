@@ -10,6 +10,8 @@ from itertools import islice
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import psycopg
+
 from hansard.errors import Fenced, LogDeleted, SessionExists
 from hansard.events import Event
 from hansard.store import lines
@@ -18,16 +20,17 @@ from hansard.store.batch import Options, created
 from hansard.store.cursors import seq_of
 from hansard.store.ids import TimeOrderedIds, check_session_id, now_ms
 from hansard.store.interface import Cursor, Finding, Head, Record, SessionInfo
-from hansard.store.postgres import blobs, listing, reader
+from hansard.store.postgres import blobs, listing, problems, reader, schema
 from hansard.store.postgres.address import parse
 from hansard.store.postgres.follow import follow
 from hansard.store.postgres.lease import Lease
 from hansard.store.postgres.listening import Listening
-from hansard.store.postgres.pool import Pool
+from hansard.store.postgres.pool import Pool, connected
 from hansard.store.postgres.reader import ROWS, Place, Span, stored
 from hansard.store.postgres.removing import remove
 from hansard.store.postgres.taking import held_here, take
 from hansard.store.postgres.transfer import transfer
+from hansard.store.postgres.verify import verify
 from hansard.store.postgres.writer import Writer
 
 
@@ -146,7 +149,7 @@ class PostgresStore(Engine):
 
     def verify(self, session_id: str) -> list[Finding]:
         """Everything that is wrong with a log."""
-        raise NotImplementedError
+        return verify(self._pool, check_session_id(session_id))
 
     # ---- large things
 
@@ -159,6 +162,16 @@ class PostgresStore(Engine):
         """The bytes of that name, checked."""
         self.head(session_id)
         return blobs.get_blob(self._pool, session_id, sha256)
+
+    def put_note(self, session_id: str, name: str, data: bytes) -> None:
+        """Keep a note beside the log, in the place of the one of that name. It may be lost: it says what the log says, only sooner."""
+        self.head(session_id)
+        blobs.put_note(self._pool, session_id, name, data)
+
+    def get_note(self, session_id: str, name: str) -> bytes | None:
+        """The note of that name, if there is one."""
+        self.head(session_id)
+        return blobs.get_note(self._pool, session_id, name)
 
     # ---- within
 
@@ -180,6 +193,16 @@ class PostgresStore(Engine):
             return False
         self._writers[session_id] = writer
         return True
+
+
+def migrate_store(text: str) -> tuple[int, int]:
+    """Bring the tables up to this version; the version they had, and the one they have."""
+    address = parse(text)
+    with connected(address) as connection:
+        try:
+            return schema.version(connection, address), schema.migrate(connection, address)
+        except psycopg.Error as problem:
+            raise problems.told(problem, address) from problem
 
 
 def _decoded(block: list[Record], session_id: str) -> list[Event]:

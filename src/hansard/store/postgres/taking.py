@@ -68,5 +68,11 @@ def held_by(pool: Pool, session_id: str) -> str:
     return _name(seen[2], seen[3]) if seen else "nobody"
 
 
+def is_held(pool: Pool, session_id: str) -> bool:
+    """Whether somebody lives who writes it."""
+    seen = pool.ask(lambda connection: connection.execute(_SEE, [session_id]).fetchone())
+    return seen is not None and bool(seen[4])
+
+
 def _name(host: str | None, pid: int | None) -> str:
     return "another process" if pid is None else f"process {pid} on {host}"

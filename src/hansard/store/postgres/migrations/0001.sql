@@ -50,6 +50,13 @@ CREATE TABLE blob (
 );
 ALTER TABLE blob ALTER COLUMN data SET STORAGE EXTERNAL;
 
+CREATE TABLE note (                             -- what the log says too, only sooner; may be lost
+    session_id text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    data bytea NOT NULL,
+    PRIMARY KEY (session_id, name)
+);
+
 CREATE TABLE writer (                           -- a process that writes; a cluster has this table on every node
     id uuid PRIMARY KEY,
     host text NOT NULL,

@@ -35,6 +35,12 @@ def places(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Places]:
         yield Places(place(source, "source"), place(target, "target"))
 
 
+@pytest.fixture(params=["folder", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """One store, of either engine."""
+    return str(tmp_path / "store") if request.param == "folder" else request.getfixturevalue("database").address
+
+
 @pytest.fixture
 def folders(tmp_path: Path) -> Places:
     """Two folders, for what only a folder has."""

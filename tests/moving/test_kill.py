@@ -47,7 +47,7 @@ def test_what_is_shipped_with_many_interruptions_is_there_once(places, figure):
 @proves("M-05")
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_a_killed_retirement_loses_nothing_and_says_what_it_did(places, tmp_path, figure):
-    result = killed("retire", places.source, str(tmp_path / "archive"), amount(10, 500), figure)
+def test_a_killed_retirement_loses_nothing_and_says_what_it_did(place, tmp_path, figure):
+    result = killed("retire", place, str(tmp_path / "archive"), amount(10, 500), figure)
     assert (result["lost"], result["unsaid"], result["left"]) == (0, 0, 0), result
     assert result["gone"] == result["archive"] == result["sessions"], result

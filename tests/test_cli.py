@@ -36,6 +36,7 @@ NOT_VERBS = {
     "options",
     "otlp",
     "output",
+    "places",
     "progress",
     "tables",
     "versions",

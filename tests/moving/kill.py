@@ -74,6 +74,11 @@ def write(source: str, target: str) -> None:
             store.release("talk")
 
 
+def environment() -> dict[str, str]:
+    """For a process that imports what this one does."""
+    return os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+
+
 def fork(work: Callable[[str, str], None], source: str, target: str) -> int:
     child = os.fork()
     if child == 0:

@@ -68,15 +68,17 @@ def stored(pool: Pool, place: Place, span: Span) -> Iterator[Record]:
 
 def pages(pool: Pool, place: Place, span: Span) -> Iterator[list[Record]]:
     """The same, page by page."""
-    _, damaged = look(pool, span.log)
+    size, damaged = look(pool, span.log)
     if damaged:
         place.seq = _record_at(pool, span.log, place.seq)
     while True:
-        found, is_last = pool.ask(lambda connection: page(connection, span, place, damaged))
+        found, is_last = pool.ask(lambda connection: page(connection, span, place, damaged))  # noqa: B023 - called at once
         yield found
         if is_last:
-            break
-    look(pool, span.log)
+            before = size
+            size, damaged = look(pool, span.log)
+            if size == before:  # nothing was written meanwhile
+                return
 
 
 def _record_at(pool: Pool, log: Head, seq: int) -> int:

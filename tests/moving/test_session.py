@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from hansard.errors import LogForked
-from hansard.events import assistant_chunk, user_message
+from hansard.events import assistant_chunk, turn_end, user_message
 from hansard.moving import session as moving
 from hansard.moving.session import Move, compare, moved, summed
 from hansard.originals import wrap
 from hansard.store import JsonlStore, Store, open_store
 from tests.proof import amount, proves
+from tests.store.test_damage import PLAIN
+from tests.store.test_damage import damage as damage_log
 
 
 @pytest.fixture
@@ -192,6 +195,28 @@ def test_damage_comes_along_byte_for_byte(folders, fill):
         assert done.state == "copied"
         assert (Path(folders.target) / "s" / "events.jsonl").read_bytes() == log.read_bytes()
         assert moved(source, target, "s").state == "unchanged"
+
+
+@proves("M-01")
+def test_every_damage_comes_there_and_back_as_readers_show_it(folders, database, figure):
+    """Through a database and into a folder again. What readers do not show, such as a second copy of a record, is not there any more."""
+    with JsonlStore(folders.source) as source, open_store(database.address) as between, JsonlStore(folders.target) as target:
+        for case in PLAIN:
+            name = case["id"]
+            said = [assistant_chunk(text=str(number)) for number in range(15)]
+            source.append(name, [*said, turn_end(status="completed"), *said[:2]])
+            size = source.head(name).bytes
+            source.release(name)
+            log = Path(folders.source) / name / "events.jsonl"
+            os.truncate(log, size)  # as a killed writer leaves it, with the twenty records that the cases speak of
+            damage_log(log, case["ops"])
+            if not source.head(name).bytes:
+                continue
+            for here, there in ((source, between), (between, target)):
+                assert (name, moved(here, there, name).problem) == (name, None)
+                assert summed(here, name) == summed(there, name), name
+                assert moved(here, there, name).state == "unchanged", name
+            figure("logs", 1)
 
 
 def test_a_torn_tail_comes_once_and_the_log_goes_on_after_it(folders, fill):

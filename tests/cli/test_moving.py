@@ -13,8 +13,11 @@ from pathlib import Path
 import pytest
 
 from hansard.events import assistant_chunk, user_message
+from hansard.importing.find import find
+from hansard.importing.many import watch
+from hansard.importing.session import QUIET
 from hansard.store import JsonlStore, open_store
-from tests.sessions import SESSION
+from tests.sessions import SESSION, turn
 
 ID = f"claude-{SESSION}"
 
@@ -184,6 +187,21 @@ def test_retire_from_a_database(run, store, other, database):
         assert sorted(info.id.partition("-")[0] for info in opened.sessions()) == ["new", "retirement"]
     run("compress", "old", "--undo", "--store", other)
     assert (other / "old" / "events.jsonl").read_bytes() == text
+
+
+def test_what_was_retired_is_not_imported_again_until_its_agent_goes_on(run, session, store, other):
+    os.utime(session, (time.time() - 100, time.time() - 100))
+    for path in session.parent.rglob("*.jsonl"):
+        os.utime(path, (time.time() - 100, time.time() - 100))
+    assert "1 deleted" in run("retire", "--older-than", "0d", "--archive", other, "--delete", "--yes").out
+    ran = run("import", session.parent)
+    assert ("1 unchanged" in ran.out, (store / ID).exists()) == (True, False)
+    outcomes = list(watch(store, lambda: find([session.parent], None), QUIET, rounds=2))
+    assert (outcomes, (store / ID).exists()) == ([], False)
+    with session.open("ab") as file:
+        file.write(turn(7))
+    os.utime(session, (time.time() + 10, time.time() + 10))
+    assert "1 added" in run("import", session.parent).out
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,10 @@ from pathlib import Path
 from hansard.errors import UnknownSession
 from hansard.events import Event, SessionLifecycle, assistant_chunk, audio_done, turn_end
 from hansard.moving import session as moving
-from hansard.moving.retiring import ARCHIVED, Retirement, old, retired
+from hansard.moving.retiring import Retirement, old
 from hansard.moving.session import Sum, moved, summed
 from hansard.moving.shipping import Shipping
+from hansard.retired import ARCHIVED, retired
 from hansard.store import Store, open_store
 
 SESSIONS = 4
@@ -133,10 +134,10 @@ def main_retire(source: str, target: str, kills: int, seed: int) -> None:
         time.sleep(0.5 if left else 0)
     look(source, target, sums, result)
     with open_store(source) as store:
-        result["gone"] = len(retired(store))
+        result["gone"] = len({gone.session for gone in retired(store)})
     with open_store(target) as archive:
         damaged = [info.id for info in archive.sessions() if any(finding.is_damage for finding in archive.verify(info.id))]
-        told = retired(archive).keys()
+        told = {gone.session for gone in retired(archive)}
     print(json.dumps({**result, "sessions": len(sums), "left": len(left), "damaged": len(damaged), "archive": len(told)}))
 
 

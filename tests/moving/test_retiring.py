@@ -10,8 +10,9 @@ import pytest
 
 from hansard.events import SessionLifecycle, user_message
 from hansard.moving import retiring
-from hansard.moving.retiring import ARCHIVED, DELETED, Retired, Retirement, old, retired
+from hansard.moving.retiring import Retired, Retirement, old
 from hansard.moving.session import moved, summed
+from hansard.retired import ARCHIVED, DELETED, PREFIX, retired
 from hansard.store import JsonlStore, Store, open_store
 from tests.proof import proves
 
@@ -38,7 +39,7 @@ def said(store: Store, subtype: str) -> list[dict[str, object]]:
     return [
         event.payload.detail
         for info in store.sessions()
-        if info.id.startswith(retiring.PREFIX)
+        if info.id.startswith(PREFIX)
         for event in store.read(info.id)
         if isinstance(event, SessionLifecycle) and event.payload.subtype == subtype
     ]
@@ -57,7 +58,7 @@ def test_what_is_retired_is_in_the_archive_compressed_and_on_both_records(store,
         for place in (store, kept):
             (note,) = said(place, ARCHIVED)
             assert (note["session"], note["logId"], note["sha256"]) == ("s", head.log_id, was.sha256)
-            assert retired(place) == {("s", head.log_id): head.seq}
+            assert [(gone.session, gone.log_id, gone.seq) for gone in retired(place)] == [("s", head.log_id, head.seq)]
         record = next(info for info in kept.sessions() if info.id.startswith("retirement-"))
         assert record.title is not None and "all of it" in record.title
 
@@ -113,7 +114,7 @@ def test_one_that_goes_on_meanwhile_stays(store, place, archive, fill, monkeypat
     (one,) = retire(store, archive)
     assert (one.state, "gone on" in str(one.problem)) == ("kept", True)
     assert any(event.payload.text == "wait" for event in store.read("s", types=["user_message"]))
-    assert (said(store, DELETED), retired(store)) == ([], {})
+    assert (said(store, DELETED), retired(store)) == ([], [])
 
 
 @proves("M-05")
@@ -174,7 +175,7 @@ def test_a_run_that_was_stopped_between_deleting_and_saying_so_is_finished_by_th
     retire(store, archive)
     assert [gone["session"] for gone in said(store, DELETED)] == ["s"]
     with JsonlStore(archive) as kept:
-        assert retired(kept) == retired(store) != {}
+        assert retired(kept) == retired(store) != []
 
 
 def store_has(store: Store, name: str) -> bool:

@@ -17,14 +17,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hansard.errors import LogForked, LogLocked, LogRefused, LogReset, UsageError
-from hansard.events import SessionLifecycle, session_lifecycle
-from hansard.loose import as_object
+from hansard.events import session_lifecycle
 from hansard.moving.session import compare, moved
+from hansard.retired import ARCHIVED, CLOSED, CREATED, DELETED, PREFIX, records, said
 from hansard.store import Head, JsonlStore, SessionInfo, Store
-
-PREFIX = "retirement-"
-"""How the sessions are called that say what was retired. They are never retired themselves."""
-CREATED, ARCHIVED, DELETED, CLOSED = "created", "session_archived", "session_deleted", "closed"
 
 
 class Retired(Struct, omit_defaults=True, rename="camel"):
@@ -45,29 +41,6 @@ def old(store: Store, before: float) -> list[SessionInfo]:
     """The sessions in which nothing was said since a time, in ms, and that nobody is writing; the oldest first."""
     found = [info for info in store.sessions() if (info.updated or 0) <= before and not info.live and info.problem is None]
     return [info for info in reversed(found) if not info.id.startswith(PREFIX)]
-
-
-def retired(store: Store) -> dict[tuple[str, str], int]:
-    """What was retired from a store, by its own record: the id of each session and of its log, and where its head was."""
-    found: dict[tuple[str, str], int] = {}
-    for record in _records(store):
-        for gone in _said(store, record)[DELETED]:
-            seq = gone.get("seq")
-            found[str(gone.get("session")), str(gone.get("logId"))] = seq if isinstance(seq, int) else 0
-    return found
-
-
-def _records(store: Store) -> list[str]:
-    return [info.id for info in store.sessions() if info.id.startswith(PREFIX)]
-
-
-def _said(store: Store, record: str) -> dict[str, list[dict[str, Any]]]:
-    """What a record says, by its words."""
-    found: dict[str, list[dict[str, Any]]] = {ARCHIVED: [], DELETED: [], CREATED: [], CLOSED: []}
-    for event in store.read(record, types=["session_lifecycle"]):
-        if isinstance(event, SessionLifecycle) and event.payload.subtype in found:
-            found[event.payload.subtype].append(as_object(event.payload.detail))
-    return found
 
 
 class Retirement:
@@ -138,11 +111,11 @@ class Retirement:
 
     def _finish(self, record: str) -> None:
         """The record of a run that was stopped: what it had deleted by then, and had no time to say, is said now."""
-        said = _said(self._store, record)
-        if said[CLOSED]:
+        words = said(self._store, record)
+        if words[CLOSED]:
             return
-        deleted = [gone.get("session") for gone in said[DELETED]]
-        for one in said[ARCHIVED] if said[CREATED] and said[CREATED][0].get("delete") else []:
+        deleted = [gone.get("session") for gone in words[DELETED]]
+        for one in words[ARCHIVED] if words[CREATED] and words[CREATED][0].get("delete") else []:
             if one.get("session") not in deleted and not _is_there(self._store, str(one.get("session"))):
                 reason = f"{one.get('session')} is not here any more; the run was stopped before it said so"
                 self._store.append(record, [session_lifecycle(subtype=DELETED, reason=reason, detail=one)])
@@ -156,7 +129,7 @@ class Retirement:
         """Also in the archive, and with it those of runs that were stopped before they came to this."""
         if self.record is not None:
             self._close(self.record)
-        for record in _records(self._store):
+        for record in records(self._store):
             if moved(self._store, self._archive, record).state in ("copied", "continued"):
                 self._archive.compress(record)
 

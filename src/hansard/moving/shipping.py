@@ -13,8 +13,8 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import suppress
 
 from hansard.errors import HansardError, StoreError, TargetAway, UnknownSession
-from hansard.moving.retiring import PREFIX, retired
 from hansard.moving.session import Move, Moved, failed, target_answers
+from hansard.retired import PREFIX, Memory
 from hansard.store import SessionInfo, Store
 
 PACE = 1.0
@@ -35,8 +35,8 @@ Tell = Callable[[str], object]
 
 def unsent(source: Store, target: Store) -> Iterator[SessionInfo]:
     """The sessions of a store, but for those that were retired at the target and have not gone on since."""
-    gone = Gone(target)
-    return (info for info in _own(source) if not gone.has(info))
+    memory = Memory(target)
+    return (info for info in _own(source) if not _is_gone(target, memory, info))
 
 
 def _own(source: Store) -> list[SessionInfo]:
@@ -44,22 +44,13 @@ def _own(source: Store) -> list[SessionInfo]:
     return [info for info in source.sessions() if not info.id.startswith(PREFIX)]
 
 
-class Gone:
-    """What was retired at the target, looked up when it is first needed: nobody wants it sent again."""
-
-    def __init__(self, target: Store) -> None:
-        self._target = target
-        self._retired: dict[tuple[str, str], int] | None = None
-
-    def has(self, info: SessionInfo) -> bool:
-        """Whether a session is not at the target because it was retired there."""
-        try:
-            self._target.head(info.id)
-        except UnknownSession:
-            if self._retired is None:
-                self._retired = retired(self._target)
-            return info.events <= self._retired.get((info.id, info.log_id), -1)
-        return False
+def _is_gone(target: Store, memory: Memory, info: SessionInfo) -> bool:
+    """Whether a session is not at the target because it was retired there, and has not gone on since: nobody wants it sent again."""
+    try:
+        target.head(info.id)
+    except UnknownSession:
+        return any(gone.log_id == info.log_id and info.events <= gone.seq for gone in memory.of(info.id))
+    return False
 
 
 class Shipping:
@@ -69,7 +60,7 @@ class Shipping:
         self._source = source
         self._target = target
         self._tell = tell
-        self._gone = Gone(target)
+        self._retired = Memory(target)
         self._seen: dict[str, Mark] = {}
         self._problems: dict[str, str] = {}
         self._live: dict[str, SessionInfo] = {}
@@ -105,6 +96,7 @@ class Shipping:
         elif time.monotonic() < self._next_look:
             return [self._live[name] for name in rung if name in self._live]
         began = time.monotonic()
+        self._retired.begin()
         found = _own(self._source)
         self._next_look = time.monotonic() + max(PACE, EASE * (time.monotonic() - began))
         self._listen_to([info for info in found if info.live])
@@ -121,7 +113,7 @@ class Shipping:
         try:
             if info.problem is not None:
                 raise StoreError(info.problem)
-            if info.id in self._seen or not self._gone.has(info):
+            if info.id in self._seen or not _is_gone(self._target, self._retired, info):
                 for _ in move.steps():
                     await asyncio.sleep(0)  # Ctrl-C is heard here
         except UnknownSession:

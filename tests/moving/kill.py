@@ -124,7 +124,7 @@ def main_retire(source: str, target: str, kills: int, seed: int) -> None:
         time.sleep(0.3 * chance.random())
         os.kill(child, signal.SIGKILL)
         result["kills"] += os.WIFSIGNALED(os.waitpid(child, 0)[1])
-        look(source, target, sums, result)
+        look(source, target, dict(list(sums.items())[-20:]), result)  # what was there before was looked at before, and is at the end
     left = ["?"]
     end = time.monotonic() + 30
     while left and time.monotonic() < end:  # whom a killed one held is not free before its lease is over

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 
 from hansard.errors import StoreAway
 from hansard.store import lines
@@ -21,15 +22,15 @@ async def follow(pool: Pool, listening: Listening, log: Head, after: int) -> Asy
     with listening.watch(log) as bell:
         while True:
             try:
-                size, damaged = look(pool, log)
-                found, is_last = pool.ask(lambda connection: page(connection, span, place, damaged))  # noqa: B023
+                now = look(pool, log)
+                found, is_last = pool.ask(partial(page, span=span, place=place, now=now))
             except StoreAway:
                 await asyncio.sleep(_PATIENCE)
                 continue
             for record in found:
                 yield record if record.damage is None else lines.as_event(record, log.session_id)
             if is_last:
-                bell.seen = size
+                bell.seen = now.bytes
                 await bell.wait()
             else:
                 await asyncio.sleep(0)  # a long replay must not keep others waiting

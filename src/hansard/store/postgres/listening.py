@@ -64,17 +64,16 @@ class Listening:
             bells.discard(bell)
             if not bells:
                 del self._bells[log.session_id]
-            if not self._bells:
-                self._stop()
+            self._stir.set()  # without bells the task ends by itself
 
-    def _stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            self._task = None
+    def _is_wanted(self) -> bool:
+        """Whether to go on. A cancellation is looked for, because `asyncio.wait_for` of Python 3.11, which psycopg uses, may swallow it."""
+        task = asyncio.current_task()
+        return bool(self._bells) and not (task is not None and task.cancelling())
 
     async def _run(self) -> None:
         pause = 0.05
-        while True:
+        while self._is_wanted():
             with suppress(psycopg.Error, OSError):
                 connection = await AsyncConnection.connect(autocommit=True, **self._address.conninfo)  # pyright: ignore[reportArgumentType]
                 try:
@@ -84,12 +83,13 @@ class Listening:
                     await self._listen(connection)
                 finally:
                     await connection.close()
-            await asyncio.sleep(pause)
+            if self._is_wanted():
+                await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST)
 
     async def _listen(self, connection: AsyncConnection[Any]) -> None:
         connection.add_notify_handler(self._heard_of)
-        while True:
+        while self._is_wanted():
             self._stir.clear()
             for name in {channel(self._address.schema, session_id) for session_id in self._bells} - self._heard:
                 await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(name)))
@@ -114,9 +114,10 @@ class Listening:
         loop.add_reader(connection.fileno(), self._stir.set)
         try:
             known = len(self._bells)
-            while loop.time() < end:
+            while loop.time() < end and self._is_wanted():
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._stir.wait(), end - loop.time())
+                    async with asyncio.timeout_at(end):
+                        await self._stir.wait()
                 self._stir.clear()
                 connection.pgconn.consume_input()
                 while (news := connection.pgconn.notifies()) is not None:

@@ -116,7 +116,7 @@ test-agents: $(VENV)/.all-agents  ## every real agent, driven with a scripted mo
 		echo 'make: this machine gives no network of its own (unshare, ip); the agents could reach the real one' >&2; set -x; HANSARD_ALL_AGENTS=1 $(PYTEST) tests/driving; fi
 
 soak: lint $(VENV)/.agents $(NODE) chromium postgresql  ## the proofs of docs/reliability.md in their long form, and their figures there: hours
-	HANSARD_LONG=1 HANSARD_SEED=$${HANSARD_SEED:-$$(date +%s)} $(PYTEST) --timeout 0
+	HANSARD_LONG=1 HANSARD_SEED=$${HANSARD_SEED:-$$(date +%s)} $(PYTEST) --timeout 0 -m proves
 	PYTHONPATH=. $(BIN)/python tools/generate_docs.py
 
 SECONDS ?= 60

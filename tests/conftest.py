@@ -11,14 +11,14 @@ import pytest
 from hypothesis import settings
 
 from tests.postgres import Database, Server, fresh
-from tests.proof import LONG, SEED, Figures, amount, found, keep
+from tests.proof import LONG, SEED, Figures, amount, found, keep, together
 from tests.recorded import Recording, Stream
 
 # In CI the examples are the same each time, so that a failure is about the change; `make soak` looks further, with fresh ones.
 settings.register_profile(
     "hansard",
     deadline=None,
-    max_examples=int(os.environ.get("HANSARD_EXAMPLES") or amount(100, 20_000)),
+    max_examples=int(os.environ.get("HANSARD_EXAMPLES") or amount(100, 2_000)),
     derandomize=not LONG and "CI" in os.environ,
 )
 settings.load_profile("hansard")
@@ -70,8 +70,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if not results:
         return
     terminalreporter.section(f"figures, {'long' if LONG else 'short'} form")
-    for name, result in results.items():
-        terminalreporter.write_line(f"{name:6} {result.told()}")
+    for name, files in results.items():
+        terminalreporter.write_line(f"{name:6} {together(files).told()}")
     if LONG:
         keep(results)
 

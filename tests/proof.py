@@ -116,30 +116,51 @@ def _spelled(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:,}" if isinstance(value, int) else f"{value:,.3g}"
 
 
-def found(reports: Iterable[Any]) -> dict[str, Found]:
-    """What the tests of a run told, by id."""
-    results: dict[str, Found] = defaultdict(Found)
+By = dict[str, dict[str, Found]]
+"""What was found about each promise, by id and by file of tests."""
+
+
+def found(reports: Iterable[Any]) -> By:
+    """What the tests of a run told."""
+    results: By = defaultdict(lambda: defaultdict(Found))
     for report in reports:
         told = [value for name, value in getattr(report, "user_properties", ()) if name == "proof"]
         if not told or (report.when != "call" and report.outcome == "passed"):
             continue
         for ids, figures in map(json.loads, told):
             for name in ids:
-                result = results[name]
+                result = results[name][report.nodeid.partition("::")[0]]
                 setattr(result, report.outcome, getattr(result, report.outcome) + 1)
                 for figure in figures:
                     result.take(*figure)
-    return dict(sorted(results.items()))
+    return {name: dict(sorted(files.items())) for name, files in sorted(results.items())}
 
 
-def keep(results: dict[str, Found]) -> None:
-    """Remember what a long run found. Who runs a part of it renews that part."""
-    kept = msgspec.json.decode(LAST.read_bytes(), type=dict[str, Found]) if LAST.exists() else {}
-    for result in results.values():
-        result.date, result.seed = time.strftime("%Y-%m-%d", time.gmtime()), SEED
-    LAST.write_bytes(msgspec.json.format(msgspec.json.encode(dict(sorted((kept | results).items()))), indent=1) + b"\n")
+def together(files: dict[str, Found]) -> Found:
+    """What several files of tests found about one promise."""
+    whole = Found()
+    for one in files.values():
+        whole.passed, whole.failed, whole.skipped = whole.passed + one.passed, whole.failed + one.failed, whole.skipped + one.skipped
+        whole.date, whole.seed = max((whole.date, whole.seed), (one.date, one.seed))
+        for figure in one.figures.items():
+            whole.take(*figure)
+    return whole
+
+
+def keep(results: By) -> None:
+    """Remember what a long run found. Who runs some of the files renews what is of them."""
+    kept = _last()
+    for name, files in results.items():
+        for one in files.values():
+            one.date, one.seed = time.strftime("%Y-%m-%d", time.gmtime()), SEED
+        kept[name] = dict(sorted((kept.get(name, {}) | files).items()))
+    LAST.write_bytes(msgspec.json.format(msgspec.json.encode(dict(sorted(kept.items()))), indent=1) + b"\n")
 
 
 def last() -> dict[str, Found]:
     """What the last long run found."""
-    return msgspec.json.decode(LAST.read_bytes(), type=dict[str, Found]) if LAST.exists() else {}
+    return {name: together(files) for name, files in _last().items()}
+
+
+def _last() -> By:
+    return msgspec.json.decode(LAST.read_bytes(), type=By) if LAST.exists() else {}

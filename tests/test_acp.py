@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hansard.adapters.acp import Acp
+from hansard.adapters.acp.connection import Acp
 from hansard.adapters.acp.words import request_id, rpc_id
 from hansard.codec import decode, encode
 from hansard.content import DiffBlock, ImageBlock, RefusalBlock, ResourceBlock, TerminalBlock, TextBlock

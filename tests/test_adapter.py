@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +12,7 @@ import msgspec
 import pytest
 
 from hansard.adapter import MAX_FRAME, Adapter, Context, Wire, derived_ids
+from hansard.adapters import formats
 from hansard.errors import CannotEncode
 from hansard.events import (
     Event,
@@ -369,3 +372,19 @@ def test_frames_of_a_stream_go_straight_into_an_adapter() -> None:
     adapter = Parrot()
     found = [event for frame in frames([b'{"type":"hello","mo', b'del":"grey"}\n'], adapter.framer()) for event in adapter.feed(frame)]
     assert told(found) == ["turn_start", "session_init"]
+
+
+def test_a_format_is_where_its_folder_says() -> None:
+    """The folder names the formats so that no adapter need be loaded to know them; the adapter names them too, for whoever reads it."""
+    for name, adapter in formats().items():
+        assert name in adapter.formats
+    assert {name for adapter in formats().values() for name in adapter.formats} == set(formats())
+
+
+def test_one_format_loads_one_adapter() -> None:
+    load = "import sys; from hansard.adapters import adapter_for, layouts; layouts(); adapter_for('claude-session')"
+    tell = (
+        "print(*(name for name in sys.modules if name.startswith('hansard.adapters.') and name.endswith(('stream', 'connection', 'chat'))))"
+    )
+    told = subprocess.run([sys.executable, "-c", f"{load}; {tell}"], capture_output=True, text=True, check=True).stdout.split()
+    assert told == ["hansard.adapters.claude.stream"]

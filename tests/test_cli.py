@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import types
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -201,7 +202,8 @@ def talker(then: str, stdout: int | IO[bytes] = subprocess.PIPE) -> subprocess.P
     """A process with a verb that says "first", and then does as told."""
     command = [sys.executable, "-c", TALK.format(then=then)]
     buffered = os.environ | {"PYTHONUNBUFFERED": ""}
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=stdout, stderr=subprocess.PIPE, env=buffered)
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell lets what it starts in the background ignore Ctrl-C
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=stdout, stderr=subprocess.PIPE, env=buffered, preexec_fn=heard)
 
 
 @pytest.mark.parametrize(

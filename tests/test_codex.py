@@ -12,7 +12,8 @@ import pytest
 from msgspec import Raw
 
 from hansard.adapter import Context
-from hansard.adapters.codex import ADAPTERS, app_wire
+from hansard.adapters import adapter_for
+from hansard.adapters.codex import FORMATS, app_wire
 from hansard.adapters.codex.ends import end_of, error_of
 from hansard.adapters.codex.exec import CodexExec
 from hansard.adapters.codex.requests import CodexAppServer
@@ -797,7 +798,7 @@ def test_each_format_knows_its_own_first_line() -> None:
         CodexAppServer: {"method": "initialize", "id": 0, "params": {"clientInfo": {"name": "x"}}},
         CodexRollout: META,
     }
-    for adapter in ADAPTERS:
+    for adapter in map(adapter_for, FORMATS):
         assert [each for each, first in firsts.items() if adapter.recognises(first)] == [adapter]
 
 

@@ -76,11 +76,12 @@ def check_mutant(format: str, data: bytes) -> list[Event]:
 def batches() -> Iterator[Any]:
     for format in RECORDED:
         for batch in range(-(-MUTANTS // BATCH)):
-            yield pytest.param(format, batch, id=f"{format}-{batch}", marks=[pytest.mark.slow] if batch else [])
+            yield pytest.param(format, batch, id=f"{format}-{batch}")
 
 
 @pytest.mark.parametrize(("format", "batch"), list(batches()))
 @proves("P-05")
+@pytest.mark.slow
 def test_a_changed_recording_is_kept(format: str, batch: int, figure: Figures) -> None:
     chance = random.Random(f"{SEED}/{format}/{batch}")
     sources = [stream for stream in streams() if stream.format == format and len(stream.data) < 40_000]

@@ -14,6 +14,7 @@ from tests.recorded import Stream, streams
 
 
 @pytest.mark.parametrize("format", sorted({stream.format for stream in streams()}))
+@pytest.mark.slow
 def test_every_recording_is_recognised(format: str) -> None:
     mine = [stream for stream in streams() if stream.format == format]
     assert [stream.id for stream in mine if not is_recognised(stream)] == []

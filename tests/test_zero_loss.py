@@ -409,9 +409,10 @@ def any_struct(kind: type[msgspec.Struct]) -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.parametrize("name", sorted(TYPES))
-@settings(max_examples=amount(40, 20_000))
+@settings(max_examples=amount(40, 2_000))
 @given(data=st.data())
 @proves("Z5")
+@pytest.mark.slow
 def test_z5_any_event_written_and_read_is_equal(name: str, data: st.DataObject) -> None:
     event = data.draw(any_struct(TYPES[name]))
     line = encode(event)
@@ -510,6 +511,7 @@ async def hear(server: Here, cursor: str, got: list[tuple[str, bytes]]) -> None:
 
 @every_format
 @proves("Z7", "P-07")
+@pytest.mark.slow
 def test_z7_however_a_stream_is_cut_into_reads_the_events_are_the_same(format: str, figure: Figures) -> None:
     """How the smallest recordings begin, at every single place; whole ones at random places and byte by byte: the very events."""
     for stream in of_format(format)[: amount(1, 5)]:
@@ -634,6 +636,7 @@ def depends(frames: Frames, frame: int | None, lost: int) -> bool:
 
 @pytest.mark.parametrize("format", sorted(formats().keys() - IN_PIECES))
 @proves("Z8")
+@pytest.mark.slow
 def test_z8_a_bad_line_changes_nothing_that_lines_about_something_else_said(format: str, figure: Figures) -> None:
     """Every other line keeps its number and its bytes. Before it all is as it was; what is said of other messages and calls is still said.
 

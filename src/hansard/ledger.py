@@ -41,7 +41,7 @@ class Ledger:
 
     def saw(self, event: Event) -> None:
         """Note what the event opens or closes."""
-        note = _NOTES.get(type(event))
+        note = NOTES.get(type(event))
         if note is not None:
             note(self, event)
 
@@ -105,7 +105,7 @@ class Ledger:
         self.questions.pop(event.payload.request_id, None)
 
 
-_NOTES: dict[type[Event], Callable[[Ledger, Event], None]] = {
+NOTES: dict[type[Event], Callable[[Ledger, Event], None]] = {
     AssistantChunk: Ledger.chunk,
     ThinkingChunk: Ledger.chunk,
     AssistantDone: Ledger.done,
@@ -118,6 +118,7 @@ _NOTES: dict[type[Event], Callable[[Ledger, Event], None]] = {
     Question: Ledger.asked,
     Answer: Ledger.answered,
 }
+"""What the events that open or close something mean for it."""
 
 
 class OpenBlock:

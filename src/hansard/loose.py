@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from functools import cache
 from typing import Any, cast, get_args
 
 import msgspec
@@ -46,7 +45,10 @@ def chosen(value: Any, types: Any) -> Any:
 
     Raises `ValueError`, in msgspec's words, if no struct has that tag.
     """
-    field, structs = _by_tag(types)
+    known = _KNOWN.get(id(types))
+    if known is None:
+        known = _KNOWN[id(types)] = (types, *_by_tag(types))
+    _, field, structs = known
     if field is None or not isinstance(value, dict):
         return types
     tag = cast("dict[str, Any]", value).get(field)
@@ -57,7 +59,10 @@ def chosen(value: Any, types: Any) -> Any:
     return structs[tag]
 
 
-@cache
+_KNOWN: dict[int, tuple[Any, str | None, dict[str, Any]]] = {}
+"""The unions that were asked for, by identity: the hash of a union is made anew of all its members. They are kept, so no id is reused."""
+
+
 def _by_tag(types: Any) -> tuple[str | None, dict[str, Any]]:
     """The field that tells the structs of a union apart, and each by its tag; no field if it is no such union."""
     configs: dict[Any, Any] = {struct: getattr(struct, "__struct_config__", None) for struct in get_args(types)}

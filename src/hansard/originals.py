@@ -35,7 +35,7 @@ MAX_DECODED = 16 * 1024 * 1024
 """Larger JSON is checked without building it: a hundred megabytes of small objects would take gigabytes."""
 
 _NEVER_VERBATIM = (*WRAPPERS, b"null", b" ")  # an original of null reads as none, and readers drop white space around a value
-_ENDS_WRONG = (b"", b" ")
+_PERHAPS_NOT = frozenset(start[:4] for start in _NEVER_VERBATIM)
 _LINE_ENDS = ("\x85", "\u2028", "\u2029")  # they end a line for many readers, so `codec.encode` escapes them
 _DIGITS = b"0123456789"
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
@@ -134,11 +134,13 @@ def reference(original: Raw | None) -> BlobReference | None:
 def _fits_a_line(data: bytes) -> bool:
     """Whether JSON can stand in a line as it is, come back as it was, and be read by every reader."""
     # integers, because `10 in data` is memchr and several times as fast as `b"\\n" in data`
-    if 10 in data or 13 in data or 9 in data or 127 in data or data.startswith(_NEVER_VERBATIM) or data[-1:] in _ENDS_WRONG:
+    if not data or 10 in data or 13 in data or 9 in data or 127 in data or data[0] == 32 or data[-1] == 32:
+        return False
+    if data[:4] in _PERHAPS_NOT and data.startswith(_NEVER_VERBATIM):
         return False
     if not data.isascii() and not _is_harmless_utf8(data):
         return False
-    return len(data) < 2 * MAX_DEPTH or not (_is_deep(data) or _has_long_number(data))
+    return len(data) < 2 * MAX_DEPTH or not (_is_deep(data) or (len(data) > MAX_DIGITS and _has_long_number(data)))
 
 
 def _has_long_number(data: bytes) -> bool:

@@ -46,6 +46,7 @@ def test_a_scene_is_a_recording_of_the_tests(scene: Any) -> None:
     assert scene.recording() in {_plain(path) for path in wires}
 
 
+@pytest.mark.slow
 def test_the_demo_serves_its_scenes_and_an_agent_until_it_is_stopped(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "hansard", "demo", "--speed", "0", "--no-open", "--keep", str(tmp_path / "kept")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as demo:

@@ -197,6 +197,7 @@ async def test_a_model_is_changed_with_the_next_request_and_a_mode_is_refused(ag
         pytest.param(Step(status=404), "api_error", False, None, id="404"),
     ],
 )
+@pytest.mark.slow
 async def test_an_error_of_the_api_is_typed(
     agent: str, around: Surroundings, step: Step, code: str, retryable: bool, wait: int | None
 ) -> None:

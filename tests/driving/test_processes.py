@@ -571,6 +571,7 @@ PLAYS: dict[str, Callable[[Play], Awaitable[None]]] = {name: globals()[name.repl
 
 @proves("R-01")
 @pytest.mark.parametrize("name", sorted(PLAYS.keys() - FLOODS))
+@pytest.mark.slow
 async def test_child(name: str, tmp_path: Path, figure: Figures) -> None:
     with (play := Play(tmp_path)).store:
         await PLAYS[name](play)

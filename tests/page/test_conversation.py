@@ -32,6 +32,8 @@ from tests.page.chromium import Chromium
 from tests.page.talking import Person, store_of
 from tests.server.served import Process
 
+pytestmark = pytest.mark.slow
+
 PASTE = """(data) => {
   const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
   const given = new DataTransfer();
@@ -176,7 +178,6 @@ def test_a_record_goes_on_with_an_agent(visit: Visit, server: Process, work: Pat
     person.reads("I go on")
 
 
-@pytest.mark.slow
 def test_a_question_does_not_outlive_its_server_and_is_asked_again(browser: Chromium, tmp_path: Path, work: Path) -> None:
     kept = ("--token-file", str(tmp_path / "tokens"))
     server = Process(tmp_path / "store", *kept)
@@ -206,7 +207,6 @@ def test_a_question_does_not_outlive_its_server_and_is_asked_again(browser: Chro
     assert [one for one in person.watched.complaints if "WebSocket" not in one and "ERR_CONNECTION_REFUSED" not in one] == []
 
 
-@pytest.mark.slow
 def test_another_log_of_the_same_name_is_said_and_read(browser: Chromium, tmp_path: Path) -> None:
     kept = ("--token-file", str(tmp_path / "tokens"))
     _record(tmp_path / "store", "The old words.", 3)
@@ -263,7 +263,6 @@ def test_the_page_keeps_up_with_a_thousand_events_in_a_second(visit: Visit, serv
         assert sorted(behind)[len(behind) // 2] < 1000, behind
 
 
-@pytest.mark.slow
 def test_claude_code_through_the_page(browser: Chromium, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     programs, home, work = tmp_path / "bin", tmp_path / "home", tmp_path / "work"
     for folder in (programs, home, work):

@@ -26,6 +26,8 @@ from tests.page.talking import PHONE, Person, store_of
 from tests.proof import proves
 from tests.server.served import Process
 
+pytestmark = pytest.mark.slow
+
 Visit = Callable[..., Person]
 PLAYS = {play["id"]: play for play in map(json.loads, (Path(__file__).parents[1] / "bad-input/permission.jsonl").read_text().splitlines())}
 

@@ -49,6 +49,7 @@ def events_of(case: dict[str, Any], chunks: list[bytes], framing: str = "jsonl")
 
 @pytest.mark.parametrize("start", range(0, len(cases("lines")), 40))
 @proves("P-06")
+@pytest.mark.slow
 def test_odd_lines_in_every_form(start: int) -> None:
     for case in cases("lines")[start : start + 40]:
         check(events_of(case, [b"".join(line_frames(case, adapter_of(case["agent"])))]))

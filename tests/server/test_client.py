@@ -144,6 +144,7 @@ async def test_a_connection_that_is_cut_comes_back_at_its_cursor(tmp_path: Path,
 
 
 @proves("L-01", "L-07")
+@pytest.mark.slow
 async def test_a_connection_that_fell_silent_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The cable is cut, and neither side is told."""
     monkeypatch.setattr("hansard.client.SILENCE", 0.5)

@@ -27,7 +27,7 @@ from tests.driving.puppet import child
 from tests.proof import proves
 from tests.server.served import demo, eventually, served, words
 
-pytestmark = [pytest.mark.anyio, proves("S-07")]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, proves("S-07")]
 
 
 @pytest.mark.parametrize(("more", "status"), [(-1, 400), (0, 400), (1, 413)])

@@ -1,7 +1,8 @@
 """Adapters: one folder per wire family, found by themselves; other packages add theirs by entry point.
 
-A folder says three things: ``ADAPTERS``; ``TESTED``, the programs and versions it was recorded with; and, if the agent keeps sessions as
-files, ``LAYOUT``.
+A folder says three things: ``FORMATS``, in which module the adapter of each format is; ``TESTED``, the programs and versions it was
+recorded with; and, if the agent keeps sessions as files, ``LAYOUT``. An adapter is loaded when it is needed: all of them take a third of a
+second.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ ENTRY_POINT = "hansard.adapters"
 
 @cache
 def formats() -> dict[str, type[Adapter]]:
-    """Every format this installation reads, by name."""
-    return {name: adapter for folder in _folders() for name, adapter in _formats_of(folder.ADAPTERS).items()}
+    """Every format this installation reads, by name, with its adapter: all of them are loaded."""
+    return {name: _loaded(name) for name in _places()}
 
 
 @cache
 def layouts() -> list[Layout]:
     """Every agent's way of keeping sessions as files, of those whose files we can read."""
     found = [folder.LAYOUT for folder in _folders() if hasattr(folder, "LAYOUT")]
-    return [layout for layout in found if layout.format in formats()]
+    return [layout for layout in found if layout.format in _places()]
 
 
 def tested() -> dict[str, dict[str, str]]:
@@ -38,9 +39,11 @@ def tested() -> dict[str, dict[str, str]]:
 
 def adapter_for(name: str) -> type[Adapter]:
     """The adapter for a format."""
-    found = formats().get(name) or _from_elsewhere().get(name)
+    if name in _places():
+        return _loaded(name)
+    found = _from_elsewhere().get(name)
     if found is None:
-        raise UnknownFormat(name, sorted({*formats(), *_from_elsewhere()}))
+        raise UnknownFormat(name, sorted({*_places(), *_from_elsewhere()}))
     return found
 
 
@@ -50,11 +53,20 @@ def _folders() -> list[ModuleType]:
 
 
 @cache
+def _places() -> dict[str, str]:
+    """In which module, and by which name, the adapter of each format is."""
+    return {name: f"{folder.__name__}.{place}" for folder in _folders() for name, place in folder.FORMATS.items()}
+
+
+@cache
+def _loaded(name: str) -> type[Adapter]:
+    module, _, adapter = _places()[name].rpartition(".")
+    return getattr(importlib.import_module(module), adapter)
+
+
+@cache
 def _from_elsewhere() -> dict[str, type[Adapter]]:
     from importlib.metadata import entry_points  # slow to import, and seldom needed
 
-    return {name: adapter for point in entry_points(group=ENTRY_POINT) for name, adapter in _formats_of(point.load()).items()}
-
-
-def _formats_of(adapters: tuple[type[Adapter], ...]) -> dict[str, type[Adapter]]:
-    return {name: adapter for adapter in adapters for name in adapter.formats}
+    points = entry_points(group=ENTRY_POINT)
+    return {name: adapter for point in points for adapter in point.load() for name in adapter.formats}

@@ -25,6 +25,10 @@ from hansard.server.protocol import CLOSE_RESTART, Limits
 from hansard.server.socket import CLOSE
 from hansard.server.streams import ENDLESS
 
+TAKEN = 64
+"""Connections that are taken at once: with more of them a burst that breaks off costs memory."""
+WAITING = 1024
+"""Connections that the kernel lets wait until they are taken."""
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 IN_FLIGHT = 256 * 1024
 """Bytes that the kernel may hold for a client; by itself it takes megabytes."""
@@ -54,7 +58,7 @@ def bound(host: str, port: int) -> socket.socket:
     except OSError as problem:
         listening.close()
         raise UsageError(f"cannot listen on {host}:{port}: {problem.strerror}; --port 0 takes any that is free") from problem
-    listening.listen(128)
+    listening.listen(WAITING)
     return listening
 
 
@@ -102,6 +106,7 @@ class Listener(uvicorn.Server):
                 timeout_graceful_shutdown=5,
                 h11_max_incomplete_event_size=HEADER_BYTES,
                 limit_concurrency=10 * limits.connections,
+                backlog=TAKEN,
                 ssl_certfile=cert,
                 ssl_keyfile=key,
             )
@@ -110,6 +115,8 @@ class Listener(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin, and say so."""
         await super().startup(sockets)
+        for each in sockets or ():
+            each.listen(WAITING)
         if self._ready is not None:
             self._ready()
 

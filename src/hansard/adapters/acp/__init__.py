@@ -1,8 +1,6 @@
 """The Agent Client Protocol, both ways: one adapter for every agent that speaks it."""
 
-from hansard.adapters.acp.connection import Acp
-
-ADAPTERS = (Acp,)
+FORMATS = {"acp": "connection.Acp"}
 
 TESTED = {
     "claude-agent-acp": "0.99.1",

@@ -5,7 +5,7 @@ Wire notes: README.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from hansard.adapter import Context
@@ -54,17 +54,6 @@ class ClaudeStream(ClaudeOutput):
         self.requests: dict[str, str] = {}
         self.asked: dict[str, str] = {}
 
-    def translate(self, message: Any) -> Iterator[Event]:
-        match message:
-            case wire.ControlRequest():
-                yield from self.agent_asks(message)
-            case wire.ControlResponse(response=reply):
-                yield from self.agent_answers(reply)
-            case wire.ControlCancelRequest():
-                yield from self.withdrawn(message.request_id)
-            case _:
-                yield from super().translate(message)
-
     # ---- control protocol, from the agent
 
     def agent_asks(self, message: wire.ControlRequest) -> Iterator[Event]:
@@ -101,6 +90,12 @@ class ClaudeStream(ClaudeOutput):
             suggestions=asks.permission_suggestions,
         )
 
+    def control_response(self, message: wire.ControlResponse) -> Iterator[Event]:
+        return self.agent_answers(message.response)
+
+    def control_cancelled(self, message: wire.ControlCancelRequest) -> Iterator[Event]:
+        return self.withdrawn(message.request_id)
+
     def agent_answers(self, reply: wire.ControlAnswer) -> Iterator[Event]:
         method = self.requests.pop(reply.request_id, None)
         failed = {"error": reply.error, "code": reply.error_code} if reply.error_code else reply.error
@@ -127,7 +122,7 @@ class ClaudeStream(ClaudeOutput):
 
     # ---- the way back: what our side sent
 
-    def translate_sent(self, message: Any) -> Iterator[Event]:
+    def translate_sent(self, message: Any) -> Iterable[Event]:
         self.parent = self.context.parent_tool_call_id
         match message:
             case wire.User():
@@ -278,3 +273,10 @@ class ClaudeStream(ClaudeOutput):
 def _one_text(value: Any) -> Any:
     """AskUserQuestion takes a text per question; several choices are put in one, with commas (AskUserQuestionOutput, sdk-tools.d.ts)."""
     return ", ".join(map(str, cast("list[Any]", value))) if isinstance(value, list) else value
+
+
+ClaudeStream.meanings = ClaudeOutput.meanings | {
+    wire.ControlRequest: ClaudeStream.agent_asks,
+    wire.ControlResponse: ClaudeStream.control_response,
+    wire.ControlCancelRequest: ClaudeStream.control_cancelled,
+}

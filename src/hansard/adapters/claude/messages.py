@@ -17,6 +17,8 @@ class Piece:
         self.tool_id: str | None = None
         self.tool_name: str | None = None
         self.input: list[str] = []
+        self.received = 0
+        """So many characters of the input."""
         self.signature: str | None = None
         self.citations: list[Any] = []
         self.done = False

@@ -46,6 +46,7 @@ class AgentSdk(ClaudeStream):
     source = "agent_sdk"
     formats = ("agent-sdk",)
     wire = objects.AnyObject
+    dated = None
 
     def __init__(self, context: Context | None = None) -> None:
         super().__init__(context)
@@ -75,18 +76,18 @@ class AgentSdk(ClaudeStream):
         time = int(message.t)
         return time if time >= RELATIVE else self.context.epoch + time
 
-    def _loose(self, document: Any, frame: Frame) -> Iterator[Event]:
+    def _loose(self, document: Any, frame: Frame) -> None:
         word = as_object(document).get("type")
         family = objects.OPEN.get(word.partition(":")[0]) if isinstance(word, str) and ":" in word else None
         message = None if family is None else self.read(document, family)
         if message is None:
-            yield from super()._loose(document, frame)
+            super()._loose(document, frame)
         else:
-            yield from self._read(message, frame)
+            self._read(message, frame)
 
     # ---- what the SDK yields
 
-    def translate_sent(self, message: Any) -> Iterator[Event]:
+    def translate_sent(self, message: Any) -> Iterable[Event]:
         return self.translate(message)
 
     def translate(self, message: Any) -> Iterator[Event]:

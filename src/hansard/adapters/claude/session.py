@@ -6,8 +6,8 @@ A turn begins with a prompt. It ends when a later line proves that it is over; w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, Literal, cast
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, cast, get_args
 
 from hansard.adapter import Context
 from hansard.adapters.claude import blocks, wire
@@ -77,6 +77,7 @@ class ClaudeSession(ClaudeOutput):
     formats = ("claude-session",)
     framer = Lines
     wire = disk.Line
+    dated = None
 
     def __init__(self, context: Context | None = None) -> None:
         super().__init__(context)
@@ -130,21 +131,21 @@ class ClaudeSession(ClaudeOutput):
 
     def translate(self, message: Any) -> Iterator[Event]:
         self.parent = self.context.parent_tool_call_id
-        spoken = isinstance(message, disk.User | disk.Assistant | disk.Attachment | disk.AnySystem)
-        if spoken:
-            yield from self.head(message)
-            self.parent = self.lane(message)
+        kind: type[Any] = type(message)  # pyright: ignore[reportUnknownVariableType]
+        if kind not in SPOKEN:
+            yield from LINES.get(kind, ClaudeSession.bookkeeping)(self, message)
+            return
+        yield from self.head(message)
+        self.parent = self.lane(message)
+        yield from LINES.get(kind, ClaudeSession.system_line)(self, message)
+        if not message.is_sidechain:
+            self.last_said = self.now
+
+    def bookkeeping(self, message: Any) -> Iterator[Event]:
+        """What Claude Code writes down for itself."""
         match message:
-            case disk.User():
-                yield from self.line_of_user(message)
-            case disk.Assistant():
-                yield from self.line_of_assistant(message)
-            case disk.Attachment():
-                yield from self.attachment(message)
-            case disk.QueueOperation():
-                yield from self.queue(message)
-            case disk.CostState():
-                yield from self.cost_state(message)
+            case disk.Book():
+                yield self.note(message)
             case disk.Summary():
                 yield session_lifecycle(subtype="summary", text=message.summary, message_id=message.leaf_uuid)
             case disk.AiTitle():
@@ -165,14 +166,8 @@ class ClaudeSession(ClaudeOutput):
                 yield session_lifecycle(
                     subtype="snapshot", message_id=message.snapshot_message_id, path=message.tracking_path, detail=message.backup
                 )
-            case disk.Progress():
+            case _:  # disk.Progress
                 yield self.progress(message)
-            case disk.Book():
-                yield self.note(message)
-            case _:
-                yield from self.system_line(message)
-        if spoken and not message.is_sidechain:
-            self.last_said = self.now
 
     def note(self, message: Any, *without: str) -> Event:
         """A notice, under the file's own word for it."""
@@ -666,3 +661,16 @@ def totals(models: dict[str, Any]) -> Usage:
         cache_read_input_tokens=total("cacheReadInputTokens"),
         reasoning_tokens=total("thinkingTokens"),
     )
+
+
+LINES: dict[type[Any], Callable[[ClaudeSession, Any], Iterator[Event]]] = {
+    disk.User: ClaudeSession.line_of_user,
+    disk.Assistant: ClaudeSession.line_of_assistant,
+    disk.Attachment: ClaudeSession.attachment,
+    disk.QueueOperation: ClaudeSession.queue,
+    disk.CostState: ClaudeSession.cost_state,
+}
+"""What the most frequent lines mean."""
+
+SPOKEN: frozenset[type[Any]] = frozenset({disk.User, disk.Assistant, disk.Attachment, *get_args(disk.AnySystem)})
+"""The lines of the conversation, each of which says whose it is and where."""

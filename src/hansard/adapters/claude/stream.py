@@ -6,8 +6,9 @@ Wire notes: README.md.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, Literal, cast
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import Any, ClassVar, Literal, cast
 
 import msgspec
 
@@ -66,10 +67,16 @@ _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d+)")
 _QUEUE = {"queued": "queued", "started": "sent", "cancelled": "cancelled"}
 
 
+Meanings = dict[type[Any], Callable[[Any, Any], Iterable[Event]]]
+
+
 class ClaudeOutput(Adapter):
     """What a running Claude Code says."""
 
     source = "claude"
+    meanings: ClassVar[Meanings]
+    """What each kind of frame means; the rest are system frames. A table, because it is asked for every line of every stream."""
+    dated = frozenset({wire.Assistant, wire.User, wire.ConversationReset})
     wire = wire.Frame
 
     def __init__(self, context: Context | None = None) -> None:
@@ -101,7 +108,7 @@ class ClaudeOutput(Adapter):
 
     def time_of(self, message: Any) -> int | None:
         """Only some frames have a time of their own."""
-        return milliseconds(message.timestamp) if isinstance(message, wire.Assistant | wire.User | wire.ConversationReset) else None
+        return milliseconds(message.timestamp)
 
     def trigger(self) -> Literal["user", "system"]:
         """Who set off a turn that nobody announced: the user the first, a background task or a timer the later ones."""
@@ -109,38 +116,31 @@ class ClaudeOutput(Adapter):
 
     # ---- from the agent
 
-    def translate(self, message: Any) -> Iterator[Event]:
+    def translate(self, message: Any) -> Iterable[Event]:
         self.parent = self.context.parent_tool_call_id
+        kind: type[Any] = type(message)  # pyright: ignore[reportUnknownVariableType]
+        return self.meanings.get(kind, ClaudeOutput.system)(self, message)
+
+    def rate_limited(self, message: wire.RateLimitEvent) -> Iterator[Event]:
+        info = message.rate_limit_info
+        yield rate_limit(
+            status=info.status,
+            window=info.rate_limit_type,
+            used=info.utilization,
+            resets_at=None if info.resets_at is None else int(info.resets_at * 1000),
+            detail=told(info, "status", "rate_limit_type", "utilization", "resets_at"),
+        )
+
+    def other(self, message: Any) -> Iterator[Event]:
         match message:
-            case wire.StreamEvent():
-                self.parent = message.parent_tool_use_id or self.parent
-                yield from self.stream_event(message)
-            case wire.Assistant():
-                self.parent = message.parent_tool_use_id or self.parent
-                yield from self.assistant(message)
-            case wire.User():
-                self.parent = message.parent_tool_use_id or self.parent
-                yield from self.user(message)
-            case wire.Result():
-                yield from self.result(message)
             case wire.ToolProgress():
                 yield self.tool_heartbeat(message)
             case wire.ToolUseSummary():
                 yield tool_use_summary(summary=message.summary, tool_call_ids=message.preceding_tool_use_ids)
-            case wire.RateLimitEvent(rate_limit_info=info):
-                yield rate_limit(
-                    status=info.status,
-                    window=info.rate_limit_type,
-                    used=info.utilization,
-                    resets_at=None if info.resets_at is None else int(info.resets_at * 1000),
-                    detail=told(info, "status", "rate_limit_type", "utilization", "resets_at"),
-                )
             case wire.AuthStatus():
                 yield auth_status(is_authenticating=message.is_authenticating, output=message.output, error=message.error)
             case wire.PromptSuggestion():
                 yield status_change(status="prompt_suggestion", detail={"suggestion": message.suggestion})
-            case wire.CommandLifecycle():
-                yield from self.command_lifecycle(message)
             case wire.ConversationReset():
                 detail = {"newConversationId": message.new_conversation_id}  # not the session id that later frames have
                 yield session_lifecycle(subtype="cleared", reason=message.trigger, detail=detail)
@@ -148,20 +148,13 @@ class ClaudeOutput(Adapter):
                 yield status_change(status="transcript_mirror", detail={"path": message.file_path, "entries": len(message.entries or [])})
             case wire.ActiveGoal():
                 yield status_change(status="active_goal", detail=message.value)
-            case wire.KeepAlive():
+            case _:  # wire.KeepAlive
                 yield heartbeat()
-            case _:
-                yield from self.system(message)
 
     # ---- system frames
 
     def system(self, message: Any) -> Iterator[Event]:
         match message:
-            case wire.Init():
-                yield from self.need_turn(self.trigger())
-                yield self.init(message)
-            case wire.Status():
-                yield self.status(message)
             case wire.ApiRetry():
                 yield from self.api_retry(message)
             case wire.CompactBoundary():
@@ -204,8 +197,9 @@ class ClaudeOutput(Adapter):
             case _:  # wire.Told: notices
                 yield status_change(status=str(message.__struct_config__.tag), detail=told(message))
 
-    def init(self, message: wire.Init) -> Event:
-        return session_init(
+    def init(self, message: wire.Init) -> Iterator[Event]:
+        yield from self.need_turn(self.trigger())
+        yield session_init(
             agent_id="claude",
             agent_version=message.claude_code_version,
             provider_session_id=message.session_id,
@@ -223,12 +217,13 @@ class ClaudeOutput(Adapter):
             output_style=message.output_style,
         )
 
-    def status(self, message: wire.Status) -> Event:
+    def status(self, message: wire.Status) -> Iterator[Event]:
         if message.permission_mode is not None:
-            return configuration_change(subtype="permission_mode_changed", permission_mode=message.permission_mode)
-        if message.compact_result is not None:
-            return status_change(status="compact_result", detail={"result": message.compact_result, "error": message.compact_error})
-        return status_change(status="none" if message.status is None else message.status)
+            yield configuration_change(subtype="permission_mode_changed", permission_mode=message.permission_mode)
+        elif message.compact_result is not None:
+            yield status_change(status="compact_result", detail={"result": message.compact_result, "error": message.compact_error})
+        else:
+            yield status_change(status="none" if message.status is None else message.status)
 
     def api_retry(self, message: wire.ApiRetry) -> Iterator[Event]:
         yield status_change(status="retrying", detail=told(message))
@@ -276,78 +271,85 @@ class ClaudeOutput(Adapter):
     # ---- assistant messages, whole and in pieces
 
     def message(self, message_id: str | None) -> Message:
-        return self.messages.setdefault(message_id, Message())
+        found = self.messages.get(message_id)
+        if found is None:
+            found = self.messages[message_id] = Message()
+        return found
 
-    def stream_event(self, frame: wire.StreamEvent) -> Iterator[Event]:
-        if self.turn is None and self.parent is None:
-            yield from self.need_turn()
-        event = frame.event
+    def stream_event(self, frame: wire.StreamEvent) -> Iterable[Event]:
+        self.parent = frame.parent_tool_use_id or self.parent
         message_id = frame.api_message_id or self.streaming.get(self.parent)
-        match event:
-            case wire.ContentBlockDelta():
-                yield self.delta(message_id, event)
-            case wire.MessageStart(message=started):
-                message_id = started.id or message_id
-                self.streaming[self.parent] = message_id
-                message = self.message(message_id)
-                message.model, message.tokens = started.model, started.usage
-                yield at(status_change(status="message_start", detail={"model": started.model}), message_id)
-            case wire.ContentBlockStart():
-                yield self.block_start(message_id, event)
-            case wire.ContentBlockStop():
-                yield from self.block_stop(message_id, event.index)
-            case wire.MessageDelta():
-                message = self.message(message_id)
-                message.tokens = merged(message.tokens, event.usage)
-                detail = {key: value for key, value in told(event.delta).items() if value is not None}
-                yield at(status_change(status="message_delta", detail=detail), message_id)
-                yield from self.message_usage(message_id, final=True)
-            case wire.MessageStop():
-                yield at(status_change(status="message_stop", detail=frame.abandoned_blocks), message_id)
-                yield from self.message_usage(message_id, final=False)
-            case wire.Ping():
-                yield heartbeat()
-            case wire.StreamError():
-                error = as_object(event.error)
-                yield Error(payload=error_of(str(error.get("type")), None, str(error.get("message", event.error))))
+        said = STREAMED[type(frame.event)](self, message_id, frame)
+        return chain(self.need_turn(), said) if self.turn is None and self.parent is None else said
 
-    def block_start(self, message_id: str | None, event: wire.ContentBlockStart) -> Event:
+    def message_start(self, message_id: str | None, frame: wire.StreamEvent) -> Iterable[Event]:
+        started = cast("wire.MessageStart", frame.event).message
+        message_id = started.id or message_id
+        self.streaming[self.parent] = message_id
+        message = self.message(message_id)
+        message.model, message.tokens = started.model, started.usage
+        return (at(status_change(status="message_start", detail={"model": started.model}), message_id),)
+
+    def message_delta(self, message_id: str | None, frame: wire.StreamEvent) -> Iterator[Event]:
+        event = cast("wire.MessageDelta", frame.event)
+        message = self.message(message_id)
+        message.tokens = merged(message.tokens, event.usage)
+        detail = {key: value for key, value in told(event.delta).items() if value is not None}
+        yield at(status_change(status="message_delta", detail=detail), message_id)
+        yield from self.message_usage(message_id, final=True)
+
+    def message_stop(self, message_id: str | None, frame: wire.StreamEvent) -> Iterator[Event]:
+        yield at(status_change(status="message_stop", detail=frame.abandoned_blocks), message_id)
+        yield from self.message_usage(message_id, final=False)
+
+    def ping(self, message_id: str | None, frame: wire.StreamEvent) -> Iterable[Event]:
+        return (heartbeat(),)
+
+    def stream_error(self, message_id: str | None, frame: wire.StreamEvent) -> Iterable[Event]:
+        told = cast("wire.StreamError", frame.event).error
+        error = as_object(told)
+        return (Error(payload=error_of(str(error.get("type")), None, str(error.get("message", told)))),)
+
+    def block_start(self, message_id: str | None, frame: wire.StreamEvent) -> Iterable[Event]:
+        event = cast("wire.ContentBlockStart", frame.event)
         block = self.read(event.content_block, blocks.Block)
         started = self.message(message_id).start(event.index, block, event.content_block)
         match block:
-            case blocks.Text():
-                return at(AssistantChunk(payload=TextPayload(block.text)), message_id, event.index)
-            case blocks.Thinking():
-                return at(ThinkingChunk(payload=TextPayload(block.thinking)), message_id, event.index)
             case blocks.ToolUse() | blocks.ServerToolUse() | blocks.McpToolUse():
-                progress = tool_progress(tool_call_id=block.id, tool_name=block.name, status="pending")
-                return at(progress, message_id, event.index)
+                said = tool_progress(tool_call_id=block.id, tool_name=block.name, status="pending")
+            case blocks.Text():
+                said = AssistantChunk(payload=TextPayload(block.text))
+            case blocks.Thinking():
+                said = ThinkingChunk(payload=TextPayload(block.thinking))
             case _:
                 kind = started.kind or as_object(event.content_block).get("type")
-                return at(status_change(status="content_block_start", detail={"block": kind}), message_id, event.index)
+                said = status_change(status="content_block_start", detail={"block": kind})
+        return (at(said, message_id, event.index),)
 
-    def delta(self, message_id: str | None, event: wire.ContentBlockDelta) -> Event:
+    def delta(self, message_id: str | None, frame: wire.StreamEvent) -> Iterable[Event]:
+        event = cast("wire.ContentBlockDelta", frame.event)
         index, delta = event.index, event.delta
-        match delta:
-            case wire.TextDelta():
-                return AssistantChunk(payload=TextPayload(delta.text), response_id=message_id, block_index=index)
-            case wire.ThinkingDelta():
-                return ThinkingChunk(payload=TextPayload(delta.thinking), response_id=message_id, block_index=index)
-            case wire.InputJsonDelta():
-                block = self.message(message_id).block(index)
-                offset = sum(map(len, block.input))
-                block.input.append(delta.partial_json)
-                payload = ToolInputChunkPayload(block.tool_id or f"{message_id}:{index}", delta.partial_json, offset, block.tool_name)
-                return ToolInputChunk(payload=payload, response_id=message_id, block_index=index)
-            case wire.SignatureDelta():
-                self.message(message_id).block(index).signature = delta.signature
-                return at(status_change(status="signature_delta", detail={"signature": delta.signature}), message_id, index)
-            case wire.CitationsDelta():
-                self.message(message_id).block(index).citations.append(delta.citation)
-                return at(status_change(status="citations_delta", detail={"citation": delta.citation}), message_id, index)
+        if type(delta) is wire.TextDelta:
+            return (AssistantChunk(payload=TextPayload(delta.text), response_id=message_id, block_index=index),)
+        if type(delta) is wire.ThinkingDelta:
+            return (ThinkingChunk(payload=TextPayload(delta.thinking), response_id=message_id, block_index=index),)
+        block = self.message(message_id).block(index)
+        if type(delta) is wire.InputJsonDelta:
+            offset = block.received
+            block.input.append(delta.partial_json)
+            block.received += len(delta.partial_json)
+            payload = ToolInputChunkPayload(block.tool_id or f"{message_id}:{index}", delta.partial_json, offset, block.tool_name)
+            return (ToolInputChunk(payload=payload, response_id=message_id, block_index=index),)
+        if type(delta) is wire.SignatureDelta:
+            block.signature = delta.signature
+            return (at(status_change(status="signature_delta", detail={"signature": delta.signature}), message_id, index),)
+        cited = cast("wire.CitationsDelta", delta).citation
+        block.citations.append(cited)
+        return (at(status_change(status="citations_delta", detail={"citation": cited}), message_id, index),)
 
-    def block_stop(self, message_id: str | None, index: int) -> Iterator[Event]:
+    def block_stop(self, message_id: str | None, frame: wire.StreamEvent) -> Iterator[Event]:
         """The whole block came before this, as an assistant frame; if it did not, the pieces are all we will ever have."""
+        index = cast("wire.ContentBlockStop", frame.event).index
         block = self.message(message_id).block(index)
         if not block.done:
             block.done = True
@@ -371,6 +373,7 @@ class ClaudeOutput(Adapter):
                 pass
 
     def assistant(self, frame: wire.Assistant) -> Iterator[Event]:
+        self.parent = frame.parent_tool_use_id or self.parent
         if self.parent is None:
             yield from self.need_turn(self.trigger())
         message_id = frame.message.id
@@ -451,6 +454,7 @@ class ClaudeOutput(Adapter):
     # ---- user messages: results, nudges, echoes
 
     def user(self, frame: wire.User) -> Iterator[Event]:
+        self.parent = frame.parent_tool_use_id or self.parent
         content = frame.message.content
         items = cast("list[Any]", content) if isinstance(content, list) else [content]
         spoken: list[Any] = []
@@ -562,3 +566,35 @@ class ClaudeOutput(Adapter):
         self.messages = {key: message for key, message in self.messages.items() if not message.counted}
         if self.unstarted:
             yield turn_start(trigger="user")
+
+
+ClaudeOutput.meanings = {
+    wire.StreamEvent: ClaudeOutput.stream_event,
+    wire.Assistant: ClaudeOutput.assistant,
+    wire.User: ClaudeOutput.user,
+    wire.Result: ClaudeOutput.result,
+    wire.Init: ClaudeOutput.init,
+    wire.Status: ClaudeOutput.status,
+    wire.RateLimitEvent: ClaudeOutput.rate_limited,
+    wire.CommandLifecycle: ClaudeOutput.command_lifecycle,
+    wire.ToolProgress: ClaudeOutput.other,
+    wire.ToolUseSummary: ClaudeOutput.other,
+    wire.AuthStatus: ClaudeOutput.other,
+    wire.PromptSuggestion: ClaudeOutput.other,
+    wire.ConversationReset: ClaudeOutput.other,
+    wire.TranscriptMirror: ClaudeOutput.other,
+    wire.ActiveGoal: ClaudeOutput.other,
+    wire.KeepAlive: ClaudeOutput.other,
+}
+
+STREAMED: dict[type[Any], Callable[[ClaudeOutput, str | None, wire.StreamEvent], Iterable[Event]]] = {
+    wire.ContentBlockDelta: ClaudeOutput.delta,
+    wire.ContentBlockStart: ClaudeOutput.block_start,
+    wire.ContentBlockStop: ClaudeOutput.block_stop,
+    wire.MessageStart: ClaudeOutput.message_start,
+    wire.MessageDelta: ClaudeOutput.message_delta,
+    wire.MessageStop: ClaudeOutput.message_stop,
+    wire.Ping: ClaudeOutput.ping,
+    wire.StreamError: ClaudeOutput.stream_error,
+}
+"""What each event of the API's own stream means."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -14,9 +15,15 @@ from hansard.loose import as_object
 
 def told(message: Any, *without: str) -> dict[str, Any]:
     """The declared fields of a message that have a value, except those said elsewhere."""
+    kind: type[Any] = type(message)  # pyright: ignore[reportUnknownVariableType]
+    return {said: value for name, said in _names(kind, without) if (value := getattr(message, name)) is not None}
+
+
+@cache
+def _names(kind: type[Any], without: tuple[str, ...]) -> list[tuple[str, str]]:
+    """The fields of a message, as they are called there and as we call them."""
     skip = {"session_id", *without}
-    pairs = ((name, getattr(message, name)) for name in message.__struct_fields__ if name not in skip)
-    return {camel(name): value for name, value in pairs if value is not None}
+    return [(name, camel(name)) for name in kind.__struct_fields__ if name not in skip]
 
 
 def camel(name: str) -> str:
@@ -45,7 +52,8 @@ def merged(first: Tokens | None, second: Tokens | None) -> Tokens | None:
     """What message_start said, as far as message_delta does not say it anew."""
     if first is None or second is None:
         return second or first
-    return Tokens(*(getattr(first, name) if getattr(second, name) is None else getattr(second, name) for name in Tokens.__struct_fields__))
+    said = [(getattr(first, name), getattr(second, name)) for name in Tokens.__struct_fields__]
+    return Tokens(*[before if after is None else after for before, after in said])
 
 
 def arguments(text: str) -> Any:

@@ -1,10 +1,12 @@
 """GitHub Copilot CLI: its live wire and its session files, which are one event log."""
 
-from hansard.adapters.copilot.events import Copilot
 from hansard.adapters.copilot.files import CopilotFiles
 
 TESTED = {"copilot": "1.0.102"}
 """What the recordings were made with."""
 
-ADAPTERS = (Copilot,)
+FORMATS = {
+    "copilot-json": "events.Copilot",
+    "copilot-session": "events.Copilot",
+}
 LAYOUT = CopilotFiles()

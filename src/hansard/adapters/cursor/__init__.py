@@ -1,8 +1,6 @@
 """Cursor's command line agent: its live wire."""
 
-from hansard.adapters.cursor.stream import CursorStream
-
 TESTED = {"cursor-agent": "public captures of 2026-02 and the documented shapes; never run by us"}
 """What the recordings come from."""
 
-ADAPTERS = (CursorStream,)
+FORMATS = {"cursor-stream-json": "stream.CursorStream"}

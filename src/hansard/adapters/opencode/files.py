@@ -6,12 +6,20 @@ Beside it, ``storage/session_diff/<session>.json``: what a session changed in fi
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 
-from hansard.adapters.opencode.session import frames_of
-from hansard.layout import Database, Home, Layout, Place
+from hansard.framing import Frame
+from hansard.layout import Database, Home, Layout, Place, Row
 
 _DATABASE = re.compile(r"opencode(-[A-Za-z0-9._-]+)?\.db")
+
+
+def frames_of(rows: Iterable[tuple[str, Row]]) -> Iterator[Frame]:
+    """The frames for rows of the database."""
+    from hansard.adapters.opencode.session import frames_of  # with all of the adapter: not before there is a database
+
+    return frames_of(rows)
 
 
 class OpenCodeFiles(Layout):

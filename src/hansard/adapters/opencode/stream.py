@@ -67,11 +67,11 @@ class OpenCodeServer(EventTalk):
         if self.followed is None and session_id is not None:
             self.followed = self.lane.root
 
-    def _loose(self, document: Any, frame: Frame) -> Iterator[Event]:
+    def _loose(self, document: Any, frame: Frame) -> None:
         """``/global/event`` wraps each event: ``{directory, payload}``."""
         fields = as_object(document)
         wrapped = not frame.out and "payload" in fields and "type" not in fields
-        yield from super()._loose(fields["payload"] if wrapped else document, frame)
+        super()._loose(fields["payload"] if wrapped else document, frame)
 
     # ---- what our side sent
 

@@ -16,7 +16,7 @@ const GRACE = 3_000;
  * @typedef {{send(text: string): void, close(code?: number): void, onopen: any, onmessage: any, onclose: any, readyState: number}} Socket
  * @typedef {{now(): number, after(ms: number, work: () => void): any, cancel(timer: any): void, chance(): number}} Clock
  * @typedef {{
- *   events(events: Event[]): void, live(seq: number): void, subscribed(head: number): void,
+ *   events(events: Event[]): void, live(seq: number): void, subscribed(head: number, logId: string): void,
  *   lost(code: string, message: string, had: Cursor): void
  * }} Reader
  * @typedef {{
@@ -206,7 +206,7 @@ export class Connection {
     const subscription = this.subscriptions.get(message.id);
     subscription?.then(() => {
       subscription.cursor ??= { logId: message.logId, seq: 0 };
-      subscription.reader.subscribed(message.head);
+      subscription.reader.subscribed(message.head, message.logId);
     });
   }
 

@@ -156,7 +156,7 @@ export class Page {
       standing: now,
       doing: pending.length ? "waiting for your answer" : state.running?.word ?? null,
       context: state.context ?? null,
-      costUsd: state.costUsd ?? null,
+      costUsd: (view.from ? info?.costUsd : state.costUsd) ?? null,
       readOnly: this.role === "observer",
       canModel: view.driven !== null && agent?.can.model !== false,
       canMode: view.driven !== null && agent?.can.mode !== false,

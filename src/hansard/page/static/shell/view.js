@@ -14,6 +14,12 @@ import { tell } from "./notices.js";
 /** While a log is read, how far it has got is told this often, and what is there is drawn so often. */
 const TOLD = 250;
 const DRAWN = 2_000;
+/** A log with more events is read from near its end; of what is before, some can be read too. */
+const LONG = 150_000;
+const NEAR = 50_000;
+/** So many events at the beginning of a long log are looked at for what they say about the session. */
+const FIRST = 500;
+const ABOUT = new Set(["session_lifecycle", "session_init", "configuration_change"]);
 
 export class View {
   /**
@@ -29,6 +35,9 @@ export class View {
     this.isLive = false;
     this.head = 0;
     this.lastSeq = 0;
+    this.logId = "";
+    /** What comes after this number is read; null until the length of the log is known. @type {number | null} */
+    this.from = null;
     /** The agent that was started here, if one was: its name, as the server knows it. @type {string | null} */
     this.driven = null;
     /** The changes of files that calls announced. @type {Map<string, any[]>} */
@@ -38,7 +47,8 @@ export class View {
     this.toldAt = this.drawnAt = -Infinity;
     this.reading = h("p", { class: "reading hint", role: "status" }, "Reading …");
     this.container = h("div", { class: "transcript-room" });
-    this.element = h("div", { class: "reader" }, this.reading, this.container);
+    this.before = h("p", { class: "before hint", hidden: true });
+    this.element = h("div", { class: "reader" }, this.reading, this.before, this.container);
     this.transcript = this._draw();
     this.inspector = new Inspector(workbench, this.transcript);
     this.subscription = this._read();
@@ -63,13 +73,52 @@ export class View {
     this.hooks.select(seq);
   }
 
-  _read() {
-    return this.connection.subscribe(this.session, {
-      subscribed: (head) => (this.head = head),
-      events: (events) => this._events(events),
-      live: () => this._live(),
-      lost: (code, message, had) => this._lost(code, message, had),
-    });
+  /** @param {import("./connection.js").Cursor | null} after */
+  _read(after = null) {
+    return this.connection.subscribe(
+      this.session,
+      {
+        subscribed: (head, logId) => this._subscribed(head, logId),
+        events: (events) => this._events(events),
+        live: () => this._live(),
+        lost: (code, message, had) => this._lost(code, message, had),
+      },
+      after,
+    );
+  }
+
+  /** @param {number} head @param {string} logId */
+  _subscribed(head, logId) {
+    this.head = head;
+    this.logId = logId;
+    if (this.from !== null) return;
+    const from = head > LONG ? Math.min(head - NEAR, (this.wanted ?? head) - FIRST) : 0;
+    if (from > 0) void this._start(from);
+    else this.from = 0;
+  }
+
+  /** Read a long log from somewhere on, and from its beginning only what says what session it is. @param {number} from */
+  async _start(from) {
+    this.from = Math.max(0, from);
+    this.connection.unsubscribe(this.subscription);
+    this._clear();
+    const until = this.from;
+    if (until > 0) {
+      const { events } = await api.get(`${api.at(this.session)}/events?limit=${FIRST}`).catch(() => ({ events: [] }));
+      if (this.from !== until || !this.element.isConnected) return; // somebody went elsewhere meanwhile
+      this._events(events.filter((/** @type {any} */ event) => event.seq <= until && ABOUT.has(event.type)));
+    }
+    this.subscription = this._read({ logId: this.logId, seq: until });
+  }
+
+  /** Say what of the log is not here, and offer it. */
+  _offer() {
+    const from = this.from ?? 0;
+    this.before.hidden = from === 0;
+    if (from === 0) return;
+    const offer = (/** @type {string} */ words, /** @type {number} */ to) => h("button", { type: "button", class: "plain", onclick: () => void this._start(to) }, words);
+    const earlier = from > NEAR ? offer(`Show ${NEAR.toLocaleString()} more`, from - NEAR) : "";
+    this.before.replaceChildren(`This session is long: what comes after §${from.toLocaleString()} is shown.`, earlier, offer("Show all of it", 0));
   }
 
   get state() {
@@ -129,6 +178,7 @@ export class View {
   _live() {
     this.isLive = true;
     this.reading.hidden = true;
+    this._offer();
     this.transcript.flush();
     this.go(this.wanted);
     this.element.dataset.live = "";
@@ -139,17 +189,26 @@ export class View {
   _lost(code, message, had) {
     if (code !== "unknown_cursor") return this.hooks.gone(code === "unknown_session" ? "This session is not on the server any more." : message);
     tell(`The log of this session is another one than the one you were reading (up to §${had.seq}). It is read again from its beginning.`, "bad");
+    this.from = null;
+    this._clear();
+    this.subscription = this._read();
+  }
+
+  /** Nothing is read. */
+  _clear() {
     this.reading.hidden = false;
+    this.before.hidden = true;
     this.isLive = false;
+    delete this.element.dataset.live;
     this.lastSeq = 0;
     this.transcript.clear();
-    this.subscription = this._read();
   }
 
   /** Go to an event, as soon as it is there. @param {number | null} seq */
   go(seq) {
     this.wanted = seq;
     if (seq === null || !this.isLive) return;
+    if (seq <= (this.from ?? 0)) return void this._start(seq - FIRST);
     this.transcript.select(seq);
     this.inspector.select(seq);
   }

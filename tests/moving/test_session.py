@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hansard.errors import LogForked
+from hansard.errors import Fenced, LogForked
 from hansard.events import assistant_chunk, turn_end, user_message
 from hansard.moving import session as moving
 from hansard.moving.session import Move, compare, moved, summed
@@ -176,6 +176,27 @@ def test_a_missing_blob_is_said_and_the_rest_comes(folders, fill):
         done = moved(source, target, "s")
         assert (done.state, done.missing) == ("copied", [blob.name])
         assert lines(target, "s") == lines(source, "s")
+
+
+def test_a_session_that_somebody_copies_to_at_that_moment_is_not_said_to_be_deleted(database, tmp_path, fill, monkeypatch):
+    from hansard.store.postgres import removing
+
+    with JsonlStore(tmp_path) as source, open_store(database.address) as store, open_store(database.address) as other:
+        fill(source, "s")
+        moved(source, store, "s")
+        source.append("s", [user_message(text="more")])
+        source.release("s")
+        take = removing.take
+
+        def late(*arguments, **options):
+            taken = take(*arguments, **options)
+            assert moved(source, other, "s").state == "continued"
+            return taken
+
+        monkeypatch.setattr(removing, "take", late)
+        with pytest.raises(Fenced):
+            store.delete("s")
+        assert summed(store, "s") == summed(source, "s")
 
 
 # ---- damage, and what a crash leaves

@@ -8,26 +8,74 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, cast
 
 import psycopg
+from msgspec import Struct
+from msgspec.structs import replace
 from psycopg import AsyncConnection, sql
 
-from hansard.store.interface import Head
+from hansard.store.interface import Head, Record
 from hansard.store.postgres.address import Address
 from hansard.store.postgres.channels import channel
-from hansard.store.postgres.pool import settings
+from hansard.store.postgres.pool import Pool, settings
+from hansard.store.postgres.reader import Place, Span, look, page
 
 LOOK = 1.0
 """Seconds between two looks."""
+_KEPT = 4
 _LONGEST = 2.0
 """Seconds between two attempts to reach a database that is away."""
+
+
+class Glance(Struct, frozen=True):
+    """What one follower found behind a place: the others that stand there need not look."""
+
+    rings: int
+    found: list[Record]
+    end: Place
+    is_last: bool
+    bytes: int
+
+
+class Watched:
+    """A session that is followed: the bells of its followers, how often they rang, and what was found lately."""
+
+    def __init__(self) -> None:
+        self.bells: set[Bell] = set()
+        self.rings = 0
+        self._glances: dict[tuple[str, int, int], Glance] = {}
+
+    def ring(self) -> None:
+        """For all of them."""
+        self.rings += 1
+        for bell in self.bells:
+            bell.rung.set()
+
+    def look(self, pool: Pool, span: Span, place: Place) -> Glance:
+        """What stands behind a place, as one of them has found it since the last ring, or as it is."""
+        key = (span.log.log_id, place.seq, place.number)
+        known = self._glances.get(key)
+        if known is not None and known.rings == self.rings:
+            return known
+        if known is not None and known.found:  # lines never change, but there may be more by now
+            return replace(known, is_last=False)
+        rings, now, end = self.rings, look(pool, span.log), replace(place)
+        found, is_last = pool.ask(partial(page, span=span, place=end, now=now))
+        glance = Glance(rings, found, end, is_last, now.bytes)
+        if len(self.bells) > 1:
+            self._glances[key] = glance
+            for old in list(self._glances)[:-_KEPT]:
+                del self._glances[old]
+        return glance
 
 
 class Bell:
     """Rings when a log may have changed."""
 
-    def __init__(self, log: Head) -> None:
+    def __init__(self, log: Head, watched: Watched) -> None:
+        self.watched = watched
         self.log_id = log.log_id
         self.seen = -1
         """So many bytes of the log were seen."""
@@ -44,7 +92,7 @@ class Listening:
 
     def __init__(self, address: Address) -> None:
         self._address = address
-        self._bells: dict[str, set[Bell]] = {}
+        self._watched: dict[str, Watched] = {}
         self._heard: set[str] = set()
         self._stir = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -52,24 +100,24 @@ class Listening:
     @contextmanager
     def watch(self, log: Head) -> Generator[Bell]:
         """A bell for a log. What changes after this is not missed."""
-        bell = Bell(log)
-        self._bells.setdefault(log.session_id, set()).add(bell)
+        watched = self._watched.setdefault(log.session_id, Watched())
+        bell = Bell(log, watched)
+        watched.bells.add(bell)
         self._stir.set()
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._run(), name="hansard-listening")
         try:
             yield bell
         finally:
-            bells = self._bells[log.session_id]
-            bells.discard(bell)
-            if not bells:
-                del self._bells[log.session_id]
+            watched.bells.discard(bell)
+            if not watched.bells:
+                del self._watched[log.session_id]
             self._stir.set()  # without bells the task ends by itself
 
     def _is_wanted(self) -> bool:
         """Whether to go on. A cancellation is looked for, because `asyncio.wait_for` of Python 3.11, which psycopg uses, may swallow it."""
         task = asyncio.current_task()
-        return bool(self._bells) and not (task is not None and task.cancelling())
+        return bool(self._watched) and not (task is not None and task.cancelling())
 
     async def _run(self) -> None:
         pause = 0.05
@@ -91,7 +139,7 @@ class Listening:
         connection.add_notify_handler(self._heard_of)
         while self._is_wanted():
             self._stir.clear()
-            for name in {channel(self._address.schema, session_id) for session_id in self._bells} - self._heard:
+            for name in {channel(self._address.schema, session_id) for session_id in self._watched} - self._heard:
                 await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(name)))
                 self._heard.add(name)
             await self._look(connection)
@@ -100,12 +148,11 @@ class Listening:
     async def _look(self, connection: AsyncConnection[Any]) -> None:
         """Ring for every log that is not as its followers saw it."""
         text = "SELECT id, log_id, bytes FROM session WHERE id = ANY(%s)"
-        rows = await (await connection.execute(text, [list(self._bells)])).fetchall()
+        rows = await (await connection.execute(text, [list(self._watched)])).fetchall()
         there = {name: (log_id, size) for name, log_id, size in cast("list[tuple[str, str, int]]", rows)}
-        for name, bells in self._bells.items():
-            for bell in bells:
-                if there.get(name) != (bell.log_id, bell.seen):
-                    bell.rung.set()
+        for name, watched in self._watched.items():
+            if any(there.get(name) != (bell.log_id, bell.seen) for bell in watched.bells):
+                watched.ring()
 
     async def _wait(self, connection: AsyncConnection[Any]) -> None:
         """Hear what is said until it is time to look, or somebody new wants to listen."""
@@ -113,7 +160,7 @@ class Listening:
         end = loop.time() + LOOK
         loop.add_reader(connection.fileno(), self._stir.set)
         try:
-            known = len(self._bells)
+            known = len(self._watched)
             while loop.time() < end and self._is_wanted():
                 with suppress(TimeoutError):
                     async with asyncio.timeout_at(end):
@@ -122,9 +169,9 @@ class Listening:
                 connection.pgconn.consume_input()
                 while (news := connection.pgconn.notifies()) is not None:
                     self._ring(news.extra.decode())
-                if len(self._bells) > known:
+                if len(self._watched) > known:
                     return
-                known = len(self._bells)
+                known = len(self._watched)
         finally:
             loop.remove_reader(connection.fileno())
 
@@ -133,5 +180,5 @@ class Listening:
 
     def _ring(self, names: str) -> None:
         for name in names.split():
-            for bell in self._bells.get(name, ()):
-                bell.rung.set()
+            if name in self._watched:
+                self._watched[name].ring()

@@ -101,7 +101,7 @@ def pages(pool: Pool, place: Place, span: Span) -> Iterator[list[Record]]:
     """The same, page by page."""
     now = look(pool, span.log)
     if now.damaged:
-        place.seq = _record_at(pool, span.log, place.seq)
+        place = begin(pool, span.log, place.seq)
     while True:
         found, is_last = pool.ask(partial(page, span=span, place=place, now=now))
         yield found
@@ -111,11 +111,11 @@ def pages(pool: Pool, place: Place, span: Span) -> Iterator[list[Record]]:
                 return
 
 
-def _record_at(pool: Pool, log: Head, seq: int) -> int:
-    """The last record up to a seq: where it is missing, the damaged line that stands there in its place is still ahead."""
+def begin(pool: Pool, log: Head, seq: int) -> Place:
+    """Behind the last record up to a seq: where that one is missing, the damaged line that stands in its place is still ahead."""
     text = "SELECT coalesce(max(seq), 0) FROM event WHERE session_id = %s AND seq <= %s"
     found = pool.ask(lambda connection: connection.execute(text, [log.session_id, seq]).fetchone())
-    return found[0] if found else 0
+    return Place(found[0] if found else 0)
 
 
 def _question(span: Span) -> sql.SQL | sql.Composed:

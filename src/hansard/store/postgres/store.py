@@ -139,14 +139,14 @@ class PostgresStore(Engine):
     def follow_records(self, session_id: str, after: int | Cursor = 0) -> AsyncIterator[Record]:
         """Like `follow`, but as lines."""
         head = self.head(session_id)
-        return self._follow(head, seq_of(head, after))
+        return self._follow(head, reader.begin(self._pool, head, seq_of(head, after)))
 
-    async def _follow(self, head: Head, after: int) -> AsyncIterator[Record]:
+    async def _follow(self, head: Head, place: Place) -> AsyncIterator[Record]:
         loop = asyncio.get_running_loop()
         listening = self._listening.get(loop)
         if listening is None:
             listening = self._listening[loop] = Listening(self.address)
-        async for record in follow(self._pool, listening, head, after):
+        async for record in follow(self._pool, listening, head, place):
             yield record
 
     def sessions(self) -> list[SessionInfo]:

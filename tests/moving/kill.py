@@ -8,6 +8,7 @@ import asyncio
 import json
 import os
 import random
+import select
 import signal
 import sys
 import time
@@ -20,10 +21,11 @@ from hansard.errors import UnknownSession
 from hansard.events import Event, SessionLifecycle, assistant_chunk, audio_done, turn_end
 from hansard.moving import session as moving
 from hansard.moving.retiring import Retirement, old
-from hansard.moving.session import Sum, moved, summed
+from hansard.moving.session import Move, Sum, moved, summed
 from hansard.moving.shipping import Shipping
 from hansard.retired import ARCHIVED, retired
-from hansard.store import Store, open_store
+from hansard.store import Head, Record, Store, open_store
+from hansard.store.lines import raw
 
 SESSIONS = 4
 LINES = 400
@@ -80,12 +82,15 @@ def environment() -> dict[str, str]:
     return os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
-def fork(work: Callable[[str, str], None], source: str, target: str) -> int:
+def fork(work: Callable[[str, str], None], source: str, target: str, told: int | None = None) -> int:
+    """Do it in a process of its own, which tells of every piece that it is about to bring over."""
     child = os.fork()
     if child == 0:
         code = 1
         try:
             moving.LINES = 40
+            if told is not None:
+                tell_of_pieces(told)
             work(source, target)
             code = 0
         finally:
@@ -93,12 +98,41 @@ def fork(work: Callable[[str, str], None], source: str, target: str) -> int:
     return child
 
 
+def tell_of_pieces(told: int) -> None:
+    bring = Move._bring
+
+    def telling(self: Move, lines: list[Record], there: Head) -> Head:
+        os.write(told, b".")
+        return bring(self, lines, there)
+
+    Move._bring = telling
+
+
+def kill_in_the_middle(work: Callable[[str, str], None], source: str, target: str, pieces: int, delay: float) -> int:
+    """Kill it when it has come so far, whatever time that takes, and a little later; how it ended."""
+    reading, writing = os.pipe()
+    child = fork(work, source, target, writing)
+    os.close(writing)
+    for _ in range(pieces):
+        if not select.select([reading], [], [], 3)[0] or not os.read(reading, 1):
+            break  # there is nothing more to bring
+    time.sleep(delay)
+    os.kill(child, signal.SIGKILL)
+    os.close(reading)
+    return os.waitpid(child, 0)[1]
+
+
 def beginnings(source: str, target: str, result: Counter[str]) -> None:
-    """Look at what a kill has left: nothing but beginnings, and no line that names a blob which is not there."""
+    """Look at what a kill has left: beginnings, perhaps with a piece of the next line, and no line that names a blob which is not there."""
     with open_store(source) as here, open_store(target) as there:
         for info in there.sessions():
             head = there.head(info.id)
-            result["other"] += summed(there, info.id, head.seq) != summed(here, info.id, head.seq)
+            theirs = [raw(record) for record in there.records(info.id)]
+            ours = [raw(record) for record in here.records(info.id)][: len(theirs)]
+            is_torn = theirs[-1:] != ours[-1:]
+            result["torn"] += is_torn
+            result["other"] += theirs[:-1] != ours[:-1] or not (theirs == ours or ours[-1].startswith(theirs[-1]))
+            result["other"] += summed(there, info.id, head.seq).blobs != summed(here, info.id, head.seq).blobs
             result["partial"] += head.seq < here.head(info.id).seq
 
 
@@ -120,10 +154,8 @@ def main_retire(source: str, target: str, kills: int, seed: int) -> None:
                 name = f"r{len(sums)}-{number}"
                 fill(store, name, 30)
                 sums[name] = summed(store, name)
-        child = fork(retire, source, target)
-        time.sleep(0.3 * chance.random())
-        os.kill(child, signal.SIGKILL)
-        result["kills"] += os.WIFSIGNALED(os.waitpid(child, 0)[1])
+        status = kill_in_the_middle(retire, source, target, chance.randrange(14), chance.choice((0, 0.03, 0.1)) * chance.random())
+        result["kills"] += os.WIFSIGNALED(status)
         look(source, target, dict(list(sums.items())[-20:]), result)  # what was there before was looked at before, and is at the end
     left = ["?"]
     end = time.monotonic() + 30
@@ -158,16 +190,14 @@ def look(source: str, target: str, sums: dict[str, Sum], result: Counter[str]) -
 
 def main(mode: str, source: str, target: str, kills: int, seed: int) -> None:
     chance = random.Random(seed)
-    result = Counter({"kills": 0, "other": 0, "partial": 0, "whole": 0, "failed": 0})
+    result = Counter({"kills": 0, "other": 0, "partial": 0, "torn": 0, "whole": 0, "failed": 0})
     with open_store(source) as store:
         for number in range(SESSIONS):
             fill(store, f"s{number}", LINES)
     writer = fork(write, source, target) if mode == "ship" else 0
     while result["kills"] < kills:
-        child = fork(copy if mode == "copy" else ship, source, target)
-        time.sleep(chance.choice((0.02, 0.1, 0.4)) * chance.random())
-        os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
+        work, pieces = (copy, 50) if mode == "copy" else (ship, 8)
+        status = kill_in_the_middle(work, source, target, chance.randrange(pieces), chance.choice((0, 0.02)) * chance.random())
         if os.WIFSIGNALED(status):
             result["kills"] += 1
         else:

@@ -196,7 +196,7 @@ def main(mode: str, source: str, target: str, kills: int, seed: int) -> None:
             fill(store, f"s{number}", LINES)
     writer = fork(write, source, target) if mode == "ship" else 0
     while result["kills"] < kills:
-        work, pieces = (copy, 50) if mode == "copy" else (ship, 8)
+        work, pieces = (copy, 40) if mode == "copy" else (ship, 8)
         status = kill_in_the_middle(work, source, target, chance.randrange(pieces), chance.choice((0, 0.02)) * chance.random())
         if os.WIFSIGNALED(status):
             result["kills"] += 1

@@ -35,7 +35,7 @@ def killed(mode: str, source: str, target: str, kills: int, figure: Figures) -> 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_a_killed_copy_goes_on_where_it_was(places, figure):
-    result = killed("copy", places.source, places.target, amount(25, 2_000), figure)
+    result = killed("copy", places.source, places.target, amount(10, 1_000), figure)
     assert (result["other"], result["failed"], result["same"]) == (0, 0, result["sessions"]), result
     assert result["partial"] > 0, "no kill was in the middle"
 
@@ -44,7 +44,7 @@ def test_a_killed_copy_goes_on_where_it_was(places, figure):
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_what_is_shipped_with_many_interruptions_is_there_once(places, figure):
-    result = killed("ship", places.source, places.target, amount(15, 1_000), figure)
+    result = killed("ship", places.source, places.target, amount(8, 500), figure)
     assert (result["other"], result["failed"], result["same"]) == (0, 0, result["sessions"]), result
     assert result["sessions"] > 5 and result["partial"] > 0
 

@@ -37,6 +37,7 @@ NOT_VERBS = {
     "options",
     "otlp",
     "output",
+    "places",
     "progress",
     "tables",
     "versions",

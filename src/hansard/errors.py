@@ -21,6 +21,7 @@ HansardError
     ├── LogDeleted        the log was removed while it was followed or written
     ├── StoreAway         the database cannot be reached: try again
     ├── LogForked         two logs of one name have gone separate ways
+    ├── TargetAway        the store that sessions are moved to takes nothing now
     ├── BlobDamaged       a blob is missing, or its bytes are not what its name says
     └── AppendFailed      nothing of the batch was acknowledged
 """
@@ -147,6 +148,10 @@ class LogDeleted(StoreError):
 
 class LogForked(StoreError):
     """A log to be brought along has other lines than the log of that name which is there already; nothing was written."""
+
+
+class TargetAway(StoreError):
+    """The store that sessions are moved to cannot be reached, or takes nothing; what was moved stays, and moving again goes on there."""
 
 
 class BlobDamaged(StoreError):

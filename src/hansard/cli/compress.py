@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Literal
 import click
 from msgspec import Struct
 
-from hansard.cli.options import json_option, note, store_option, store_path
+from hansard.cli.options import Age, age, json_option, note, store_option, store_path
 from hansard.cli.progress import progress
 from hansard.errors import LogLocked, StoreError, UsageError
 
 if TYPE_CHECKING:
     from hansard.store import SessionInfo
     from hansard.store.jsonl import JsonlStore
-
-DAY = 24 * 60 * 60 * 1000
 
 
 class Done(Struct, omit_defaults=True, rename="camel"):
@@ -32,11 +30,11 @@ class Done(Struct, omit_defaults=True, rename="camel"):
 @click.command("compress")
 @click.argument("names", metavar="[SESSION…]", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Every session that nobody is writing.")
-@click.option("--older-than", type=click.FloatRange(0), metavar="DAYS", help="Every session in which nothing was said for so long.")
+@click.option("--older-than", type=age, metavar="AGE", help="Every session in which nothing was said for so long: 30d, 12h, 8w.")
 @click.option("--undo", is_flag=True, help="Unpack instead.")
 @store_option
 @json_option
-def command(names: tuple[str, ...], everything: bool, older_than: float | None, undo: bool, store: str | None, as_json: bool) -> int:
+def command(names: tuple[str, ...], everything: bool, older_than: Age | None, undo: bool, store: str | None, as_json: bool) -> int:
     """Compress the logs of sessions, without loss.
 
     Everything reads them as before, and `zstdcat` gives the text. A session that is written again is unpacked first. One that is being
@@ -54,7 +52,7 @@ def command(names: tuple[str, ...], everything: bool, older_than: float | None, 
     return report(done, undo, as_json)
 
 
-def choose(store: JsonlStore, names: tuple[str, ...], everything: bool, older_than: float | None) -> list[tuple[str, int]]:
+def choose(store: JsonlStore, names: tuple[str, ...], everything: bool, older_than: Age | None) -> list[tuple[str, int]]:
     """The sessions that are meant, and how long their logs are."""
     from hansard.cli.inputs import need_session
 
@@ -64,8 +62,8 @@ def choose(store: JsonlStore, names: tuple[str, ...], everything: bool, older_th
         found = dict.fromkeys(need_session(store.root, name) for name in names)
         return [(name, store.head(name).bytes) for name in found]
     if not everything and older_than is None:
-        raise UsageError("name the sessions to compress, or say --all or --older-than DAYS")
-    before = time.time() * 1000 - (older_than or 0) * DAY
+        raise UsageError("name the sessions to compress, or say --all or --older-than AGE")
+    before = time.time() * 1000 - (older_than.ms if older_than else 0)
     return [(info.id, info.bytes) for info in store.sessions() if is_meant(info, before)]
 
 

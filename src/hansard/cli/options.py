@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
 from stat import S_ISREG
-from typing import IO, Any, BinaryIO, TypeVar, cast
+from typing import IO, Any, BinaryIO, NamedTuple, TypeVar, cast
 
 import click
 
@@ -18,6 +18,25 @@ from hansard.errors import UsageError
 F = TypeVar("F", bound=Callable[..., Any])
 
 AUTO = "auto"
+
+
+class Age(NamedTuple):
+    """How long ago: as it was said, and in ms."""
+
+    text: str
+    ms: float
+
+
+def age(value: str) -> Age:
+    """A number of days, or one with its unit: ``30d``, ``12h``, ``8w``."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([hdw]?)", value)
+    if found is None:
+        raise click.BadParameter(f"{value!r} is no age; say it like 30d, 12h or 8w")
+    number, unit = found.groups()
+    return Age(f"{number}{unit or 'd'}", float(number) * _HOURS[unit] * 3_600_000)
+
+
+_HOURS = {"h": 1, "d": 24, "": 24, "w": 7 * 24}
 
 
 def store_option(function: F) -> F:

@@ -12,6 +12,7 @@ from contextlib import closing
 from hansard.importing.find import Found
 from hansard.importing.job import Job
 from hansard.importing.session import Outcome, SessionImport, imported
+from hansard.retired import Memory
 from hansard.store import StorePlace, open_store
 
 ENOUGH = 16 * 1024 * 1024
@@ -57,10 +58,12 @@ def watch(root: StorePlace, find: Callable[[], Found], quiet: float, rounds: int
     kept: dict[str, SessionImport] = {}
     said: dict[str, str | None] = {}
     with closing(open_store(root)) as store:
+        memory = Memory(store)
         while rounds is None or rounds > 0:
+            memory.begin()
             for job in find().jobs:
                 key = f"{job.session_id} {job.streams[0].path}"
-                session = kept.pop(key, None) or SessionImport(store, job)
+                session = kept.pop(key, None) or SessionImport(store, job, memory)
                 session.job = job
                 outcome = session.run(False, quiet)
                 if outcome.state in ("added", "updated"):

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from hansard import retired
 from hansard.adapter import Context
 from hansard.errors import HansardError, UnknownSession
 from hansard.events import Event, SessionLifecycle, UserMessage, session_lifecycle
@@ -51,9 +52,10 @@ class Outcome(Struct, rename="camel", omit_defaults=True):
 class SessionImport:
     """A session and its files. It can be run again and again: what it has understood is kept in between."""
 
-    def __init__(self, store: Store, job: Job) -> None:
+    def __init__(self, store: Store, job: Job, retired: retired.Memory) -> None:
         self.store = store
         self.job = job
+        self._retired = retired
         self._memory: Memory | None = None
         self._readings: dict[str, Reading | Stated] = {}
         self._batch: list[Event] = []
@@ -65,6 +67,9 @@ class SessionImport:
         outcome = Outcome(self.job.session_id, "unchanged")
         try:
             self._recall()
+            if self._was_retired():
+                self._forget()
+                return outcome
             existed = self._exists
             looked = [self._read(stream, outcome, closed, quiet) for stream in self.job.streams]
             stored = self._exists and [self._attach(attachment, outcome) for attachment in self.job.attachments]
@@ -72,6 +77,7 @@ class SessionImport:
                 self._note(outcome)
             if outcome.events:
                 outcome.state = "updated" if existed else "added"
+                self._retired.came(self.job.session_id)
         except Replaced as problem:
             self._forget()
             outcome.state, outcome.problem = "replaced", str(problem)
@@ -101,6 +107,12 @@ class SessionImport:
         if noted is None or noted.seq != head.seq:  # somebody else wrote, or we were stopped before we could note it
             noted = position.recall(self.store, self.job.session_id)
         self._memory = noted
+
+    def _was_retired(self) -> bool:
+        """Whether the session is not there because somebody put it into an archive, and its files say nothing new since."""
+        if self._exists or not (gone := self._retired.of(self.job.session_id)):
+            return False
+        return max(stream.state()[1] for stream in self.job.streams) * 1000 <= max(one.at for one in gone)
 
     def _forget(self) -> None:
         self._memory, self._readings, self._batch, self._waiting = None, {}, [], 0
@@ -243,6 +255,7 @@ def _words(problem: Exception) -> str:
 
 def imported(store: Store, jobs: list[Job], closed: bool, quiet: float) -> Iterator[tuple[Outcome, int]]:
     """Import sessions one after the other; each outcome with the bytes its files have."""
+    memory = retired.Memory(store)
     for job in jobs:
         size = job.size
-        yield SessionImport(store, job).run(closed, quiet), size
+        yield SessionImport(store, job, memory).run(closed, quiet), size

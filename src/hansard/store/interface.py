@@ -201,8 +201,8 @@ class Store(Protocol):
         """The sessions whose last writer is gone and did not let go of them: it was killed."""
         ...
 
-    def delete(self, session_id: str) -> None:
-        """Remove a session with everything that belongs to it."""
+    def delete(self, session_id: str, at: Cursor | None = None) -> None:
+        """Remove a session with everything that belongs to it; with ``at`` only if its head is still there, else `LogReset`."""
         ...
 
     def verify(self, session_id: str) -> list[Finding]:

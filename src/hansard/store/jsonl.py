@@ -12,7 +12,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, Literal
 
-from hansard.errors import LogDeleted, SessionExists, StoreError, UnknownSession
+from hansard.errors import LogDeleted, LogReset, SessionExists, StoreError, UnknownSession
 from hansard.events import Event
 from hansard.store import blobs, files, packing
 from hansard.store.base import INLINE_LIMIT, Engine
@@ -95,14 +95,16 @@ class JsonlStore(Engine):
             for session_id in list(self._writers):
                 each.callback(self.release, session_id)
 
-    def delete(self, session_id: str) -> None:
-        """Remove a session with everything that belongs to it."""
+    def delete(self, session_id: str, at: Cursor | None = None) -> None:
+        """Remove a session with everything that belongs to it; with ``at`` only if its head is still there, else `LogReset`."""
         folder = self._folder(session_id)
         self.release(session_id)
         if not folder.is_dir():
             raise UnknownSession(session_id)
         lock = WriterLock(folder)
         try:
+            if at is not None and self.head(session_id).cursor != at:
+                raise LogReset(f"session {session_id!r} has gone on since; it is not deleted", folder)
             gone = self.root / f".{session_id}.{token_hex(4)}.deleted"
             os.rename(folder, gone)  # at once for everybody else; the rest may take its time
             shutil.rmtree(gone)

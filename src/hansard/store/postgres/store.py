@@ -94,11 +94,11 @@ class PostgresStore(Engine):
             for session_id in list(self._writers):
                 each.callback(self.release, session_id)
 
-    def delete(self, session_id: str) -> None:
-        """Remove a session with everything that belongs to it."""
+    def delete(self, session_id: str, at: Cursor | None = None) -> None:
+        """Remove a session with everything that belongs to it; with ``at`` only if its head is still there, else `LogReset`."""
         check_session_id(session_id)
         self.release(session_id)
-        remove(self._pool, self._lease, session_id)
+        remove(self._pool, self._lease, session_id, at)
 
     # ---- reading
 

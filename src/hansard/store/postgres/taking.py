@@ -15,7 +15,8 @@ from hansard.store.postgres.pool import Pool
 from hansard.store.postgres.rows import End, summary_of
 
 _SEE = """
-SELECT s.epoch, s.holder, w.host, w.pid, coalesce(w.until > clock_timestamp(), false) FROM session s LEFT JOIN writer w ON w.id = s.holder
+SELECT s.epoch, s.holder, w.host, w.pid, coalesce(w.until > clock_timestamp(), false), s.copying
+FROM session s LEFT JOIN writer w ON w.id = s.holder
 WHERE s.id = %s
 """
 _TAKE = """
@@ -38,8 +39,9 @@ def take(pool: Pool, lease: Lease, session_id: str, copying: bool = False) -> Ta
 
     def attempt(connection: Connection[Any]) -> Taken | None:
         while (seen := connection.execute(_SEE, [session_id]).fetchone()) is not None:
-            epoch, holder, host, pid, lives = seen
-            if lives and holder != lease.id:
+            epoch, holder, host, pid, lives, brings = seen
+            # Who copies takes over from who copied: it brings the same lines. So a killed copy goes on at once, not after the lease.
+            if lives and holder != lease.id and not (copying and brings):
                 raise held(session_id, host, pid)
             got = connection.execute(_TAKE, [lease.id, copying, session_id, epoch]).fetchone()
             if got is not None:

@@ -1,0 +1,45 @@
+"""Two stores at once: where sessions come from and where they go, each a folder or a database."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from hansard.cli.options import F, store_place
+from hansard.errors import UsageError
+
+if TYPE_CHECKING:
+    from hansard.store import Store, StorePlace
+
+
+def from_option(function: F) -> F:
+    """``--from STORE``."""
+    text = "Where the sessions are: a folder, or postgresql://…; $HANSARD_STORE or ~/.hansard if not said."
+    return click.option("--from", "source", metavar="STORE", help=text)(function)
+
+
+def to_option(function: F) -> F:
+    """``--to STORE``."""
+    return click.option("--to", "target", metavar="STORE", required=True, help="Where to bring them: a folder, or postgresql://….")(
+        function
+    )
+
+
+@contextmanager
+def opened_pair(source: str | None, target: str) -> Generator[tuple[Store, Store]]:
+    """Both stores, opened; an error if they are the same one."""
+    from hansard.store import open_store, shown_place
+
+    place, other = store_place(source), store_place(target)
+    if same(place, other):
+        raise UsageError(f"{shown_place(other)} is the same store: there is nothing to bring anywhere")
+    with open_store(place) as here, open_store(other) as there:
+        yield here, there
+
+
+def same(one: StorePlace, other: StorePlace) -> bool:
+    """Whether two places are one store."""
+    return one == other if isinstance(one, str) or isinstance(other, str) else one.resolve() == other.resolve()

@@ -108,6 +108,7 @@ MADE_UP = {
     "password": "a variable: OpenCode's is made when it is started",
     "hansard.token": "the name of a field",
     "hansard.secrets": "the name of a field",
+    "/run/secrets/admin_password": "where the compose file finds one",
     "hunter2EXAMPLE": "of bad-input/secrets",
     "-----BEGIN RSA " + "PRIVATE KEY-----\\nTUlJRXhhbXBsZQ==": "of bad-input/secrets",
 }

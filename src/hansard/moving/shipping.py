@@ -152,7 +152,7 @@ class Shipping:
             which = "target" if isinstance(problem, TargetAway) else "source"
             self._tell(f"the {which} is away: {problem}; shipping goes on when it is back")
         self._attempts += 1
-        return min(LONGEST, 0.5 * 2 ** min(self._attempts, 10)) * random.uniform(0.5, 1)  # noqa: S311 (no secret)
+        return min(LONGEST, 0.5 * 2 ** min(self._attempts, 10)) * random.uniform(0.5, 1)  # noqa: S311 (no secret)  # nosec B311
 
     def _back(self) -> None:
         if self._attempts:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterator
 from itertools import islice
 from typing import Any, TypeVar
+from uuid import uuid4
 
 import msgspec
 from msgspec import Raw
@@ -129,7 +130,7 @@ class Api:
         """Remove it with everything that belongs to it."""
         name = _session(request)
         self._store.head(name)
-        await self._serving.hub.leave(name)
+        await self._serving.commands.do(name, protocol.Stop(command_id=str(uuid4())), token_of(request.scope))
         await run_in_threadpool(self._store.delete, name)
         return Response(status_code=204)
 

@@ -16,7 +16,7 @@ from hansard.adapter import Adapter, Context
 from hansard.adapters import adapter_for
 from hansard.agents import agent_for
 from hansard.agents.agent import Agent, Options
-from hansard.errors import AgentGone, AgentNotStarted, AppendFailed, HansardError, Refused
+from hansard.errors import AgentGone, AgentNotStarted, AppendFailed, HansardError, LogDeleted, LogLocked, Refused, StoreError
 from hansard.events import (
     ControlRequest,
     ControlResponsePayload,
@@ -62,6 +62,9 @@ class Life:
         self._halted = False
         """Whether the agent was stopped, and not by itself."""
         self._closed = False
+        self.lost: Callable[[Any], object] | None = None
+        """Called if somebody else writes the session from now on, or it is gone."""
+        self._loss: StoreError | None = None
 
     # ---- from the log, to the log
 
@@ -76,12 +79,12 @@ class Life:
         return self
 
     @classmethod
-    def open(cls, store: Store, session_id: str, env: dict[str, str] | None = None) -> Self:
+    def open(cls, store: Store, session_id: str, env: dict[str, str] | None = None, reason: str | None = None) -> Self:
         """A session of the store. What an earlier process left open is closed with the reason: only one can write a session."""
         store.head(session_id)  # it is there
         store.append(session_id, [])  # from here on nobody else writes it
         self = cls(store, session_id, Past.of(store.read(session_id)))
-        left = list(self.past.closing("hansard was restarted"))
+        left = list(self.past.closing(reason or "hansard was restarted"))
         if left:
             self._record(left)
         if self.past.launch is not None:
@@ -118,13 +121,19 @@ class Life:
         self._launch.options.env = launch.options.env  # the log has only the names
 
     def _record(self, events: Sequence[Event]) -> list[Event]:
+        if self._loss is not None:
+            raise type(self._loss)(str(self._loss))
         if self._closed:
             raise Refused("closed", "this session was closed meanwhile; open it again")
         turn = next(iter(self.past.turns), None)
         for event in events:
             if event.frame is None and event.turn_id is None:  # what we do in a turn belongs to it
                 event.turn_id = turn
-        stamped = self.store.append(self.id, events)
+        try:
+            stamped = self.store.append(self.id, events)
+        except (LogLocked, LogDeleted) as problem:
+            self._lose(problem)
+            raise
         for event in stamped:
             self.past.apply(event)
         for event in stamped:
@@ -133,6 +142,13 @@ class Life:
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
         return stamped
+
+    def _lose(self, problem: StoreError) -> None:
+        """Nothing that the agent does can be put on the record any more, so it must not go on."""
+        self._loss, self._closed = problem, True
+        if self.lost is not None:
+            self.lost(self)
+        self._later(self.stop())
 
     async def until(self, holds: Callable[[Past], bool]) -> None:
         """Wait until something holds of the log, or the agent is gone and nothing more is done."""
@@ -275,10 +291,10 @@ class Life:
         return self._running
 
     async def _relaunch(self) -> None:
-        self._relaunches += 1
-        if self._relaunches > RELAUNCHES:
+        if self._relaunches >= RELAUNCHES:
             raise AgentGone(f"{self.agent.title} ended {RELAUNCHES} times in a row and is not started again by itself")
         self._record([process(event="relaunched")])
+        self._relaunches += 1
         await self.start()
 
     async def _next(self) -> None:
@@ -317,9 +333,13 @@ class Life:
             self._record([trouble(f"{request.method} was not answered: {problem}")])
 
     def _later(self, work: Awaitable[None]) -> None:
-        task = asyncio.ensure_future(work)
+        task = asyncio.ensure_future(self._unless_lost(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    async def _unless_lost(self, work: Awaitable[None]) -> None:
+        with suppress(LogLocked, LogDeleted):
+            await work
 
 
 def _detail(launch: Launch) -> Any:

@@ -12,7 +12,7 @@ import msgspec
 from hansard.adapter import Adapter
 from hansard.agents.agent import Agent
 from hansard.agents.link import Closed, Ended, Heard, HungUp, Link, Piece
-from hansard.errors import AgentGone, AppendFailed, CannotEncode, Refused, StoreError
+from hansard.errors import AgentGone, AppendFailed, CannotEncode, LogDeleted, LogLocked, Refused, StoreError
 from hansard.events import (
     ControlResponse,
     ControlResponsePayload,
@@ -145,8 +145,9 @@ class Running:
             last = piece if isinstance(piece, Heard) and not piece.aside else last
             try:
                 await self._hear_piece(piece, framer, last)
-            except AppendFailed:  # it is stopped, and there is no room for its last words: it must be heard to its end all the same
-                self._give_up(AgentGone("the agent was stopped, and there was no room to write down how"))
+            except (AppendFailed, LogLocked, LogDeleted):
+                # It is stopped, and there is no room for its last words, or the log is another's: it must be heard to its end all the same.
+                self._give_up(AgentGone("the agent was stopped, and it could not be written down how"))
         if self._silent is not None:
             self._silent.cancel()  # else everything here would be kept until then
 

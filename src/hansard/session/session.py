@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from hansard.agents.handover import told
 from hansard.content import AnyBlock, ImageBlock, TextBlock
-from hansard.errors import HansardError, Refused
+from hansard.errors import AppendFailed, HansardError, LogDeleted, LogLocked, Refused, StoreAway
 from hansard.events import (
     AgentCallback,
     AgentCallbackPayload,
@@ -32,7 +32,7 @@ from hansard.events import (
 from hansard.projections.words import callback_words
 from hansard.session.life import Life
 from hansard.session.past import Past
-from hansard.session.running import trouble
+from hansard.session.running import NO_ROOM, trouble
 from hansard.store import Store
 
 Decision = Literal["allow", "deny", "cancelled"]
@@ -147,7 +147,18 @@ class Session(Life):
         return found
 
     async def _next(self) -> None:
-        """Send the next message of the queue, if its turn has come. An agent that is gone is started again, a few times."""
+        """Send the next message of the queue, if its turn has come. What cannot be written down now is tried again."""
+        while not self._closed:
+            try:
+                await self._say_next()
+            except (AppendFailed, StoreAway):
+                if not self._halted:
+                    await asyncio.sleep(NO_ROOM)
+                    continue
+            return
+
+    async def _say_next(self) -> None:
+        """Send it. An agent that is gone is started again, a few times."""
         async with self._saying:
             if self.past.busy or not self.past.queue:
                 return
@@ -155,6 +166,8 @@ class Session(Life):
                 if not self.running and not self.agent.can.one_shot:
                     await self._relaunch()
                 await self._ready()
+            except (AppendFailed, StoreAway, LogLocked, LogDeleted):
+                raise
             except HansardError as problem:
                 asked = [_cancelled(*item, reason=str(problem)) for item in self.past.queue.items() if item[1].from_session_id is not None]
                 self._record([trouble(f"a message that waited was not sent: {problem}"), *asked])
@@ -164,6 +177,8 @@ class Session(Life):
                 return
             try:
                 await self._send_waiting(waiting, queue_update(action="sent", item_id=item_id))
+            except (AppendFailed, StoreAway, LogLocked, LogDeleted):
+                raise
             except HansardError as problem:
                 self._record([trouble(f"a message that waited was not sent: {problem}")])
                 if isinstance(problem, Refused):
@@ -190,6 +205,8 @@ class Session(Life):
         self, *, reason: Literal["user_cancel", "timeout"] = "user_cancel", by: str | None = None, command_id: str | None = None
     ) -> Event | None:
         """Stop what the agent is doing; None if it does nothing."""
+        if command_id is not None and command_id in self.past.commands:
+            return self.past.commands[command_id]
         if not self.past.busy or not self.running:
             return None
 

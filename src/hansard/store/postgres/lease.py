@@ -21,7 +21,7 @@ from hansard.store.postgres.pool import Pool
 
 BEAT = 2.0
 LEASE = 8.0
-"""Seconds after which a writer that said nothing is taken for dead, by the database's clock."""
+"""Seconds after which a writer that said nothing is taken for dead, by the database's clock; see ``lives`` in the schema."""
 NOBODY = UUID(int=0)
 """The holder of a session whose writer let go of it without having said everything."""
 _PACE = 0.004
@@ -33,6 +33,8 @@ class Lease:
 
     def __init__(self, pool: Pool) -> None:
         self.id = uuid4()
+        self.listens = False
+        """Whether this process does what others ask of the sessions it writes."""
         self._pool = pool
         self._guard = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -49,6 +51,12 @@ class Lease:
                 self._stopped = False
                 self._thread = threading.Thread(target=self._run, name="hansard-lease", daemon=True)
                 self._thread.start()
+
+    def listen(self) -> None:
+        """Say that this process does what others ask of it."""
+        self.listens = True
+        self.begin()
+        self._beat()
 
     def wrote(self, session_id: str) -> None:
         """Tell the followers, soon."""
@@ -94,11 +102,11 @@ class Lease:
 
     def _beat(self) -> None:
         text = """
-            INSERT INTO writer (id, host, pid, until) VALUES (%s, %s, %s, clock_timestamp() + make_interval(secs => %s))
-            ON CONFLICT (id) DO UPDATE SET until = excluded.until
+            INSERT INTO writer (id, host, pid, until, listens) VALUES (%s, %s, %s, clock_timestamp() + make_interval(secs => %s), %s)
+            ON CONFLICT (id) DO UPDATE SET until = excluded.until, listens = excluded.listens
         """
         with self._pool.connection() as connection:
-            connection.execute(text, [self.id, socket.gethostname(), os.getpid(), LEASE])
+            connection.execute(text, [self.id, socket.gethostname(), os.getpid(), LEASE, self.listens])
 
     def _tell(self) -> None:
         news = {self._news.popleft() for _ in range(len(self._news))}

@@ -42,11 +42,15 @@ class Bell:
 class Listening:
     """The alarm of one event loop."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, door: str) -> None:
         self._address = address
+        self._door = door
+        self._doors: set[asyncio.Event] = set()
         self._bells: dict[str, set[Bell]] = {}
         self._heard: set[str] = set()
         self._stir = asyncio.Event()
+        self._is_new = False
+        """Whether somebody came whose channel is perhaps not heard yet."""
         self._task: asyncio.Task[None] | None = None
 
     @contextmanager
@@ -54,9 +58,7 @@ class Listening:
         """A bell for a log. What changes after this is not missed."""
         bell = Bell(log)
         self._bells.setdefault(log.session_id, set()).add(bell)
-        self._stir.set()
-        if self._task is None or self._task.done():
-            self._task = asyncio.get_running_loop().create_task(self._run(), name="hansard-listening")
+        self._begin()
         try:
             yield bell
         finally:
@@ -64,8 +66,29 @@ class Listening:
             bells.discard(bell)
             if not bells:
                 del self._bells[log.session_id]
-            if not self._bells:
-                self._stop()
+            self._rest()
+
+    @contextmanager
+    def door(self) -> Generator[asyncio.Event]:
+        """Is set when somebody knocks at the door of this process, and now and then."""
+        knocked = asyncio.Event()
+        self._doors.add(knocked)
+        self._begin()
+        try:
+            yield knocked
+        finally:
+            self._doors.discard(knocked)
+            self._rest()
+
+    def _begin(self) -> None:
+        self._is_new = True
+        self._stir.set()
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._run(), name="hansard-listening")
+
+    def _rest(self) -> None:
+        if not self._bells and not self._doors:
+            self._stop()
 
     def _stop(self) -> None:
         if self._task is not None:
@@ -91,14 +114,23 @@ class Listening:
         connection.add_notify_handler(self._heard_of)
         while True:
             self._stir.clear()
-            for name in {channel(self._address.schema, session_id) for session_id in self._bells} - self._heard:
+            self._is_new = False
+            for name in self._channels() - self._heard:
                 await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(name)))
                 self._heard.add(name)
             await self._look(connection)
             await self._wait(connection)
 
+    def _channels(self) -> set[str]:
+        doors = {self._door} if self._doors else set[str]()
+        return doors | {channel(self._address.schema, session_id) for session_id in self._bells}
+
     async def _look(self, connection: AsyncConnection[Any]) -> None:
         """Ring for every log that is not as its followers saw it."""
+        for knocked in self._doors:
+            knocked.set()
+        if not self._bells:
+            return
         text = "SELECT id, log_id, bytes FROM session WHERE id = ANY(%s)"
         rows = await (await connection.execute(text, [list(self._bells)])).fetchall()
         there = {name: (log_id, size) for name, log_id, size in cast("list[tuple[str, str, int]]", rows)}
@@ -113,24 +145,26 @@ class Listening:
         end = loop.time() + LOOK
         loop.add_reader(connection.fileno(), self._stir.set)
         try:
-            known = len(self._bells)
             while loop.time() < end:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._stir.wait(), end - loop.time())
                 self._stir.clear()
                 connection.pgconn.consume_input()
                 while (news := connection.pgconn.notifies()) is not None:
-                    self._ring(news.extra.decode())
-                if len(self._bells) > known:
+                    self._ring(news.relname.decode(), news.extra.decode())
+                if self._is_new and not self._channels() <= self._heard:
                     return
-                known = len(self._bells)
+                self._is_new = False
         finally:
             loop.remove_reader(connection.fileno())
 
     def _heard_of(self, news: psycopg.Notify) -> None:
-        self._ring(news.payload)
+        self._ring(news.channel, news.payload)
 
-    def _ring(self, names: str) -> None:
+    def _ring(self, where: str, names: str) -> None:
+        if where == self._door:
+            for knocked in self._doors:
+                knocked.set()
         for name in names.split():
             for bell in self._bells.get(name, ()):
                 bell.rung.set()

@@ -21,8 +21,7 @@ async def follow(pool: Pool, listening: Listening, log: Head, after: int) -> Asy
     with listening.watch(log) as bell:
         while True:
             try:
-                size, damaged = look(pool, log)
-                found, is_last = pool.ask(lambda connection: page(connection, span, place, damaged))  # noqa: B023
+                size, found, is_last = await asyncio.to_thread(_next, pool, span, place)
             except StoreAway:
                 await asyncio.sleep(_PATIENCE)
                 continue
@@ -33,3 +32,10 @@ async def follow(pool: Pool, listening: Listening, log: Head, after: int) -> Asy
                 await bell.wait()
             else:
                 await asyncio.sleep(0)  # a long replay must not keep others waiting
+
+
+def _next(pool: Pool, span: Span, place: Place) -> tuple[int, list[Record], bool]:
+    """What there is, read while the event loop does something else: the database may be slow, or hang."""
+    size, damaged = look(pool, span.log)
+    found, is_last = pool.ask(lambda connection: page(connection, span, place, damaged))
+    return size, found, is_last

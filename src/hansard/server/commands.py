@@ -168,10 +168,11 @@ class Commands:
 
     async def _do(self, session_id: str, command: AnyCommand, who: Token) -> int | None:
         """Do it, or have it done by whoever writes the session. Who that is may change while one looks."""
-        words = msgspec.json.encode(Passed(command, who.name))
+        name = command.command_id or str(uuid4())
+        words = msgspec.json.encode(Passed(replace(command, command_id=name), who.name))
         for left in reversed(range(TRIES)):
             if not self._hub.has(session_id):
-                reply = await self._hub.store.ask(session_id, command.command_id or str(uuid4()), words)
+                reply = await self._hub.store.ask(session_id, name, words)
                 if reply is not None:
                     return _told(reply)
             try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import partial
 from typing import Any, Self
@@ -37,6 +38,8 @@ from hansard.store.ids import TimeOrderedIds
 RELAUNCHES = 3
 """So often in a row an agent is started again for its queue that ended without finishing a turn."""
 
+_writers = ThreadPoolExecutor(64, "hansard-write")
+
 Watcher = Callable[[Event], object]
 Offer = Callable[[Any], Awaitable[dict[str, dict[str, Any]]]]
 """Gives the MCP servers by which an agent reaches others."""
@@ -65,6 +68,9 @@ class Life:
         self.lost: Callable[[Any], object] | None = None
         """Called if somebody else writes the session from now on, or it is gone."""
         self._loss: StoreError | None = None
+        self._writing = asyncio.Lock()
+        self._flight: Future[list[Event]] | None = None
+        """What is being written on another thread."""
 
     # ---- from the log, to the log
 
@@ -121,6 +127,49 @@ class Life:
         self._launch.options.env = launch.options.env  # the log has only the names
 
     def _record(self, events: Sequence[Event]) -> list[Event]:
+        """Put events on the record, now."""
+        self._prepare(events)
+        try:
+            stamped = self.store.append(self.id, events)
+        except (LogLocked, LogDeleted) as problem:
+            self._lose(problem)
+            raise
+        self._settle(before=stamped)
+        self._apply(stamped)
+        return stamped
+
+    async def _write(self, events: Sequence[Event]) -> list[Event]:
+        """The same, while others go on: a store may be on another machine, and slow. To its end, also if nobody waits for that."""
+        task = asyncio.create_task(self._written(events))
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return await asyncio.shield(task)
+
+    async def _written(self, events: Sequence[Event]) -> list[Event]:
+        async with self._writing:
+            self._prepare(events)
+            flight = self._flight = _writers.submit(self.store.append, self.id, events)
+            landed = asyncio.wrap_future(flight)
+            await asyncio.wait([landed])
+            landed.exception()  # whoever waits has it
+            self._settle()
+            return flight.result()
+
+    def _settle(self, before: Sequence[Event] | None = None) -> None:
+        """Take in what is just being written, in the order of the log; or only if it stands before something."""
+        flight = self._flight
+        if flight is None:
+            return
+        wait([flight])
+        problem = flight.exception()
+        stamped = [] if problem is not None else flight.result()
+        if before is not None and stamped and before and before[0].seq < stamped[0].seq:
+            return
+        self._flight = None
+        if isinstance(problem, LogLocked | LogDeleted):
+            self._lose(problem)
+        self._apply(stamped)
+
+    def _prepare(self, events: Sequence[Event]) -> None:
         if self._loss is not None:
             raise type(self._loss)(str(self._loss))
         if self._closed:
@@ -129,11 +178,8 @@ class Life:
         for event in events:
             if event.frame is None and event.turn_id is None:  # what we do in a turn belongs to it
                 event.turn_id = turn
-        try:
-            stamped = self.store.append(self.id, events)
-        except (LogLocked, LogDeleted) as problem:
-            self._lose(problem)
-            raise
+
+    def _apply(self, stamped: Sequence[Event]) -> None:
         for event in stamped:
             self.past.apply(event)
         for event in stamped:
@@ -141,10 +187,11 @@ class Life:
                 tell(event)
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
-        return stamped
 
     def _lose(self, problem: StoreError) -> None:
         """Nothing that the agent does can be put on the record any more, so it must not go on."""
+        if self._loss is not None:
+            return
         self._loss, self._closed = problem, True
         if self.lost is not None:
             self.lost(self)
@@ -198,7 +245,7 @@ class Life:
             raise
         self._services = services = Services(options)
         lay_aside = partial(self.store.put_blob, self.id)
-        self._running = running = Running(agent, self._adapter(agent, options), link, self._record, self._heard, lay_aside)
+        self._running = running = Running(agent, self._adapter(agent, options), link, self._record, self._write, self._heard, lay_aside)
         running.over.add_done_callback(lambda _: self._gone(services))
         try:
             await agent.greet(running, options)

@@ -47,6 +47,7 @@ class Session(Life):
     def __init__(self, store: Store, session_id: str, past: Past) -> None:
         super().__init__(store, session_id, past)
         self._saying = asyncio.Lock()
+        self._answering = asyncio.Lock()
         self._commanded: dict[str, asyncio.Task[Event]] = {}
 
     # ---- what is said to it
@@ -129,6 +130,7 @@ class Session(Life):
         done = self.past.commands.get(command_id or "")
         if done is not None:
             return done
+        self._settle()  # it may be on its way
         if self._waiting(item_id).callback is not None:
             raise Refused("unsupported", "what another agent answered is not edited")
         return self._record([_named(queue_update(action="edited", item_id=item_id, text=text), command_id)])[0]
@@ -138,6 +140,7 @@ class Session(Life):
         done = self.past.commands.get(command_id or "")
         if done is not None:
             return done
+        self._settle()
         return self._record([_named(_cancelled(item_id, self._waiting(item_id)), command_id)])[0]
 
     def _waiting(self, item_id: str) -> QueueUpdatePayload:
@@ -254,17 +257,18 @@ class Session(Life):
         async def work() -> Event:
             if decision not in ("allow", "deny", "cancelled"):
                 raise Refused("bad_request", f"a decision is allow, deny or cancelled, not {decision!r}")
-            question = self._question(request_id, asked)
-            if updated_input is not None and not self.agent.can.edits:
-                raise Refused("unsupported", f"{self.agent.title} does not take a changed input; it would do what it asked for")
-            if input_hash is not None and input_hash != getattr(question.payload, "input_hash", None):
-                raise Refused("changed", "what the agent asks is not what was shown; look again")
-            return await self._answer(
-                permission_response(
-                    request_id=request_id, decision=decision, option_id=option_id, updated_input=updated_input, message=message, by=by
-                ),
-                command_id,
-            )
+            async with self._answering:  # a question is answered once
+                question = self._question(request_id, asked)
+                if updated_input is not None and not self.agent.can.edits:
+                    raise Refused("unsupported", f"{self.agent.title} does not take a changed input; it would do what it asked for")
+                if input_hash is not None and input_hash != getattr(question.payload, "input_hash", None):
+                    raise Refused("changed", "what the agent asks is not what was shown; look again")
+                return await self._answer(
+                    permission_response(
+                        request_id=request_id, decision=decision, option_id=option_id, updated_input=updated_input, message=message, by=by
+                    ),
+                    command_id,
+                )
 
         return await self._once(command_id, work)
 
@@ -274,8 +278,9 @@ class Session(Life):
         """Answer any other question."""
 
         async def work() -> Event:
-            self._question(request_id, asked)
-            return await self._answer(answer(request_id=request_id, values=values, action=action), command_id)
+            async with self._answering:
+                self._question(request_id, asked)
+                return await self._answer(answer(request_id=request_id, values=values, action=action), command_id)
 
         return await self._once(command_id, work)
 

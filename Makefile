@@ -76,6 +76,18 @@ debian-chromium:
 	apt-get update -qq
 	apt-get install -y -qq chromium
 
+# The server that the store is tested on: whatever the machine has, found as tests/postgres.py finds it.
+.PHONY: postgresql debian-postgresql
+postgresql:
+	@pg_config --bindir >/dev/null 2>&1 && [ -x "$$(pg_config --bindir)/initdb" ] && exit 0; \
+		for place in /usr/lib/postgresql/*/bin/initdb; do [ -x "$$place" ] && exit 0; done; command -v initdb >/dev/null && exit 0; \
+		$(MAKE) --no-print-directory debian-postgresql
+
+debian-postgresql:
+	@command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] || { echo 'make: the store is tested on PostgreSQL, too; on Debian: apt-get install postgresql' >&2; exit 1; }
+	apt-get update -qq
+	apt-get install -y -qq postgresql
+
 BANDIT = $(BIN)/bandit --quiet --configfile pyproject.toml --recursive src
 lint: $(READY)  ## style, types, layers, what an attacker would look for
 	$(BIN)/ruff check
@@ -91,10 +103,10 @@ audit:  ## known vulnerabilities of what is locked; needs a network
 	build/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit==$(PIP_AUDIT_VERSION)
 	build/audit/bin/pip-audit --strict --disable-pip --require-hashes --requirement $(LOCK) --requirement $(AGENTS_LOCK)
 
-check: lint  ## lint and the fast tests, under 3 minutes
+check: lint postgresql  ## lint and the fast tests, under 3 minutes
 	HANSARD_EXAMPLES=$${HANSARD_EXAMPLES:-25} $(PYTEST) -m 'not slow'
 
-test: lint $(VENV)/.agents $(NODE) chromium  ## lint and every test, the long ones in their short form, under 20 minutes; what CI runs
+test: lint $(VENV)/.agents $(NODE) chromium postgresql  ## lint and every test, the long ones in their short form, under 20 minutes; what CI runs
 	$(PYTEST)
 
 # A network with nothing in it but loopback, where the machine has such: then no agent reaches anybody but its scripted model.
@@ -103,7 +115,7 @@ test-agents: $(VENV)/.all-agents  ## every real agent, driven with a scripted mo
 	@if $(ALONE) true 2>/dev/null; then set -x; HANSARD_ALL_AGENTS=1 $(ALONE) $(PYTEST) tests/driving; else \
 		echo 'make: this machine gives no network of its own (unshare, ip); the agents could reach the real one' >&2; set -x; HANSARD_ALL_AGENTS=1 $(PYTEST) tests/driving; fi
 
-soak: lint $(VENV)/.agents $(NODE) chromium  ## the proofs of docs/reliability.md in their long form, and their figures there: hours
+soak: lint $(VENV)/.agents $(NODE) chromium postgresql  ## the proofs of docs/reliability.md in their long form, and their figures there: hours
 	HANSARD_LONG=1 HANSARD_SEED=$${HANSARD_SEED:-$$(date +%s)} $(PYTEST) --timeout 0
 	PYTHONPATH=. $(BIN)/python tools/generate_docs.py
 
@@ -113,7 +125,7 @@ fuzz: $(READY)  ## every door of tests/fuzz for SECONDS=60 each, led by coverage
 	@set -e; for door in $$(PYTHONPATH=. $(BIN)/python -c 'from tests.fuzz import DOORS; print(*DOORS)'); do echo "== $$door"; \
 		$(BIN)/python -m tests.fuzz $$door -max_total_time=$(SECONDS) -print_final_stats=1 -artifact_prefix=build/fuzz-$$door-; done
 
-coverage: $(READY)  ## every test, with the lines and branches that none of them reaches
+coverage: $(READY) postgresql  ## every test, with the lines and branches that none of them reaches
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest $(ARGS)
 	$(BIN)/coverage combine --quiet

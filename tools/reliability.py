@@ -13,6 +13,7 @@ SECTIONS = {
     "S": "Doors",
     "R": "Processes",
     "B": "Load",
+    "M": "Many machines",
 }
 """What the letter of an id stands for."""
 

@@ -13,7 +13,7 @@ import pytest
 
 from hansard.errors import LogLocked, StoreError
 from hansard.events import Event
-from hansard.store import JsonlStore
+from hansard.store import JsonlStore, Store, open_store
 from hansard.store.lock import is_held
 from tests.proof import Figures, proves
 
@@ -22,15 +22,15 @@ Say = Callable[..., list[Event]]
 WRITE_AND_WAIT = """
 import sys, time
 from hansard.events import assistant_chunk
-from hansard.store import JsonlStore
-store = JsonlStore(sys.argv[1])
+from hansard.store import open_store
+store = open_store(sys.argv[1])
 store.append("s", [assistant_chunk(text="theirs")])
 print("ready", flush=True)
 time.sleep(60)
 """
 
 
-def another_writer(root: Path) -> subprocess.Popen[str]:
+def another_writer(root: Path | str) -> subprocess.Popen[str]:
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     writer = subprocess.Popen([sys.executable, "-c", WRITE_AND_WAIT, str(root)], stdout=subprocess.PIPE, text=True, env=env)
     assert writer.stdout is not None and writer.stdout.readline() == "ready\n"
@@ -38,12 +38,12 @@ def another_writer(root: Path) -> subprocess.Popen[str]:
 
 
 @proves("D-08")
-def test_a_second_process_is_refused_and_told_who_writes(store: JsonlStore, say: Say) -> None:
-    with another_writer(store.root) as writer:
+def test_a_second_process_is_refused_and_told_who_writes(either: Store, place: str, say: Say) -> None:
+    with another_writer(place) as writer:
         with pytest.raises(LogLocked, match=str(writer.pid)) as refused:
-            store.append("s", say(1))
+            either.append("s", say(1))
         assert refused.value.pid == writer.pid
-        assert len(list(store.read("s"))) == 2
+        assert len(list(either.read("s"))) == 2
         writer.kill()
 
 
@@ -57,9 +57,10 @@ def test_the_lock_of_a_dead_writer_is_taken_over(store: JsonlStore, say: Say) ->
 
 
 @proves("D-08")
-def test_a_second_writer_in_the_same_process_is_refused_too(store: JsonlStore, say: Say) -> None:
+def test_a_second_writer_in_the_same_process_is_refused_too(either: Store, place: str, say: Say) -> None:
+    store = either
     store.append("s", say(1))
-    with JsonlStore(store.root) as other:
+    with open_store(place) as other:
         with pytest.raises(LogLocked, match=str(os.getpid())):
             other.append("s", say(1))
         with pytest.raises(LogLocked):
@@ -69,12 +70,12 @@ def test_a_second_writer_in_the_same_process_is_refused_too(store: JsonlStore, s
 
 
 @proves("D-08")
-def test_of_many_threads_with_stores_of_their_own_one_writes_at_a_time(root: Path, say: Say, figure: Figures) -> None:
+def test_of_many_threads_with_stores_of_their_own_one_writes_at_a_time(place: str, say: Say, figure: Figures) -> None:
     refused, written = [], []
 
     def work(name: str) -> None:
         for number in range(30):
-            with JsonlStore(root) as mine:
+            with open_store(place) as mine:
                 try:
                     written.extend(event.id for event in mine.append("s", say(f"{name}{number}")))
                 except LogLocked as problem:
@@ -85,11 +86,11 @@ def test_of_many_threads_with_stores_of_their_own_one_writes_at_a_time(root: Pat
         thread.start()
     for thread in threads:
         thread.join()
-    store = JsonlStore(root)
-    said = [event for event in store.read("s") if event.type == "assistant_chunk"]
-    assert sorted(event.id for event in said) == sorted(written)
-    assert [event.seq for event in store.read("s")] == list(range(1, store.head("s").seq + 1))
-    assert set(refused) <= {os.getpid(), None} and store.verify("s") == []
+    with open_store(place) as store:
+        said = [event for event in store.read("s") if event.type == "assistant_chunk"]
+        assert sorted(event.id for event in said) == sorted(written)
+        assert [event.seq for event in store.read("s")] == list(range(1, store.head("s").seq + 1))
+        assert set(refused) <= {os.getpid(), None} and store.verify("s") == []
     figure("appends of rivals", len(written))
     figure("refused", len(refused))
 

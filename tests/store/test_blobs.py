@@ -1,6 +1,6 @@
 """Large things beside the log: all their bytes come back, and nothing but the right bytes does."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -8,7 +8,8 @@ import pytest
 from hansard.errors import BlobDamaged, UnknownSession, UsageError
 from hansard.events import Event, assistant_chunk, user_audio
 from hansard.originals import reference, wrap
-from hansard.store import JsonlStore
+from hansard.store import JsonlStore, Store
+from tests.store.conftest import opened
 
 Say = Callable[..., list[Event]]
 
@@ -16,8 +17,9 @@ LIMIT = 1000
 
 
 @pytest.fixture
-def store(root: Path) -> JsonlStore:
-    return JsonlStore(root, inline_limit=LIMIT)
+def store(request: pytest.FixtureRequest, root: Path) -> Iterator[Store]:
+    with opened(request, root, inline_limit=LIMIT) as made:
+        yield made
 
 
 def with_original(data: bytes) -> Event:
@@ -47,14 +49,14 @@ def test_a_large_original_becomes_a_blob_and_comes_back(data: bytes, store: Json
 
 
 @pytest.mark.parametrize("size", [LIMIT - 1, LIMIT, LIMIT + 1])
-def test_the_limit_is_where_it_is_said_to_be(size: int, store: JsonlStore) -> None:
+def test_the_limit_is_where_it_is_said_to_be(size: int, store: Store) -> None:
     data = b'"' + b"x" * (size - 2) + b'"'
     [event] = store.append("s", [with_original(data)])
     assert (reference(event.original) is not None) == (size > LIMIT)
     assert store.original("s", event) == data
 
 
-def test_a_reference_shows_how_the_frame_begins_and_ends(store: JsonlStore) -> None:
+def test_a_reference_shows_how_the_frame_begins_and_ends(store: Store) -> None:
     [event] = store.append("s", [with_original(b"BEGIN" + "é\u2028".encode() * 1000 + b"END")])
     found = reference(event.original)
     assert found is not None and found.head.startswith("BEGIN") and found.tail.endswith("END")
@@ -65,7 +67,7 @@ def test_the_same_bytes_are_stored_once(store: JsonlStore, root: Path) -> None:
     assert len(list((root / "s" / "blobs").iterdir())) == 1
 
 
-def test_put_and_get(store: JsonlStore, say: Say) -> None:
+def test_put_and_get(store: Store, say: Say) -> None:
     store.append("s", say(1))
     for data in (b"", b"x", b"\0" * 100_000):
         assert store.get_blob("s", store.put_blob("s", data)) == data
@@ -98,18 +100,18 @@ def test_a_half_written_blob_is_written_again(store: JsonlStore, root: Path, say
 
 
 @pytest.mark.parametrize("name", ["", "../events.jsonl", "0" * 63, "A" * 64, "0" * 64 + "\n"])
-def test_a_blob_is_only_found_by_its_hash(name: str, store: JsonlStore, say: Say) -> None:
+def test_a_blob_is_only_found_by_its_hash(name: str, store: Store, say: Say) -> None:
     store.append("s", say(1))
     with pytest.raises(UsageError):
         store.get_blob("s", name)
 
 
-def test_a_blob_needs_a_session(store: JsonlStore) -> None:
+def test_a_blob_needs_a_session(store: Store) -> None:
     with pytest.raises(UnknownSession):
         store.put_blob("s", b"x")
 
 
-def test_an_event_without_an_original_says_so(store: JsonlStore, say: Say) -> None:
+def test_an_event_without_an_original_says_so(store: Store, say: Say) -> None:
     [event] = store.append("s", say(1))
     with pytest.raises(UsageError, match="no original"):
         store.original("s", event)

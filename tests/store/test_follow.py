@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from hansard.events import Event, user_message
-from hansard.store import JsonlStore, wake
+from hansard.store import JsonlStore, Store, wake
 from hansard.store.reader import Reader
 from tests.proof import Figures, amount, proves
 
@@ -30,7 +30,7 @@ def run(work: Coroutine[Any, Any, object]) -> None:
     asyncio.run(within())
 
 
-async def collect(store: JsonlStore, until: int, after: int = 0) -> list[Event]:
+async def collect(store: Store, until: int, after: int = 0) -> list[Event]:
     found: list[Event] = []
     async for event in store.follow("s", after):
         found.append(event)
@@ -43,7 +43,7 @@ def seqs(events: list[Event]) -> list[int]:
     return [event.seq for event in events]
 
 
-def test_replay_goes_over_into_live(store: JsonlStore, say: Say) -> None:
+def test_replay_goes_over_into_live(store: Store, say: Say) -> None:
     async def work() -> None:
         store.append("s", say(3))
         following = asyncio.create_task(collect(store, 10))
@@ -55,7 +55,7 @@ def test_replay_goes_over_into_live(store: JsonlStore, say: Say) -> None:
     run(work())
 
 
-def test_a_follower_starts_behind_its_cursor(store: JsonlStore, say: Say) -> None:
+def test_a_follower_starts_behind_its_cursor(store: Store, say: Say) -> None:
     async def work() -> None:
         store.append("s", say(5))
         following = asyncio.create_task(collect(store, 8, after=6))
@@ -144,8 +144,8 @@ def test_a_follower_goes_on_in_a_new_file(store: JsonlStore, say: Say, monkeypat
 WRITER = """
 import sys, time
 from hansard.events import assistant_chunk
-from hansard.store import JsonlStore
-store = JsonlStore(sys.argv[1])
+from hansard.store import open_store
+store = open_store(sys.argv[1])
 count, pause = int(sys.argv[2]), float(sys.argv[3])
 store.append("s", [assistant_chunk(text="first")])
 print("ready", flush=True)
@@ -158,7 +158,7 @@ store.close()
 """
 
 
-def another_writer(root: Path, count: int, pause: float) -> subprocess.Popen[str]:
+def another_writer(root: Path | str, count: int, pause: float) -> subprocess.Popen[str]:
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", WRITER, str(root), str(count), str(pause)]
     writer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
@@ -172,10 +172,10 @@ def go(writer: subprocess.Popen[str]) -> None:
     writer.stdin.flush()
 
 
-def test_events_of_another_process_arrive_one_by_one(store: JsonlStore) -> None:
+def test_events_of_another_process_arrive_one_by_one(either: Store, place: str) -> None:
     async def work() -> None:
-        with another_writer(store.root, 50, 0.01) as writer:
-            following = store.follow("s", 2)
+        with another_writer(place, 50, 0.01) as writer:
+            following = either.follow("s", 2)
             asyncio.get_running_loop().call_later(0.05, go, writer)
             delays: list[float] = []
             for seq in range(3, 53):
@@ -191,21 +191,21 @@ EVENTS = amount(10_000, 100_000)
 
 
 @proves("D-13")
-def test_twenty_readers_each_get_every_record_once(store: JsonlStore, figure: Figures) -> None:
+def test_twenty_readers_each_get_every_record_once(either: Store, place: str, figure: Figures) -> None:
     last = 2 + EVENTS + EVENTS // 1000
     figure("readers", 20)
     figure("deliveries", 20 * last - 3)
 
     async def read(after: int) -> list[int]:
         found: list[int] = []
-        async for record in store.follow_records("s", after):
+        async for record in either.follow_records("s", after):
             found.append(record.seq)
             if record.seq >= last:
                 break
         return found
 
     async def work() -> None:
-        with another_writer(store.root, EVENTS, 0) as writer:
+        with another_writer(place, EVENTS, 0) as writer:
             early = [asyncio.create_task(read(0)) for _ in range(17)]
             await asyncio.sleep(0.05)
             go(writer)
@@ -239,7 +239,7 @@ def test_followers_of_one_loop_share_one_inotify_and_leave_none_behind(store: Js
     run(work())
 
 
-def test_a_cancelled_follower_lets_go(store: JsonlStore, say: Say) -> None:
+def test_a_cancelled_follower_lets_go(store: Store, say: Say) -> None:
     async def work() -> None:
         store.append("s", say(1))
         before = len(os.listdir("/proc/self/fd"))

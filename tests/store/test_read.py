@@ -11,7 +11,7 @@ import pytest
 from hansard.codec import decode, encode_lines
 from hansard.errors import UnknownCursor, UnknownSession
 from hansard.events import Event, assistant_chunk, user_message
-from hansard.store import Cursor, JsonlStore
+from hansard.store import Cursor, JsonlStore, Store
 
 Say = Callable[..., list[Event]]
 
@@ -19,7 +19,7 @@ MANY = 5000
 
 
 @pytest.fixture
-def long(store: JsonlStore) -> JsonlStore:
+def long(store: Store) -> Store:
     """A log of 5,000 chunks between 0 bytes and 20 kB, and its checkpoints."""
     sizes = random.Random(1)
     for start in range(0, MANY, 100):
@@ -27,11 +27,11 @@ def long(store: JsonlStore) -> JsonlStore:
     return store
 
 
-def seqs(store: JsonlStore, *args: Any, **options: Any) -> list[int]:
+def seqs(store: Store, *args: Any, **options: Any) -> list[int]:
     return [event.seq for event in store.read("s", *args, **options)]
 
 
-def test_after_before_and_limit_cut_by_seq(store: JsonlStore, say: Say) -> None:
+def test_after_before_and_limit_cut_by_seq(store: Store, say: Say) -> None:
     store.append("s", say(9))
     assert seqs(store, 3) == [4, 5, 6, 7, 8, 9, 10]
     assert seqs(store, 3, 2) == [4, 5]
@@ -41,14 +41,14 @@ def test_after_before_and_limit_cut_by_seq(store: JsonlStore, say: Say) -> None:
     assert seqs(store, before=1) == []
 
 
-def test_types_choose_and_the_cursor_stays_the_global_seq(store: JsonlStore, say: Say) -> None:
+def test_types_choose_and_the_cursor_stays_the_global_seq(store: Store, say: Say) -> None:
     store.append("s", [*say(2), user_message(text="?"), *say(2), user_message(text="!")])
     assert seqs(store, types=["user_message"]) == [4, 7]
     assert seqs(store, 4, types=["user_message"]) == [7]
     assert seqs(store, types=["user_message"], limit=1) == [4]
 
 
-def test_every_cursor_finds_its_place(long: JsonlStore) -> None:
+def test_every_cursor_finds_its_place(long: Store) -> None:
     head = long.head("s").seq
     for after in [*range(50), *random.Random(2).sample(range(head), 300), head - 1, head]:
         assert seqs(long, after, 3) == list(range(after + 1, min(after + 3, head) + 1))
@@ -66,13 +66,13 @@ def test_every_cursor_finds_its_place_between_damaged_lines(long: JsonlStore, lo
 
 
 @pytest.mark.parametrize("size", [1, 10_000, 10**7])
-def test_blocks_are_all_that_is_read(long: JsonlStore, log: Path, size: int) -> None:
+def test_blocks_are_all_that_is_read(long: Store, size: int) -> None:
     blocks = list(long.read_blocks("s", size))
     assert encode_lines(event for block, _ in blocks for event in block) == encode_lines(long.read("s"))
-    assert sum(told for _, told in blocks) == log.stat().st_size
+    assert sum(told for _, told in blocks) == long.head("s").bytes
 
 
-def test_tail_gives_the_last_ones(long: JsonlStore) -> None:
+def test_tail_gives_the_last_ones(long: Store) -> None:
     head = long.head("s").seq
     assert [event.seq for event in long.tail("s", 100)] == list(range(head - 99, head + 1))
     assert [event.seq for event in long.tail("s", 3, before=50)] == [47, 48, 49]
@@ -80,9 +80,9 @@ def test_tail_gives_the_last_ones(long: JsonlStore) -> None:
     assert len(long.tail("s", 10**9)) == head
 
 
-def test_records_are_the_lines_of_the_file(store: JsonlStore, say: Say, log: Path) -> None:
+def test_records_are_the_lines_of_the_file(store: Store, say: Say, log: Path) -> None:
     store.append("s", say(5))
-    data = log.read_bytes()
+    data = log.read_bytes() if isinstance(store, JsonlStore) else b"".join(record.line + b"\n" for record in store.records("s"))
     records = list(store.records("s", 2))
     for record in records:
         assert data[record.offset : record.end] == record.line + b"\n"
@@ -90,17 +90,17 @@ def test_records_are_the_lines_of_the_file(store: JsonlStore, say: Say, log: Pat
     assert records[-1].end == len(data)
 
 
-def test_reading_is_a_matter_of_constant_memory(long: JsonlStore, log: Path) -> None:
-    assert log.stat().st_size > 8_000_000
+def test_reading_is_a_matter_of_constant_memory(long: Store) -> None:
+    assert long.head("s").bytes > 8_000_000
     tracemalloc.start()
     count = sum(1 for _ in long.read("s"))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert count == long.head("s").seq
-    assert peak < 2_000_000
+    assert peak < (2_000_000 if isinstance(long, JsonlStore) else 5_000_000)  # pages of a megabyte, as they come and as they are read
 
 
-def test_what_is_written_while_reading_is_read_too(store: JsonlStore, say: Say) -> None:
+def test_what_is_written_while_reading_is_read_too(store: Store, say: Say) -> None:
     store.append("s", say(2))
     reading = store.read("s")
     assert next(reading).seq == 1
@@ -108,7 +108,7 @@ def test_what_is_written_while_reading_is_read_too(store: JsonlStore, say: Say) 
     assert [event.seq for event in reading] == [2, 3, 4, 5]
 
 
-def test_a_cursor_of_this_log_is_taken(store: JsonlStore, say: Say) -> None:
+def test_a_cursor_of_this_log_is_taken(store: Store, say: Say) -> None:
     store.append("s", say(3))
     cursor = store.head("s").cursor
     store.append("s", say(1))
@@ -117,21 +117,21 @@ def test_a_cursor_of_this_log_is_taken(store: JsonlStore, say: Say) -> None:
 
 
 @pytest.mark.parametrize("cursor", [-1, 5, 10**30, True, None, "3", 2.0, ("x", 1), Cursor("another", 1), Cursor("", 1)], ids=repr)
-def test_an_unknown_cursor_is_an_error_and_never_everything_again(store: JsonlStore, say: Say, cursor: Any) -> None:
+def test_an_unknown_cursor_is_an_error_and_never_everything_again(store: Store, say: Say, cursor: Any) -> None:
     store.append("s", say(3))
     for door in (store.read, store.records, store.follow, store.follow_records):
         with pytest.raises(UnknownCursor):
             door("s", cursor)
 
 
-def test_a_seq_that_is_no_number_is_an_unknown_cursor(store: JsonlStore, say: Say) -> None:
+def test_a_seq_that_is_no_number_is_an_unknown_cursor(store: Store, say: Say) -> None:
     store.append("s", say(3))
     bad: Any = "2"
     with pytest.raises(UnknownCursor):
         store.read("s", Cursor(store.head("s").log_id, bad))
 
 
-def test_an_unknown_session_is_an_error(store: JsonlStore) -> None:
+def test_an_unknown_session_is_an_error(store: Store) -> None:
     for door in (store.read, store.head, store.follow, store.verify, store.delete):
         with pytest.raises(UnknownSession):
             door("s")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from hansard.errors import UnknownSession
+from hansard.errors import BlobDamaged, UnknownSession
 from hansard.events import Event, assistant_chunk, assistant_done, session_init, session_lifecycle, turn_end, turn_start, user_message
-from hansard.store import JsonlStore
+from hansard.store import JsonlStore, Store
 
 Say = Callable[..., list[Event]]
 
@@ -26,12 +26,12 @@ def test_a_session_is_described_from_its_log(store: JsonlStore) -> None:
     assert info.created is not None and info.updated is not None and info.created <= info.updated + 1000
 
 
-def test_where_no_question_is_on_record_the_answer_is_the_title(store: JsonlStore) -> None:
+def test_where_no_question_is_on_record_the_answer_is_the_title(store: Store) -> None:
     store.append("s", [assistant_done(text="\n"), assistant_done(text=" It fails here. "), assistant_done(text="And here.")])
     assert store.sessions()[0].title == "It fails here."
 
 
-def test_a_given_title_wins_and_the_newest_one_counts(store: JsonlStore) -> None:
+def test_a_given_title_wins_and_the_newest_one_counts(store: Store) -> None:
     store.create("s", title="given")
     store.append("s", [user_message(text="said")])
     assert store.sessions()[0].title == "given"
@@ -39,12 +39,12 @@ def test_a_given_title_wins_and_the_newest_one_counts(store: JsonlStore) -> None
     assert store.sessions()[0].title == "renamed"
 
 
-def test_a_turn_that_has_not_ended_is_running(store: JsonlStore) -> None:
+def test_a_turn_that_has_not_ended_is_running(store: Store) -> None:
     store.append("s", [turn_start(trigger="user"), turn_end(status="error"), turn_start(trigger="user")])
     assert store.sessions()[0].status == "running"
 
 
-def test_how_it_ended_is_found_before_what_sub_agents_said_in_streams_of_their_own(store: JsonlStore) -> None:
+def test_how_it_ended_is_found_before_what_sub_agents_said_in_streams_of_their_own(store: Store) -> None:
     store.append("s", [turn_start(trigger="user"), turn_end(status="denied")])
     beside = [turn_start(trigger="user"), *(assistant_chunk(text="x" * 100) for _ in range(1000)), turn_end(status="completed")]
     for event in beside:
@@ -53,7 +53,7 @@ def test_how_it_ended_is_found_before_what_sub_agents_said_in_streams_of_their_o
     assert store.sessions()[0].status == "denied"
 
 
-def test_the_session_in_which_something_was_said_last_comes_first(store: JsonlStore) -> None:
+def test_the_session_in_which_something_was_said_last_comes_first(store: Store) -> None:
     for name, day in (("a", 2), ("b", 1), ("c", 3)):  # imported in another order than it happened
         said = assistant_chunk(text="x")
         said.timestamp = 1_700_000_000_000 + day * 86_400_000
@@ -103,24 +103,27 @@ def test_one_bad_log_does_not_spoil_the_list(store: JsonlStore, say: Say) -> Non
     assert infos["fifo"].problem and infos["zero"].events == 0
 
 
-def test_a_closed_session_is_not_live(store: JsonlStore, say: Say) -> None:
+def test_a_closed_session_is_not_live(store: Store, say: Say) -> None:
     store.append("s", say(1))
     store.release("s")
     assert not store.sessions()[0].live
 
 
-def test_deleting_removes_everything(store: JsonlStore, say: Say) -> None:
+def test_deleting_removes_everything(store: Store, say: Say, root: Path) -> None:
     store.append("s", say(1))
-    store.put_blob("s", b"data")
+    name = store.put_blob("s", b"data")
+    store.put_note("s", "note", b"noted")
     store.delete("s")
-    assert list(store.root.iterdir()) == []
+    assert store.sessions() == [] and not (root.exists() and list(root.iterdir()))
     with pytest.raises(UnknownSession):
         store.head("s")
     old = store.append("s", say(1))[0]
-    assert old.seq == 2
+    assert old.seq == 2 and store.get_note("s", "note") is None
+    with pytest.raises(BlobDamaged):
+        store.get_blob("s", name)
 
 
-def test_a_deleted_session_is_another_one_when_it_comes_back(store: JsonlStore, say: Say) -> None:
+def test_a_deleted_session_is_another_one_when_it_comes_back(store: Store, say: Say) -> None:
     store.append("s", say(1))
     before = store.head("s").log_id
     store.delete("s")
@@ -138,7 +141,7 @@ def test_a_link_in_a_session_is_not_followed_when_it_is_deleted(store: JsonlStor
     assert (outside / "precious").exists()
 
 
-def test_an_agent_that_did_not_introduce_itself_is_known_by_its_adapter(store: JsonlStore) -> None:
+def test_an_agent_that_did_not_introduce_itself_is_known_by_its_adapter(store: Store) -> None:
     message = user_message(text="hi")
     message.source = "codex"
     store.append("s", [message])

@@ -49,7 +49,9 @@ def is_database(place: object) -> bool:
 def shown_place(place: StorePlace) -> str:
     """A place as it can be shown: without the password."""
     return (
-        re.sub(r"(?<=password=)[^&]*", "…", re.sub(r"(?<=://)([^/@]*?):[^/]*@", r"\1@", str(place))) if is_database(place) else str(place)
+        re.sub(r"(?<=password=)[^&]*", "…", re.sub(r"(?<=://)([^:/@]*):.*@(?=[^@]*$)", r"\1@", str(place)))
+        if is_database(place)
+        else str(place)
     )
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 
 from hansard.errors import StoreAway
 from hansard.store import lines
 from hansard.store.interface import Head, Record
 from hansard.store.postgres.listening import Listening
 from hansard.store.postgres.pool import Pool
-from hansard.store.postgres.reader import Place, Span, look, page
+from hansard.store.postgres.reader import Look, Place, Span, look, page
 
 _PATIENCE = 0.2
 
@@ -21,21 +22,20 @@ async def follow(pool: Pool, listening: Listening, log: Head, after: int) -> Asy
     with listening.watch(log) as bell:
         while True:
             try:
-                size, found, is_last = await asyncio.to_thread(_next, pool, span, place)
+                now, found, is_last = await asyncio.to_thread(_next, pool, span, place)
             except StoreAway:
                 await asyncio.sleep(_PATIENCE)
                 continue
             for record in found:
                 yield record if record.damage is None else lines.as_event(record, log.session_id)
             if is_last:
-                bell.seen = size
+                bell.seen = now.bytes
                 await bell.wait()
             else:
                 await asyncio.sleep(0)  # a long replay must not keep others waiting
 
 
-def _next(pool: Pool, span: Span, place: Place) -> tuple[int, list[Record], bool]:
+def _next(pool: Pool, span: Span, place: Place) -> tuple[Look, list[Record], bool]:
     """What there is, read while the event loop does something else: the database may be slow, or hang."""
-    size, damaged = look(pool, span.log)
-    found, is_last = pool.ask(lambda connection: page(connection, span, place, damaged))
-    return size, found, is_last
+    now = look(pool, span.log)
+    return now, *pool.ask(partial(page, span=span, place=place, now=now))

@@ -11,9 +11,12 @@ import threading
 import time
 from collections import deque
 from contextlib import suppress
+from functools import partial
+from typing import Any
 from uuid import UUID, uuid4
 
 import psycopg
+from psycopg import Connection
 
 from hansard.errors import StoreError
 from hansard.store.postgres.channels import by_channel
@@ -81,8 +84,7 @@ class Lease:
         with suppress(*_ERRORS):
             self._release()
             self._tell()
-            with self._pool.connection() as connection:
-                connection.execute("DELETE FROM writer WHERE id = %s", [self.id])
+            self._pool.ask(lambda connection: connection.execute("DELETE FROM writer WHERE id = %s", [self.id]))
 
     def _run(self) -> None:
         due = time.monotonic() + BEAT
@@ -105,8 +107,8 @@ class Lease:
             INSERT INTO writer (id, host, pid, until, listens) VALUES (%s, %s, %s, clock_timestamp() + make_interval(secs => %s), %s)
             ON CONFLICT (id) DO UPDATE SET until = excluded.until, listens = excluded.listens
         """
-        with self._pool.connection() as connection:
-            connection.execute(text, [self.id, socket.gethostname(), os.getpid(), LEASE, self.listens])
+        values = [self.id, socket.gethostname(), os.getpid(), LEASE, self.listens]
+        self._pool.ask(lambda connection: connection.execute(text, values))  # twice is as good as once
 
     def _tell(self) -> None:
         news = {self._news.popleft() for _ in range(len(self._news))}
@@ -119,9 +121,12 @@ class Lease:
     def _release(self) -> None:
         while self._left:
             session_id, (epoch, to) = next(iter(self._left.items()))
-            text = "UPDATE session SET holder = %s, copying = false WHERE id = %s AND holder = %s AND epoch = %s"
-            with self._pool.connection() as connection:
-                connection.execute(text, [to, session_id, self.id, epoch])
+            values = [to, session_id, self.id, epoch]
+            self._pool.ask(partial(_give_up, values=values))
             if self._left.get(session_id) == (epoch, to):
                 self._left.pop(session_id, None)
             self.wrote(session_id)
+
+
+def _give_up(connection: Connection[Any], values: list[Any]) -> None:
+    connection.execute("UPDATE session SET holder = %s, copying = false WHERE id = %s AND holder = %s AND epoch = %s", values)

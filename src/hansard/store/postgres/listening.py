@@ -66,7 +66,7 @@ class Listening:
             bells.discard(bell)
             if not bells:
                 del self._bells[log.session_id]
-            self._rest()
+            self._stir.set()  # without bells the task ends by itself
 
     @contextmanager
     def door(self) -> Generator[asyncio.Event]:
@@ -78,7 +78,7 @@ class Listening:
             yield knocked
         finally:
             self._doors.discard(knocked)
-            self._rest()
+            self._stir.set()
 
     def _begin(self) -> None:
         self._is_new = True
@@ -86,18 +86,14 @@ class Listening:
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._run(), name="hansard-listening")
 
-    def _rest(self) -> None:
-        if not self._bells and not self._doors:
-            self._stop()
-
-    def _stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            self._task = None
+    def _is_wanted(self) -> bool:
+        """Whether to go on. A cancellation is looked for, because `asyncio.wait_for` of Python 3.11, which psycopg uses, may swallow it."""
+        task = asyncio.current_task()
+        return bool(self._bells or self._doors) and not (task is not None and task.cancelling())
 
     async def _run(self) -> None:
         pause = 0.05
-        while True:
+        while self._is_wanted():
             with suppress(psycopg.Error, OSError):
                 connection = await AsyncConnection.connect(autocommit=True, **self._address.conninfo)  # pyright: ignore[reportArgumentType]
                 try:
@@ -107,12 +103,13 @@ class Listening:
                     await self._listen(connection)
                 finally:
                     await connection.close()
-            await asyncio.sleep(pause)
+            if self._is_wanted():
+                await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST)
 
     async def _listen(self, connection: AsyncConnection[Any]) -> None:
         connection.add_notify_handler(self._heard_of)
-        while True:
+        while self._is_wanted():
             self._stir.clear()
             self._is_new = False
             for name in self._channels() - self._heard:
@@ -145,9 +142,10 @@ class Listening:
         end = loop.time() + LOOK
         loop.add_reader(connection.fileno(), self._stir.set)
         try:
-            while loop.time() < end:
+            while loop.time() < end and self._is_wanted():
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._stir.wait(), end - loop.time())
+                    async with asyncio.timeout_at(end):
+                        await self._stir.wait()
                 self._stir.clear()
                 connection.pgconn.consume_input()
                 while (news := connection.pgconn.notifies()) is not None:

@@ -84,7 +84,8 @@ class Mailbox:
                         raise held(question.session_id, host, pid)
                     patience = float("inf")  # it has begun, and is waited for as long as it lives
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(knocked.wait(), LOOK)
+                    async with asyncio.timeout(LOOK):
+                        await knocked.wait()
 
     async def asked(self, listening: Listening) -> AsyncIterator[Asked]:
         """What others want, as it comes."""
@@ -102,7 +103,8 @@ class Mailbox:
                 for one in found:
                     yield one
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(knocked.wait(), LOOK)
+                    async with asyncio.timeout(LOOK):
+                        await knocked.wait()
 
     def answer(self, asked: Asked, words: bytes | None) -> None:
         """Answer it, or give it back."""

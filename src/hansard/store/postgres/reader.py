@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -16,22 +17,27 @@ from hansard.store.postgres.pool import Pool
 ROWS = 1_000
 BYTES = 1024 * 1024
 
+# The range of seqs is what keeps a page small, whatever the planner knows of the table. `start` grows with it.
 _PAGE = """
+SELECT seq, type, start, line FROM event
+WHERE session_id = %(session)s AND seq > %(after)s AND seq <= %(upto)s
+  AND start < coalesce((SELECT start FROM event WHERE session_id = %(session)s AND seq = %(after)s + 1) + %(bytes)s, %(far)s)
+  AND EXISTS (SELECT 1 FROM session WHERE id = %(session)s AND log_id = %(log)s)
+ORDER BY seq
+"""
+_CHOSEN = """
 SELECT seq, type, start, line FROM (
-    SELECT seq, type, start, line, sum(octet_length(line)) OVER (ORDER BY seq) - octet_length(line) AS ahead
-    FROM (SELECT seq, type, start, line FROM event
-          WHERE session_id = %(session)s AND seq > %(after)s AND (%(before)s::int8 IS NULL OR seq < %(before)s)
-          AND (%(types)s::text[] IS NULL OR type = ANY(%(types)s))
-          AND EXISTS (SELECT 1 FROM session WHERE id = %(session)s AND log_id = %(log)s)
-          ORDER BY seq LIMIT %(rows)s) AS lines
-) AS page WHERE ahead < %(bytes)s ORDER BY seq
+    SELECT seq, type, start, line, sum(octet_length(line)) OVER (ORDER BY seq) - octet_length(line) AS ahead FROM event
+    WHERE session_id = %(session)s AND seq > %(after)s AND seq <= %(upto)s AND type = ANY(%(types)s)
+      AND EXISTS (SELECT 1 FROM session WHERE id = %(session)s AND log_id = %(log)s)
+) AS chosen WHERE ahead < %(bytes)s ORDER BY seq
 """
 _DAMAGED = """
 SELECT after, number, start, reason, line FROM damaged
 WHERE session_id = %(session)s AND (after, number) > (%(after)s, %(number)s) AND after <= %(upto)s
 ORDER BY after, number
 """
-_FURTHEST = 2**62
+_FAR = 2**62
 
 
 class Place(Struct):
@@ -42,7 +48,7 @@ class Place(Struct):
 
 
 class Span(Struct, frozen=True):
-    """What is wanted of a log."""
+    """What is wanted of a log, and how much at once: of so many seqs, and about so many bytes."""
 
     log: Head
     before: int | None = None
@@ -60,6 +66,25 @@ def head(pool: Pool, session_id: str) -> Head:
     return Head(session_id, *found)
 
 
+class Look(Struct, frozen=True):
+    """How a log stands now."""
+
+    seq: int
+    bytes: int
+    damaged: bool
+
+
+def look(pool: Pool, log: Head) -> Look:
+    """Raises `LogDeleted` or `LogReset` if the log is gone, or is another one by now."""
+    text = "SELECT log_id, seq, bytes, damaged > 0 FROM session WHERE id = %s"
+    found = pool.ask(lambda connection: connection.execute(text, [log.session_id]).fetchone())
+    if found is None:
+        raise LogDeleted(f"the log of session {log.session_id!r} was removed")
+    if found[0] != log.log_id:
+        raise LogReset(f"another log took the place of that of session {log.session_id!r}; read it again from the start")
+    return Look(*found[1:])
+
+
 def stored(pool: Pool, place: Place, span: Span) -> Iterator[Record]:
     """The lines behind a place, damaged ones as they are. Ends with `LogDeleted` or `LogReset` if the log goes meanwhile."""
     for found in pages(pool, place, span):
@@ -68,15 +93,16 @@ def stored(pool: Pool, place: Place, span: Span) -> Iterator[Record]:
 
 def pages(pool: Pool, place: Place, span: Span) -> Iterator[list[Record]]:
     """The same, page by page."""
-    _, damaged = look(pool, span.log)
-    if damaged:
+    now = look(pool, span.log)
+    if now.damaged:
         place.seq = _record_at(pool, span.log, place.seq)
     while True:
-        found, is_last = pool.ask(lambda connection: page(connection, span, place, damaged))
+        found, is_last = pool.ask(partial(page, span=span, place=place, now=now))
         yield found
         if is_last:
-            break
-    look(pool, span.log)
+            before, now = now, look(pool, span.log)
+            if now.bytes == before.bytes:  # nothing was written meanwhile
+                return
 
 
 def _record_at(pool: Pool, log: Head, seq: int) -> int:
@@ -86,41 +112,29 @@ def _record_at(pool: Pool, log: Head, seq: int) -> int:
     return found[0] if found else 0
 
 
-def look(pool: Pool, log: Head) -> tuple[int, bool]:
-    """How many bytes it has now, and whether some lines are no records. Raises if the log is gone, or is another one by now."""
-    text = "SELECT log_id, bytes, damaged > 0 FROM session WHERE id = %s"
-    found = pool.ask(lambda connection: connection.execute(text, [log.session_id]).fetchone())
-    if found is None:
-        raise LogDeleted(f"the log of session {log.session_id!r} was removed")
-    if found[0] != log.log_id:
-        raise LogReset(f"another log took the place of that of session {log.session_id!r}; read it again from the start")
-    return found[1], found[2]
-
-
-def page(connection: Connection[Any], span: Span, place: Place, damaged: bool) -> tuple[list[Record], bool]:
-    """The next lines, and whether there were no more just now. The place moves on behind them."""
+def page(connection: Connection[Any], span: Span, place: Place, now: Look) -> tuple[list[Record], bool]:
+    """The next lines, and whether they were the last, as the log stood when it was looked at. The place moves on behind them."""
+    end = _FAR if span.before is None else span.before - 1
     values: dict[str, Any] = {
         "session": span.log.session_id,
         "log": span.log.log_id,
         "after": place.seq,
-        "before": span.before,
+        "upto": min(place.seq + span.rows, end),
         "types": span.types,
-        "rows": span.rows,
         "bytes": span.bytes,
+        "far": _FAR,
     }
-    rows = connection.cursor(binary=True).execute(_PAGE, values).fetchall()
+    rows = connection.cursor(binary=True).execute(_PAGE if span.types is None else _CHOSEN, values).fetchall()
     found = [Record(seq, kind, line, start, start + len(line) + 1, 1) for seq, kind, start, line in rows]
-    is_last = len(found) < span.rows and sum(len(record.line) for record in found) < span.bytes
-    highest = found[-1].seq if found else place.seq
-    number = place.number if highest == place.seq else 0
-    if damaged and (span.types is None or "raw" in span.types):
-        # What follows a record that came just now is for the next page. Where only some types are wanted, that record may be none of them.
-        upto = _FURTHEST if is_last and span.types is not None else highest
-        if span.before is not None:
-            upto = min(upto, span.before - 1)
-        scraps = connection.cursor(binary=True).execute(_DAMAGED, values | {"number": place.number, "upto": upto}).fetchall()
-        number = max((number for after, number, *_ in scraps if after == highest), default=number)
+    passed = min(values["upto"], now.seq)
+    if found and (span.types is None or sum(len(record.line) for record in found) >= span.bytes):
+        passed = found[-1].seq
+    seq, number = max(passed, place.seq), place.number if passed <= place.seq else 0
+    if now.damaged and (span.types is None or "raw" in span.types):
+        values |= {"number": place.number, "upto": min(seq, end)}
+        scraps = connection.cursor(binary=True).execute(_DAMAGED, values).fetchall()
+        number = max((number for after, number, *_ in scraps if after == seq), default=number)
         found += [Record(0, "raw", line, start, start + len(line) + 1, 1, reason) for _, _, start, reason, line in scraps]
         found.sort(key=attrgetter("offset"))
-    place.seq, place.number = highest, number
-    return found, is_last
+    place.seq, place.number = seq, number
+    return found, seq >= min(now.seq, end)

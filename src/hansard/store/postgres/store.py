@@ -28,7 +28,7 @@ from hansard.store.postgres.lease import Lease
 from hansard.store.postgres.listening import Listening
 from hansard.store.postgres.mailbox import Mailbox
 from hansard.store.postgres.pool import Pool, connected
-from hansard.store.postgres.reader import ROWS, Place, Span, stored
+from hansard.store.postgres.reader import BYTES, ROWS, Place, Span, stored
 from hansard.store.postgres.removing import remove
 from hansard.store.postgres.taking import held_here, take
 from hansard.store.postgres.transfer import transfer
@@ -110,9 +110,10 @@ class PostgresStore(Engine):
 
     def read_blocks(self, session_id: str, size: int) -> Iterator[tuple[list[Event], int]]:
         """All of a log's events in blocks of about ``size`` bytes, and how many bytes each is: the fastest way to read everything."""
-        span = Span(self.head(session_id), rows=max(ROWS, size // 64), bytes=size)
-        for block in reader.pages(self._pool, Place(0), span):
-            yield _decoded(block, session_id), sum(record.end - record.offset for record in block)
+        span = Span(self.head(session_id), rows=max(ROWS, size // 64), bytes=max(BYTES, size))
+        for found in reader.pages(self._pool, Place(0), span):
+            for block in blocks(found, size):
+                yield _decoded(block, session_id), sum(record.end - record.offset for record in block)
 
     def records(
         self,
@@ -124,8 +125,8 @@ class PostgresStore(Engine):
     ) -> Iterator[Record]:
         """Like `read`, but as lines, for sending on."""
         head = self.head(session_id)
-        rows = ROWS if limit is None else max(1, min(ROWS, limit))
-        span = Span(head, before, None if types is None else list(types), rows)
+        rows = ROWS if limit is None or types is not None else max(1, min(ROWS, limit))
+        span = Span(head, before, None, rows) if types is None else Span(head, before, list(types), 20 * ROWS)
         found = stored(self._pool, Place(seq_of(head, after)), span)
         return islice((one if one.damage is None else lines.as_event(one, session_id) for one in found), limit)
 
@@ -209,8 +210,12 @@ class PostgresStore(Engine):
         """Make a log and be its writer; false if there is one already."""
         self._lease.begin()
         writer = Writer(self._pool, self._lease, session_id, self._options, None)
-        if not writer.create(header):
-            return False
+        try:
+            if not writer.create(header):
+                return False
+        except BaseException:
+            self._lease.let_go(session_id, 1)  # if it was made after all
+            raise
         self._writers[session_id] = writer
         return True
 
@@ -223,6 +228,15 @@ def migrate_store(text: str) -> tuple[int, int]:
             return schema.version(connection, address), schema.migrate(connection, address)
         except psycopg.Error as problem:
             raise problems.told(problem, address) from problem
+
+
+def blocks(found: list[Record], size: int) -> Iterator[list[Record]]:
+    """Lines that stand together, in blocks of about so many bytes."""
+    begin = 0
+    for index, record in enumerate(found, 1):
+        if index == len(found) or record.end - found[begin].offset >= size:
+            yield found[begin:index]
+            begin = index
 
 
 def _decoded(block: list[Record], session_id: str) -> list[Event]:

@@ -1,0 +1,325 @@
+"""Several who would write: one at a time, whoever was away too long is shut out, and two never make two logs of one."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from hansard.errors import Fenced, LogDeleted, LogLocked, LogReset, StoreError
+from hansard.events import AssistantChunk, assistant_chunk, user_message
+from hansard.store import Store, migrate_store, open_store
+from hansard.store.postgres import lease
+from hansard.store.postgres.store import PostgresStore
+from tests.postgres import Database, Server
+from tests.proof import Figures, amount
+from tests.store.conftest import Say
+
+EXPIRE = "UPDATE writer SET until = clock_timestamp() - interval '1 s'"
+TERMINATE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'hansard' AND pid <> pg_backend_pid()"
+
+
+def texts(store: Store, session: str = "s") -> list[str]:
+    return [event.payload.text for event in store.read(session) if isinstance(event, AssistantChunk)]
+
+
+WRITER = """
+import json, sys
+from hansard.errors import HansardError
+from hansard.events import assistant_chunk
+from hansard.store import open_store
+store = open_store(sys.argv[1])
+for line in sys.stdin:
+    try:
+        print(json.dumps([event.seq for event in store.append("s", [assistant_chunk(text=line.strip())])]), flush=True)
+    except HansardError as problem:
+        print(json.dumps([type(problem).__name__, str(problem)]), flush=True)
+"""
+
+
+class Other:
+    """Another process that writes what it is told."""
+
+    def __init__(self, address: str) -> None:
+        env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", WRITER, address], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env
+        )
+
+    def tell(self, text: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(text + "\n")
+        self.process.stdin.flush()
+
+    def answer(self) -> list[object]:
+        assert self.process.stdout is not None
+        return json.loads(self.process.stdout.readline())
+
+    def say(self, text: str) -> list[object]:
+        self.tell(text)
+        return self.answer()
+
+
+@contextmanager
+def other(address: str) -> Iterator[Other]:
+    made = Other(address)
+    try:
+        yield made
+    finally:
+        made.process.kill()
+        made.process.communicate()
+
+
+@pytest.mark.slow
+def test_a_writer_that_was_stopped_and_wakes_up_cannot_append(database: Database, say: Say) -> None:
+    with other(database.address) as paused, open_store(database.address) as store:
+        assert paused.say("before") == [2]
+        os.kill(paused.process.pid, signal.SIGSTOP)
+        paused.tell("too late")
+        with pytest.raises(LogLocked, match=str(paused.process.pid)):
+            store.append("s", say("too early"))
+        assert store.abandoned() == [] and store.sessions()[0].live
+        while not store.abandoned():  # its lease runs out by itself
+            time.sleep(0.1)
+        assert not store.sessions()[0].live
+        assert store.append("s", say("taken over"))[0].seq == 3
+        os.kill(paused.process.pid, signal.SIGCONT)
+        kind, told = paused.answer()
+        assert kind == "Fenced" and str(os.getpid()) in str(told)
+        assert paused.say("again")[0] == "LogLocked"
+        assert texts(store) == ["before", "taken over"]
+        store.release("s")
+        assert paused.say("my turn again") == [5]
+        assert texts(store) == ["before", "taken over", "my turn again"]
+
+
+def test_a_writer_whose_lease_ran_out_goes_on_if_nobody_took_its_place(database: Database, say: Say) -> None:
+    with open_store(database.address) as store:
+        store.append("s", say("a"))
+        database.execute(EXPIRE)
+        store.append("s", say("b"))
+        assert texts(store) == ["a", "b"]
+
+
+def test_who_was_taken_over_from_writes_nothing_not_even_when_it_lets_go(database: Database, say: Say) -> None:
+    with open_store(database.address) as store, open_store(database.address) as thief:
+        store.append("s", say("a"))
+        database.execute(EXPIRE)
+        thief.append("s", say("b"))
+        with pytest.raises(Fenced, match="taken over by process"):
+            store.append("s", say("c"))
+        store.release("s")
+        assert thief.append("s", say("d"))[0].seq == 4
+        assert texts(thief) == ["a", "b", "d"] and thief.sessions()[0].live
+        thief.release("s")
+        assert thief.verify("s") == []
+
+
+def test_lines_that_are_brought_are_fenced_too(database: Database, say: Say, tmp_path: str) -> None:
+    with open_store(tmp_path) as source, open_store(database.address) as store, open_store(database.address) as thief:
+        source.append("s", say(2500))
+
+        def lines() -> Iterator[object]:
+            for record in source.records("s"):
+                if record.seq == 1500:
+                    database.execute(EXPIRE)
+                    thief.append("s", say("mine"))
+                yield record
+
+        with pytest.raises(Fenced):
+            store.transfer("s", lines())  # pyright: ignore[reportArgumentType]
+        assert thief.tail("s", 3)[1].payload.text == "mine"
+        assert thief.abandoned() == []
+
+
+def test_two_in_a_race_never_fork(database: Database, figure: Figures) -> None:
+    rounds = amount(30, 1000)
+    migrate_store(database.address)
+    stop = threading.Event()
+    acknowledged: list[str] = []
+    refused: list[str] = []
+
+    def work(name: str) -> None:
+        with open_store(database.address) as mine:
+            for number in range(rounds):
+                word = f"{name}{number}"
+                try:
+                    mine.append("s", [assistant_chunk(text=word)])
+                    acknowledged.append(word)
+                    if number % 3 == 0:
+                        mine.release("s")
+                except LogLocked as problem:
+                    refused.append(type(problem).__name__)
+
+    def steal() -> None:
+        while not stop.is_set():
+            database.execute(EXPIRE)
+            time.sleep(0.005)
+
+    writers = [threading.Thread(target=work, args=(name,)) for name in "abc"]
+    thief = threading.Thread(target=steal)
+    for thread in (*writers, thief):
+        thread.start()
+    for thread in writers:
+        thread.join()
+    stop.set()
+    thief.join()
+    with open_store(database.address) as store:
+        assert sorted(texts(store)) == sorted(acknowledged)
+        assert [event.seq for event in store.read("s")] == list(range(1, store.head("s").seq + 1))
+        assert [finding for finding in store.verify("s") if finding.is_damage] == []
+    figure("appends of rivals", len(acknowledged))
+    figure("refused", len(refused))
+
+
+def test_a_killed_writer_is_found_and_its_session_taken_over(database: Database, say: Say) -> None:
+    with other(database.address) as gone, open_store(database.address) as store:
+        gone.say("last words")
+        gone.process.kill()
+        gone.process.wait()
+        database.execute(EXPIRE)
+        assert store.abandoned() == ["s"]
+        store.append("s", say("after"))
+        assert store.abandoned() == [] and texts(store) == ["last words", "after"]
+
+
+def test_the_lease_is_renewed_while_somebody_writes(database: Database, say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease, "BEAT", 0.05)
+    with open_store(database.address) as store:
+        store.append("s", say(1))
+        seen = {database.execute("SELECT until FROM writer")[0] for _ in range(20) if not time.sleep(0.02)}
+        assert len(seen) > 2
+
+
+def test_a_session_that_could_not_be_let_go_of_is_let_go_of_later(database: Database, say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease, "BEAT", 0.05)
+    with open_store(database.address) as store, open_store(database.address) as next_one:
+        store.append("s", say(1))
+        store.append("t", say(1))
+        database.execute("ALTER TABLE session RENAME TO elsewhere")
+        store.release("s")
+        database.execute("ALTER TABLE elsewhere RENAME TO session")
+        while next_one.sessions()[1].live and next_one.sessions()[0].live:
+            time.sleep(0.02)
+        next_one.append("s", say(1))
+
+
+# ---- the same event twice
+
+
+def test_an_event_that_is_there_is_not_written_twice(database: Database, say: Say) -> None:
+    with open_store(database.address) as store:
+        first = store.append("s", say("a", "b"))
+        again = store.append("s", [first[1], *say("c"), first[0]])
+        assert [(event.seq, event.id) for event in again[::2]] == [(first[1].seq, first[1].id), (first[0].seq, first[0].id)]
+        assert texts(store) == ["a", "b", "c"]
+    with open_store(database.address) as store:
+        named = user_message(text="once")
+        named.id = "a name of mine"
+        assert store.append("s", [named, named])[0].seq == store.append("s", [named])[0].seq
+        assert [event.id for event in store.read("s")].count("a name of mine") == 1
+        store.release("s")
+        assert store.verify("s") == []
+
+
+# ---- following
+
+
+async def collect(store: Store, until: int, after: int = 0) -> list[int]:
+    found: list[int] = []
+    async for event in store.follow("s", after):
+        found.append(event.seq)
+        if event.seq >= until:
+            break
+    return found
+
+
+async def test_a_follower_does_not_notice_that_the_listening_connection_was_lost(database: Database, say: Say) -> None:
+    with open_store(database.address) as store, open_store(database.address) as writer:
+        writer.append("s", say(1))
+        following = [asyncio.create_task(collect(store, 32)) for _ in range(3)]
+        for number in range(30):
+            await asyncio.sleep(0.01)
+            if number % 10 == 5:
+                database.execute(TERMINATE)
+            writer.append("s", say(1))
+        assert await asyncio.wait_for(asyncio.gather(*following), 30) == [list(range(1, 33))] * 3
+
+
+async def test_a_follower_finds_what_nobody_told_it(database: Database, say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease.Lease, "_tell", lambda self: None)
+    with open_store(database.address) as store, open_store(database.address) as writer:
+        writer.append("s", say(1))
+        following = asyncio.create_task(collect(store, 4))
+        await asyncio.sleep(0.2)
+        writer.append("s", say(2))
+        assert await asyncio.wait_for(following, 30) == [1, 2, 3, 4]
+
+
+@pytest.mark.slow
+async def test_a_follower_goes_on_when_the_database_is_back() -> None:
+    with Server() as server, open_store(server.address(schema="back")) as store, open_store(server.address(schema="back")) as writer:
+        writer.append("s", [assistant_chunk(text="x")])
+        following = asyncio.create_task(collect(store, 6))
+        for _ in range(2):
+            await asyncio.sleep(0.3)
+            await asyncio.to_thread(server.kill)
+            await asyncio.sleep(0.3)
+            await asyncio.to_thread(server.start)
+            while True:
+                try:
+                    writer.append("s", [assistant_chunk(text="y"), assistant_chunk(text="z")])
+                    break
+                except StoreError:
+                    await asyncio.sleep(0.1)
+        assert await asyncio.wait_for(following, 30) == [1, 2, 3, 4, 5, 6]
+
+
+async def test_a_follower_ends_with_the_session(database: Database, say: Say) -> None:
+    with open_store(database.address) as store:
+        store.append("s", say(1))
+        following = asyncio.create_task(collect(store, 99))
+        await asyncio.sleep(0.1)
+        store.delete("s")
+        with pytest.raises(LogDeleted):
+            await asyncio.wait_for(following, 30)
+
+
+async def test_a_follower_of_a_log_that_was_made_anew_says_so(database: Database, say: Say) -> None:
+    with open_store(database.address) as store:
+        store.append("s", say(1))
+        following = asyncio.create_task(collect(store, 99))
+        await asyncio.sleep(0.1)
+        store.delete("s")
+        store.append("s", say(1))
+        with pytest.raises((LogReset, LogDeleted)):
+            await asyncio.wait_for(following, 30)
+
+
+async def test_many_followers_share_one_connection(database: Database, say: Say) -> None:
+    listeners = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'hansard'"
+    with open_store(database.address) as store:
+        store.append("s", say(1))
+        followers = [asyncio.create_task(collect(store, 3)) for _ in range(100)]
+        await asyncio.sleep(0.3)
+        assert database.execute(listeners)[0][0] <= 4
+        store.append("s", say(1))
+        await asyncio.gather(*followers)
+
+
+def test_what_is_written_to_is_gone_when_it_was_deleted(database: Database, say: Say) -> None:
+    with open_store(database.address) as store, open_store(database.address) as remover:
+        store.append("s", say(1))
+        database.execute(EXPIRE)
+        remover.delete("s")
+        with pytest.raises(LogDeleted):
+            store.append("s", say(1))
+        assert isinstance(store, PostgresStore)
+        assert store.append("s", say(1))[0].seq == 2

@@ -51,6 +51,8 @@ KNOWN = 1000
 """So many commands are known by their names, with what came of them."""
 TRIES = 3
 """So often a session is looked for that goes from hand to hand."""
+PASSING = {"too_many", "closed", "locked", "away", "store"}
+"""Refusals of a moment: the same command may be done the next time."""
 AGAIN = 0.5
 """Seconds until a first message is said again that could not be written down."""
 
@@ -157,7 +159,7 @@ class Commands:
     def _once(self, session_id: str, name: str, work: Callable[..., Coroutine[Any, Any, Any]], *given: Any) -> asyncio.Task[Any]:
         """The same command, while it is being done and for a while after it was."""
         known = self._known.get((session_id, name)) if name else None
-        if known is not None and not (known.done() and (known.cancelled() or known.exception())):
+        if known is not None and not _may_be_tried_again(known):
             return known
         made = self._begun(work(session_id, *given))
         if name:
@@ -277,6 +279,14 @@ def _options(wanted: Wanted | None) -> Options:
         raise Rejected(400, "bad_request", f"there is no folder {options.cwd}")
     options.cwd = os.path.abspath(os.path.expanduser(options.cwd))
     return options
+
+
+def _may_be_tried_again(done: asyncio.Task[Any]) -> bool:
+    """Whether it came to nothing for a reason that may pass. What an agent refused is refused."""
+    if not done.done() or (not done.cancelled() and done.exception() is None):
+        return False
+    problem = None if done.cancelled() else done.exception()
+    return not isinstance(problem, Refused | Rejected) or problem.code in PASSING
 
 
 def _told(reply: bytes) -> int | None:

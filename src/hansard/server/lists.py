@@ -62,19 +62,19 @@ class Lists:
                 return found
         raise UnknownSession(session_id)
 
-    async def watch(self, who: object, news: News, away: Away) -> list[Listed]:
-        """The list now; from then on ``news`` is told what changes, and ``away`` when nothing can be known."""
+    async def watch(self, who: object, news: News, away: Away) -> tuple[list[Listed], Exception | None]:
+        """The list now, and what keeps it from being read; then ``news`` is told what changes, and ``away`` when nothing can be known."""
         found: list[Listed] = []
+        trouble: Exception | None = None
         try:
             found = await self.all()
         except (StoreError, OSError) as problem:
-            self._is_away = True
-            away(problem)
+            self._is_away, trouble = True, problem
         if not self._watchers:
             self._known = {one.id: one for one in found}
             self._task = asyncio.create_task(self._look())
         self._watchers[who] = news, away
-        return list(self._known.values())
+        return list(self._known.values()), trouble
 
     def leave(self, who: object) -> None:
         """Watch no more."""

@@ -279,7 +279,10 @@ class Connection:
 
     async def _watch(self) -> None:
         self._watching = True
-        self._list(await self._serving.lists.watch(self, self._news, self._away), all=True)
+        known, trouble = await self._serving.lists.watch(self, self._news, self._away)
+        self._list(known, all=True)
+        if trouble is not None:
+            self._away(trouble)
 
     def _news(self, changed: list[Listed], removed: list[str]) -> None:
         self._list(changed, removed)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from hansard.client import connect
+from hansard.errors import LogLocked
 from hansard.events import AssistantChunk, TurnEnd
 from hansard.store import open_store
 from tests.fleet.servers import command, fleet
@@ -109,6 +110,21 @@ async def test_a_client_comes_back_to_a_store_that_was_away(database: Database, 
             database.server.start()
             assert (await first).seq == 1
             await following.aclose()
+
+
+@proves("M-05")
+async def test_nobody_is_taken_for_dead_because_the_database_was_away(database: Database):
+    with open_store(database.address) as mine, open_store(database.address) as other:
+        mine.create("s")
+        assert other.abandoned() == []
+        database.execute("UPDATE writer SET until = clock_timestamp()")  # as if it had been away for long
+        database.server.kill()
+        database.server.start()
+        assert other.abandoned() == []
+        with pytest.raises(LogLocked):
+            other.append("s", [])
+        database.execute("UPDATE writer SET until = 'epoch'")
+        assert other.abandoned() == ["s"]
 
 
 async def _chunks(peer: Peer, count: int) -> None:

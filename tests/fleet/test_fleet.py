@@ -200,6 +200,23 @@ async def test_a_command_that_its_server_dies_of_is_done_by_the_one_that_was_ask
         await until(store, session, "turn_end", 2)
 
 
+@proves("M-04")
+async def test_a_command_whose_answer_was_lost_with_its_server_is_not_done_again(database: Database, tmp_path: Path):
+    with fleet(tmp_path, database.address, 2) as servers, open_store(database.address) as store:
+        session = await begun(servers[0], tmp_path)
+        first = await command(servers[0], session, "say", "mine", text="say once")
+        renamed = await command(servers[0], session, "rename", "called", title="So it is called")
+        await until(store, session, "turn_end")
+        servers.kill(0)
+        database.execute("UPDATE writer SET until = 'epoch' WHERE pid = %s", [servers[0].pid])  # as if the time had passed
+        again = [await command(servers[1], session, "rename", "called", title="So it is called") for _ in range(2)]
+        assert {answer.text for answer in again} == {renamed.text}
+        again = [await command(servers[1], session, "say", "mine", text="say once") for _ in range(2)]
+        assert {answer.text for answer in again} == {first.text} and first.status_code == 200
+        assert len(named(store, session, "mine")) == len(named(store, session, "called")) == 1
+        assert len(list(store.read(session, types=["user_message"]))) == 1
+
+
 @proves("M-02")
 async def test_a_paused_server_that_wakes_up_writes_nothing_and_ends_its_agent(database: Database, tmp_path: Path, figure: Figures):
     with fleet(tmp_path, database.address, 2) as servers, open_store(database.address) as store:

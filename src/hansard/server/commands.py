@@ -121,7 +121,7 @@ class Commands:
             self._room()
         name = None if wanted.command_id is None else str(uuid5(NAMESPACE_URL, f"hansard:{wanted.command_id}"))
         try:
-            session = self._hub.create(wanted.agent, options, name, wanted.title)
+            session = await self._hub.make(wanted.agent, options, name, wanted.title)
         except SessionExists:
             return str(name)
         if wanted.prompt is not None:

@@ -321,10 +321,12 @@ class Life:
         await self.stop()
         for task in self._tasks:
             task.cancel()
-        with suppress(AppendFailed):  # no room to say so: the store knows that it was not let go of as it should, and the next start looks
+        with suppress(
+            AppendFailed, LogLocked, LogDeleted
+        ):  # no room to say so: the store knows that it was not let go of as it should, and the next start looks
             self._record([session_lifecycle(subtype="closed", reason="stopped")])
         self._closed = True  # whoever is still at it must not begin anew: the log may be another's now, or be gone
-        self.store.release(self.id)
+        await asyncio.to_thread(self.store.release, self.id)
 
     def _gone(self, services: Services) -> None:
         self._later(services.close())

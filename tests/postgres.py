@@ -24,12 +24,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, Self
 
 import psycopg
 
 USER = "hansard"
-PASSWORD = "not-a-secret"
+PASSWORD = token_hex(8)
 _numbers = count(1)
 
 

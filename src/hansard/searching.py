@@ -1,8 +1,7 @@
-"""Where something was said: the logs are read, there is no index that could be behind them."""
+"""Where something was said: the logs are read. Where the store has an index, it is part of the log's own rows and never behind them."""
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Iterable, Iterator
@@ -13,27 +12,8 @@ from msgspec import Struct
 
 from hansard.codec import decode
 from hansard.errors import HansardError, UsageError
-from hansard.events import AgentMessage, Error, Event, PlanUpdate, ToolCall
-from hansard.projections.display import text_of
 from hansard.store import SessionInfo, Store
-
-SAID = frozenset(
-    {
-        "user_message",
-        "user_audio",
-        "assistant_done",
-        "thinking_done",
-        "content_block",
-        "tool_call",
-        "tool_result",
-        "agent_message",
-        "agent_callback",
-        "audio_done",
-        "error",
-        "plan_update",
-    }
-)
-"""The types that are looked at: each says something whole. Pieces are not, because what they are pieces of is."""
+from hansard.store.said import SAID, said
 
 AROUND = 60
 """So many characters are shown before the first word that was found, and twice as many after it."""
@@ -76,8 +56,9 @@ class Search:
         self._sessions = None if sessions is None else {store.head(session).session_id for session in sessions}
 
     def __iter__(self) -> Iterator[Found]:
+        saying = self._store.saying(self._words, self._types)
         for info in self._store.sessions():
-            if self._sessions is None or info.id in self._sessions:
+            if (self._sessions is None or info.id in self._sessions) and (saying is None or info.id in saying):
                 try:
                     yield from self._in(info)
                 except HansardError:
@@ -87,7 +68,7 @@ class Search:
                 return
 
     def _in(self, info: SessionInfo) -> Iterator[Found]:
-        for number, record in enumerate(self._store.records(info.id, types=self._types)):
+        for number, record in enumerate(self._store.said(info.id, self._words, self._types)):
             if number % 1000 == 0 and monotonic() > self._until:
                 self.complete = False
                 return
@@ -99,22 +80,6 @@ class Search:
             if all(word in folded for word in self._words):
                 around = _around(text, folded.find(self._words[0]))
                 yield Found(info.id, record.seq, record.type, event.timestamp, around, info.title)
-
-
-def said(event: Event) -> str:
-    """What an event says, with the arguments of a call, the words of an error and the steps of a plan."""
-    match event:
-        case ToolCall(payload=call):
-            args = call.args if isinstance(call.args, str) else json.dumps(call.args, ensure_ascii=False)
-            return f"{call.title or call.tool_name} {args}"
-        case AgentMessage(payload=sent):
-            return sent.message
-        case Error(payload=problem):
-            return f"{problem.code} {problem.message}"
-        case PlanUpdate(payload=plan):
-            return "\n".join(entry.content for entry in plan.entries)
-        case _:
-            return text_of(event) or ""
 
 
 def _words(query: str) -> list[str]:

@@ -57,17 +57,17 @@ def test_an_address_that_does_not_do_is_one_clear_line(address: str, words: str,
     assert PASSWORD not in str(told.value)
 
 
-@pytest.mark.parametrize("address", ["postgresql://u:hunter2@h/db?nosuch=1", "postgresql://?schema=x;y"])
-def test_what_is_no_address_is_said_without_the_password(address: str) -> None:
+@pytest.mark.parametrize("rest", ["h/db?nosuch=1", "h/db?schema=x;y"])
+def test_what_is_no_address_is_said_without_the_password(rest: str) -> None:
     with pytest.raises(UsageError) as told:
-        open_store(address)
-    assert "hunter2" not in str(told.value)
+        open_store(f"postgresql://u:{PASSWORD}@{rest}")
+    assert PASSWORD not in str(told.value)
 
 
 def test_a_password_is_not_shown() -> None:
-    assert shown_place("postgresql://u:p@ss/w:rd@h:1/d?x=1") == "postgresql://u@h:1/d?x=1"
-    assert shown_place("postgresql:///d?password=secret&x=1") == "postgresql:///d?password=…&x=1"
-    assert parse("postgresql://u:hunter2@h:1/d").shown == "postgresql://u@h:1/d"
+    assert shown_place(f"postgresql://u:{PASSWORD}@/:x@h:1/d?x=1") == "postgresql://u@h:1/d?x=1"
+    assert shown_place(f"postgresql:///d?password={PASSWORD}&x=1") == "postgresql:///d?password=…&x=1"
+    assert parse(f"postgresql://u:{PASSWORD}@h:1/d").shown == "postgresql://u@h:1/d"
 
 
 @pytest.fixture
@@ -316,7 +316,7 @@ def test_closing_while_the_database_is_away_leaves_the_session_to_others(far: st
     wire.down()
     store.close()
     with open_store(database.address) as other:
-        database.execute("UPDATE writer SET until = now()")
+        database.execute("UPDATE writer SET until = 'epoch'")
         assert other.abandoned() == ["s"]
         assert other.append("s", say(1))[0].seq == 3
 

@@ -22,7 +22,7 @@ from tests.postgres import Database, Server
 from tests.proof import Figures, amount
 from tests.store.conftest import Say
 
-EXPIRE = "UPDATE writer SET until = clock_timestamp() - interval '1 s'"
+EXPIRE = "UPDATE writer SET until = 'epoch'"  # long ago: whose time ran out while the database was away has some more of it
 TERMINATE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'hansard' AND pid <> pg_backend_pid()"
 
 
@@ -120,6 +120,17 @@ def test_who_was_taken_over_from_writes_nothing_not_even_when_it_lets_go(databas
         assert texts(thief) == ["a", "b", "d"] and thief.sessions()[0].live
         thief.release("s")
         assert thief.verify("s") == []
+
+
+def test_who_was_taken_over_from_is_shut_out_before_the_other_has_written(database: Database, say: Say) -> None:
+    with open_store(database.address) as store, open_store(database.address) as thief:
+        store.append("s", say("a"))
+        database.execute(EXPIRE)
+        assert thief.append("s", []) == []
+        with pytest.raises(Fenced):
+            store.append("s", say("b"))
+        thief.append("s", say("c"))
+        assert texts(thief) == ["a", "c"]
 
 
 def test_lines_that_are_brought_are_fenced_too(database: Database, say: Say, tmp_path: str) -> None:

@@ -1,5 +1,6 @@
 """Lines of another store's log, brought along as they are: byte for byte, each once, whatever happens in between."""
 
+import asyncio
 from itertools import islice
 from pathlib import Path
 
@@ -127,6 +128,24 @@ def test_it_goes_on_at_the_head_in_front_of_damage(either: Store, elsewhere: Jso
         seq = either.head("s").seq if either.sessions() else 0
         either.transfer("s", islice(elsewhere.records("s", max(0, seq - 1)), 4))
     assert bytes_of(either) == file_of(elsewhere).read_bytes() + b"\n"
+
+
+async def test_damage_is_followed_where_it_stands(either: Store, elsewhere: JsonlStore) -> None:
+    damage(elsewhere)
+    shown = [record.line for record in elsewhere.records("s")]
+    either.transfer("s", elsewhere.records("s", limit=6))
+    for after in (0, 3):
+        left = [record.line for record in elsewhere.records("s", after)]
+        following, found = either.follow_records("s", after), list[bytes]()
+        async with asyncio.timeout(20):
+            async for record in following:
+                found.append(record.line)
+                if len(found) == 2:
+                    either.transfer("s", elsewhere.records("s"))
+                if len(found) == len(left):
+                    break
+        assert found == left and left == shown[-len(left) :]
+        await following.aclose()  # pyright: ignore[reportAttributeAccessIssue]
 
 
 @pytest.mark.parametrize("cut", [1, 40, 150])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Protocol, Self
 
@@ -179,6 +179,14 @@ class Store(Protocol):
         types: Iterable[str] | None = None,
     ) -> Iterator[Record]:
         """Like `read`, but as lines, for sending on."""
+        ...
+
+    def saying(self, words: Sequence[str], types: Iterable[str]) -> frozenset[str] | None:
+        """The sessions in which an event of these types says all the words, which are in small letters; None: only reading tells."""
+        ...
+
+    def said(self, session_id: str, words: Sequence[str], types: Iterable[str]) -> Iterator[Record]:
+        """The records of these types that may say all the words, which are in small letters. Others may be among them."""
         ...
 
     def tail(self, session_id: str, n: int, before: int | None = None) -> list[Event]:

@@ -6,7 +6,7 @@ import asyncio
 import os
 import shutil
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
@@ -138,6 +138,14 @@ class JsonlStore(Engine):
             wanted = frozenset(types)
             found = (record for record in found if record.type in wanted)
         return islice(found, limit)
+
+    def saying(self, words: Sequence[str], types: Iterable[str]) -> frozenset[str] | None:
+        """Nobody knows: there is no index that could be behind the logs."""
+        return None
+
+    def said(self, session_id: str, words: Sequence[str], types: Iterable[str]) -> Iterator[Record]:
+        """All of these types."""
+        return self.records(session_id, types=types)
 
     def follow_records(self, session_id: str, after: int | Cursor = 0) -> AsyncIterator[Record]:
         """Like `follow`, but as lines."""

@@ -111,7 +111,7 @@ def _told(first: Iterable[Record]) -> dict[str, Any]:
     for event in _events(first, _TELLING):
         source = source or event.source
         match event:
-            case SessionLifecycle() if event.payload.subtype == "created":
+            case SessionLifecycle() if event.payload.subtype == "created" and event.seq == 1:
                 header = event.payload
                 told |= {"log_id": header.log_id or "", "format": header.format, "parent_session_id": header.parent_session_id}
                 told |= {"created": event.timestamp} | ({"title": header.title} if header.title else {})

@@ -78,9 +78,11 @@ class Summary(Struct, omit_defaults=True):
 
     def _live(self, event: SessionLifecycle) -> None:
         header = event.payload
-        if header.subtype == "created":
+        if event.seq == 1 and header.subtype == "created":  # agents have words of that name, too
             self.log_id, self.format, self.parent_session_id = header.log_id or "", header.format, header.parent_session_id
             self.created, self.first_said = event.timestamp, header.title or self.first_said
+            return
+        if header.subtype == "created":
             return
         if as_checkpoint(event):
             self.checkpoint = event.seq

@@ -8,26 +8,83 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, cast
 
 import psycopg
+from msgspec import Struct
+from msgspec.structs import replace
 from psycopg import AsyncConnection, sql
 
-from hansard.store.interface import Head
+from hansard.store.interface import Head, Record
 from hansard.store.postgres.address import Address
 from hansard.store.postgres.channels import channel
-from hansard.store.postgres.pool import settings
+from hansard.store.postgres.pool import Pool, settings
+from hansard.store.postgres.reader import Place, Span, look, page
 
 LOOK = 1.0
 """Seconds between two looks."""
+_KEPT = 4
 _LONGEST = 2.0
 """Seconds between two attempts to reach a database that is away."""
+
+
+class Glance(Struct, frozen=True):
+    """What one follower found behind a place: the others that stand there need not look."""
+
+    rings: int
+    found: list[Record]
+    end: Place
+    is_last: bool
+    bytes: int
+
+
+class Watched:
+    """A session that is followed: the bells of its followers, how often they rang, and what was found lately."""
+
+    def __init__(self) -> None:
+        self.bells: set[Bell] = set()
+        self.rings = 0
+        self._looking = asyncio.Lock()
+        self._glances: dict[tuple[str, int, int], Glance] = {}
+
+    def ring(self) -> None:
+        """For all of them."""
+        self.rings += 1
+        for bell in self.bells:
+            bell.rung.set()
+
+    async def look(self, pool: Pool, span: Span, place: Place) -> Glance:
+        """What stands behind a place, as one of them has found it since the last ring, or as it is.
+
+        It is read while the event loop does something else: the database may be slow, or hang.
+        """
+        async with self._looking:
+            return await self._look(pool, span, place)
+
+    async def _look(self, pool: Pool, span: Span, place: Place) -> Glance:
+        key = (span.log.log_id, place.seq, place.number)
+        known = self._glances.get(key)
+        if known is not None and known.rings == self.rings:
+            return known
+        if known is not None and known.found:  # lines never change, but there may be more by now
+            return replace(known, is_last=False)
+        rings, end = self.rings, replace(place)
+        now = await asyncio.to_thread(look, pool, span.log)
+        found, is_last = await asyncio.to_thread(pool.ask, partial(page, span=span, place=end, now=now))
+        glance = Glance(rings, found, end, is_last, now.bytes)
+        if len(self.bells) > 1:
+            self._glances[key] = glance
+            for old in list(self._glances)[:-_KEPT]:
+                del self._glances[old]
+        return glance
 
 
 class Bell:
     """Rings when a log may have changed."""
 
-    def __init__(self, log: Head) -> None:
+    def __init__(self, log: Head, watched: Watched) -> None:
+        self.watched = watched
         self.log_id = log.log_id
         self.seen = -1
         """So many bytes of the log were seen."""
@@ -46,7 +103,7 @@ class Listening:
         self._address = address
         self._door = door
         self._doors: set[asyncio.Event] = set()
-        self._bells: dict[str, set[Bell]] = {}
+        self._watched: dict[str, Watched] = {}
         self._heard: set[str] = set()
         self._stir = asyncio.Event()
         self._is_new = False
@@ -56,16 +113,16 @@ class Listening:
     @contextmanager
     def watch(self, log: Head) -> Generator[Bell]:
         """A bell for a log. What changes after this is not missed."""
-        bell = Bell(log)
-        self._bells.setdefault(log.session_id, set()).add(bell)
+        watched = self._watched.setdefault(log.session_id, Watched())
+        bell = Bell(log, watched)
+        watched.bells.add(bell)
         self._begin()
         try:
             yield bell
         finally:
-            bells = self._bells[log.session_id]
-            bells.discard(bell)
-            if not bells:
-                del self._bells[log.session_id]
+            watched.bells.discard(bell)
+            if not watched.bells:
+                del self._watched[log.session_id]
             self._stir.set()  # without bells the task ends by itself
 
     @contextmanager
@@ -89,7 +146,7 @@ class Listening:
     def _is_wanted(self) -> bool:
         """Whether to go on. A cancellation is looked for, because `asyncio.wait_for` of Python 3.11, which psycopg uses, may swallow it."""
         task = asyncio.current_task()
-        return bool(self._bells or self._doors) and not (task is not None and task.cancelling())
+        return bool(self._watched or self._doors) and not (task is not None and task.cancelling())
 
     async def _run(self) -> None:
         pause = 0.05
@@ -120,21 +177,20 @@ class Listening:
 
     def _channels(self) -> set[str]:
         doors = {self._door} if self._doors else set[str]()
-        return doors | {channel(self._address.schema, session_id) for session_id in self._bells}
+        return doors | {channel(self._address.schema, session_id) for session_id in self._watched}
 
     async def _look(self, connection: AsyncConnection[Any]) -> None:
         """Ring for every log that is not as its followers saw it."""
         for knocked in self._doors:
             knocked.set()
-        if not self._bells:
+        if not self._watched:
             return
         text = "SELECT id, log_id, bytes FROM session WHERE id = ANY(%s)"
-        rows = await (await connection.execute(text, [list(self._bells)])).fetchall()
+        rows = await (await connection.execute(text, [list(self._watched)])).fetchall()
         there = {name: (log_id, size) for name, log_id, size in cast("list[tuple[str, str, int]]", rows)}
-        for name, bells in self._bells.items():
-            for bell in bells:
-                if there.get(name) != (bell.log_id, bell.seen):
-                    bell.rung.set()
+        for name, watched in self._watched.items():
+            if any(there.get(name) != (bell.log_id, bell.seen) for bell in watched.bells):
+                watched.ring()
 
     async def _wait(self, connection: AsyncConnection[Any]) -> None:
         """Hear what is said until it is time to look, or somebody new wants to listen."""
@@ -164,5 +220,5 @@ class Listening:
             for knocked in self._doors:
                 knocked.set()
         for name in names.split():
-            for bell in self._bells.get(name, ()):
-                bell.rung.set()
+            if name in self._watched:
+                self._watched[name].ring()

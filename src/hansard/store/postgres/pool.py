@@ -8,6 +8,7 @@ from __future__ import annotations
 import select
 import threading
 import time
+import weakref
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -36,6 +37,7 @@ class Pool:
         self.address = address
         self._guard = threading.Lock()
         self._idle: list[Connection[Any]] = []
+        weakref.finalize(self, _hang_up, self._idle)  # a store that only reads need not be closed
         self._prepared = False
         self._away: tuple[float, StoreError] | None = None
 
@@ -86,10 +88,7 @@ class Pool:
 
     def close(self) -> None:
         """Close what nobody uses."""
-        with self._guard:
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+        _hang_up(self._idle)
 
     def _check_pause(self) -> None:
         away = self._away
@@ -113,6 +112,11 @@ class Pool:
                     self._idle.append(connection)
                     return
         connection.close()
+
+
+def _hang_up(connections: list[Connection[Any]]) -> None:
+    while connections:
+        connections.pop().close()
 
 
 def connected(address: Address) -> Connection[Any]:

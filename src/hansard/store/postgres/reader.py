@@ -8,14 +8,17 @@ from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
-from psycopg import Connection
+from psycopg import Connection, sql
 
 from hansard.errors import LogDeleted, LogReset, UnknownSession
 from hansard.store.interface import Head, Record
 from hansard.store.postgres.pool import Pool
+from hansard.store.postgres.searching import patterns, says
 
 ROWS = 1_000
 BYTES = 1024 * 1024
+CHOSEN_ROWS = 20 * ROWS
+"""Where only some types are wanted, so many lines are looked at for a page."""
 
 # The range of seqs is what keeps a page small, whatever the planner knows of the table. `start` grows with it.
 _PAGE = """
@@ -29,6 +32,7 @@ _CHOSEN = """
 SELECT seq, type, start, line FROM (
     SELECT seq, type, start, line, sum(octet_length(line)) OVER (ORDER BY seq) - octet_length(line) AS ahead FROM event
     WHERE session_id = %(session)s AND seq > %(after)s AND seq <= %(upto)s AND type = ANY(%(types)s)
+      AND ({says})
       AND EXISTS (SELECT 1 FROM session WHERE id = %(session)s AND log_id = %(log)s)
 ) AS chosen WHERE ahead < %(bytes)s ORDER BY seq
 """
@@ -53,6 +57,8 @@ class Span(Struct, frozen=True):
     log: Head
     before: int | None = None
     types: Sequence[str] | None = None
+    words: Sequence[str] = ()
+    """Only what says all of these, if types are chosen."""
     rows: int = ROWS
     bytes: int = BYTES
 
@@ -95,7 +101,7 @@ def pages(pool: Pool, place: Place, span: Span) -> Iterator[list[Record]]:
     """The same, page by page."""
     now = look(pool, span.log)
     if now.damaged:
-        place.seq = _record_at(pool, span.log, place.seq)
+        place = begin(pool, span.log, place.seq)
     while True:
         found, is_last = pool.ask(partial(page, span=span, place=place, now=now))
         yield found
@@ -105,11 +111,17 @@ def pages(pool: Pool, place: Place, span: Span) -> Iterator[list[Record]]:
                 return
 
 
-def _record_at(pool: Pool, log: Head, seq: int) -> int:
-    """The last record up to a seq: where it is missing, the damaged line that stands there in its place is still ahead."""
+def begin(pool: Pool, log: Head, seq: int) -> Place:
+    """Behind the last record up to a seq: where that one is missing, the damaged line that stands in its place is still ahead."""
     text = "SELECT coalesce(max(seq), 0) FROM event WHERE session_id = %s AND seq <= %s"
     found = pool.ask(lambda connection: connection.execute(text, [log.session_id, seq]).fetchone())
-    return found[0] if found else 0
+    return Place(found[0] if found else 0)
+
+
+def _question(span: Span) -> sql.SQL | sql.Composed:
+    if span.types is None:
+        return sql.SQL(_PAGE)
+    return sql.SQL(_CHOSEN).format(says=says(span.words) if span.words else sql.SQL("true"))
 
 
 def page(connection: Connection[Any], span: Span, place: Place, now: Look) -> tuple[list[Record], bool]:
@@ -123,8 +135,9 @@ def page(connection: Connection[Any], span: Span, place: Place, now: Look) -> tu
         "types": span.types,
         "bytes": span.bytes,
         "far": _FAR,
+        **patterns(span.words),
     }
-    rows = connection.cursor(binary=True).execute(_PAGE if span.types is None else _CHOSEN, values).fetchall()
+    rows = connection.cursor(binary=True).execute(_question(span), values).fetchall()
     found = [Record(seq, kind, line, start, start + len(line) + 1, 1) for seq, kind, start, line in rows]
     passed = min(values["upto"], now.seq)
     if found and (span.types is None or sum(len(record.line) for record in found) >= span.bytes):

@@ -15,6 +15,7 @@ from psycopg import Connection
 
 from hansard.events import Event
 from hansard.store.interface import Damage
+from hansard.store.said import SAID, said
 from hansard.store.summary import Summary
 
 _LATEST = 2**63 - 1
@@ -29,6 +30,7 @@ class Line(Struct, frozen=True, gc=False):
     type: str
     id: str
     line: bytes
+    said: str | None = None
 
 
 class Scrap(Struct, frozen=True, gc=False):
@@ -54,7 +56,7 @@ class End(Struct):
 
     def add(self, event: Event, line: bytes, seq: int, kind: str) -> Line:
         """The row of an event that comes next; ``line`` is without its line end."""
-        row = Line(seq, self.bytes, max(-1, min(event.timestamp, _LATEST)), clean(kind), clean(event.id), line)
+        row = Line(seq, self.bytes, max(-1, min(event.timestamp, _LATEST)), clean(kind), clean(event.id), line, _said(event, kind))
         self.summary.saw(event)
         self.log_id = clean(self.summary.log_id)
         self.seq, self.behind = seq, 0
@@ -76,33 +78,35 @@ class Rows(Struct):
     before: End
     end: End
     lines: list[Line]
+    usage: str | None = None
+    """What the session has used by then; None: as before."""
     scraps: list[Scrap] = field(default_factory=list[Scrap])
 
 
-_COLUMNS = """
-    log_id = %(log_id)s, seq = %(seq)s, bytes = %(bytes)s, damaged = %(damaged)s, title = %(title)s, agent = %(agent)s,
-    format = %(format)s, parent_session_id = %(parent)s, archived = %(archived)s, created = %(created)s,
-    updated = coalesce(%(said)s, %(now)s), status = %(status)s, state = %(state)b
-"""
-_GO_ON = f"""
+_GO_ON = """
 WITH fence AS (
-    UPDATE session SET {_COLUMNS}
+    UPDATE session SET
+        log_id = %(log_id)s, seq = %(seq)s, bytes = %(bytes)s, damaged = %(damaged)s, title = %(title)s, agent = %(agent)s,
+        format = %(format)s, parent_session_id = %(parent)s, archived = %(archived)s, created = %(created)s,
+        updated = coalesce(%(said)s, %(now)s), status = %(status)s, state = %(state)b, usage = coalesce(%(usage)s::jsonb, usage)
     WHERE id = %(session)s AND holder = %(holder)s AND epoch = %(epoch)s AND log_id = %(was)s AND bytes = %(from)s
     RETURNING 1
-)"""  # noqa: S608 - nothing but the constant above
+)"""
 _BEGIN = """
 WITH fence AS (
     INSERT INTO session (id, holder, epoch, copying, log_id, seq, bytes, damaged, title, agent, format, parent_session_id, archived,
-                         created, updated, status, state)
+                         created, updated, status, state, usage)
     VALUES (%(session)s, %(holder)s, %(epoch)s, %(copying)s, %(log_id)s, %(seq)s, %(bytes)s, %(damaged)s, %(title)s, %(agent)s,
-            %(format)s, %(parent)s, %(archived)s, %(created)s, coalesce(%(said)s, %(now)s), %(status)s, %(state)b)
+            %(format)s, %(parent)s, %(archived)s, %(created)s, coalesce(%(said)s, %(now)s), %(status)s, %(state)b,
+            %(usage)s::jsonb)
     ON CONFLICT (id) DO NOTHING
     RETURNING 1
 )"""
 _LINES = """, written AS (
-    INSERT INTO event (session_id, seq, start, time, type, id, line)
+    INSERT INTO event (session_id, seq, start, time, type, id, line, said)
     SELECT %(session)s, one.* FROM fence,
-           unnest(%(seqs)b::int8[], %(starts)b::int8[], %(times)b::int8[], %(types)b::text[], %(ids)b::text[], %(lines)b::bytea[]) AS one
+           unnest(%(seqs)b::int8[], %(starts)b::int8[], %(times)b::int8[], %(types)b::text[], %(ids)b::text[], %(lines)b::bytea[],
+                  %(words)b::text[]) AS one
 )"""
 _SCRAPS = """, kept AS (
     INSERT INTO damaged (session_id, after, number, start, reason, line)
@@ -138,6 +142,7 @@ def write(
         "now": now,
         "status": clean(summary.status),
         "state": state_of(summary),
+        "usage": rows.usage,
     }
     text = _BEGIN if new else _GO_ON
     if rows.lines:
@@ -149,6 +154,7 @@ def write(
             "types": [line.type for line in rows.lines],
             "ids": [line.id for line in rows.lines],
             "lines": [line.line for line in rows.lines],
+            "words": [line.said for line in rows.lines],
         }
     if rows.scraps:
         text += _SCRAPS
@@ -161,6 +167,11 @@ def write(
         }
     found = connection.execute(text + _ANSWER, values).fetchone()
     return found is not None and found[0] == 1
+
+
+def _said(event: Event, kind: str) -> str | None:
+    """What is looked for when somebody searches."""
+    return clean(said(event).lower()) if kind in SAID else None
 
 
 def state_of(summary: Summary) -> bytes:

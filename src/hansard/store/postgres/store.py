@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from typing import Any
@@ -28,8 +28,9 @@ from hansard.store.postgres.lease import Lease
 from hansard.store.postgres.listening import Listening
 from hansard.store.postgres.mailbox import Mailbox
 from hansard.store.postgres.pool import Pool, connected
-from hansard.store.postgres.reader import BYTES, ROWS, Place, Span, stored
+from hansard.store.postgres.reader import BYTES, CHOSEN_ROWS, ROWS, Place, Span, stored
 from hansard.store.postgres.removing import remove
+from hansard.store.postgres.searching import saying
 from hansard.store.postgres.taking import held_here, take
 from hansard.store.postgres.transfer import transfer
 from hansard.store.postgres.verify import verify
@@ -126,17 +127,25 @@ class PostgresStore(Engine):
         """Like `read`, but as lines, for sending on."""
         head = self.head(session_id)
         rows = ROWS if limit is None or types is not None else max(1, min(ROWS, limit))
-        span = Span(head, before, None, rows) if types is None else Span(head, before, list(types), 20 * ROWS)
+        span = Span(head, before, rows=rows) if types is None else Span(head, before, list(types), rows=CHOSEN_ROWS)
         found = stored(self._pool, Place(seq_of(head, after)), span)
         return islice((one if one.damage is None else lines.as_event(one, session_id) for one in found), limit)
+
+    def saying(self, words: Sequence[str], types: Iterable[str]) -> frozenset[str] | None:
+        """The sessions in which an event of these types says all the words, which are in small letters."""
+        return saying(self._pool, words, types)
+
+    def said(self, session_id: str, words: Sequence[str], types: Iterable[str]) -> Iterator[Record]:
+        """The records of these types that say all the words, which are in small letters."""
+        return stored(self._pool, Place(0), Span(self.head(session_id), types=list(types), words=list(words), rows=CHOSEN_ROWS))
 
     def follow_records(self, session_id: str, after: int | Cursor = 0) -> AsyncIterator[Record]:
         """Like `follow`, but as lines."""
         head = self.head(session_id)
-        return self._follow(head, seq_of(head, after))
+        return self._follow(head, reader.begin(self._pool, head, seq_of(head, after)))
 
-    async def _follow(self, head: Head, after: int) -> AsyncIterator[Record]:
-        async for record in follow(self._pool, self._listening_here(), head, after):
+    async def _follow(self, head: Head, place: Place) -> AsyncIterator[Record]:
+        async for record in follow(self._pool, self._listening_here(), head, place):
             yield record
 
     def _listening_here(self) -> Listening:

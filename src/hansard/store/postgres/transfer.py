@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 
 from hansard.errors import Fenced, StoreAway, StoreError, UnknownSession
+from hansard.events import Event
 from hansard.store import lines
 from hansard.store.bringing import batches, missing
 from hansard.store.interface import Head, Record
@@ -13,6 +14,7 @@ from hansard.store.postgres.lease import Lease
 from hansard.store.postgres.pool import Pool
 from hansard.store.postgres.reader import Place, Span, head, stored
 from hansard.store.postgres.rows import End, Rows, write
+from hansard.store.postgres.spending import Spending
 from hansard.store.postgres.taking import Taken, held_by, take
 
 _TRIES = 3
@@ -41,6 +43,7 @@ class _Bringing:
         self.new = taken is None
         self.epoch = 1 if taken is None else taken.epoch
         self.end = End() if taken is None else taken.end
+        self._spending = Spending(lambda types: (lines.event(one) for one in self.there(0) if one.type in types))
 
     def there(self, seq: int) -> Iterator[Record]:
         """The lines that are there, from behind a seq on."""
@@ -63,6 +66,7 @@ class _Bringing:
                 continue
             if done or self._stands(rows):
                 self.end, self.new = rows.end, False
+                self._spending.written()
                 self._lease.wrote(self._session_id)
                 return
             by = held_by(self._pool, self._session_id)
@@ -73,11 +77,14 @@ class _Bringing:
         end = copy(self.end)
         end.summary = copy(end.summary)
         rows = Rows(self.end, end, [])
+        events: list[Event] = []
         for record in some:
             if record.damage is None and record.seq > end.seq:
-                rows.lines.append(end.add(lines.event(record), record.line, record.seq, record.type))
+                events.append(lines.event(record))
+                rows.lines.append(end.add(events[-1], record.line, record.seq, record.type))
             else:  # a record whose turn is over stands where it stands, and is none of the log's
                 rows.scraps.append(end.add_damaged(lines.raw(record), record.damage or "noise"))
+        rows.usage = self._spending.count(events)
         return rows
 
     def _stands(self, rows: Rows) -> bool:

@@ -6,7 +6,7 @@ A batch whose fate is unknown is kept. Before anything else is written it is loo
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from copy import copy
 from functools import partial
@@ -21,11 +21,13 @@ from hansard.store.batch import Batch, Options, created
 from hansard.store.checkpoint import Chain
 from hansard.store.ids import TimeOrderedIds
 from hansard.store.interface import Head
+from hansard.store.lines import event as line_event
 from hansard.store.postgres.blobs import put_blob
 from hansard.store.postgres.lease import NOBODY, Lease
 from hansard.store.postgres.pool import Pool
-from hansard.store.postgres.reader import Place, Span, stored
+from hansard.store.postgres.reader import CHOSEN_ROWS, Place, Span, stored
 from hansard.store.postgres.rows import End, Line, Rows, clean, write
+from hansard.store.postgres.spending import Spending
 from hansard.store.postgres.taking import Taken, held_by
 from hansard.store.recovery import State, count, recovered
 
@@ -60,6 +62,7 @@ class Writer:
         self._end = End() if taken is None else taken.end
         self._chain = Chain()
         self._pending: Attempt | None = None
+        self._spending = Spending(self._said_before)
         self._unsaid = False
         """Whether the last thing that was to be written was not."""
         self._closed = False
@@ -152,9 +155,10 @@ class Writer:
             if done:
                 self._adopt(attempt)
                 return attempt.stamped
-            if self._new and not self._stands(attempt):
-                return None
-            self._pending = attempt if self._new else self._pending
+            if self._new:
+                if was is None or not self._stands(was):
+                    return None
+                continue  # it was still on its way
             self._check_ours()
         raise StoreError(f"the log of session {self.session_id!r} changed while it was being written")
 
@@ -174,7 +178,13 @@ class Writer:
             batch.add_checkpoint()
         texts = batch.hashed + batch.unhashed
         lines = [end.add(event, line[:-1], event.seq, event.type) for event, line in zip(batch.events, texts, strict=True)]
-        return Attempt(given, stamped, Rows(self._end, end, lines), batch.chain, batch.unhashed)
+        rows = Rows(self._end, end, lines, self._spending.count(batch.events))
+        return Attempt(given, stamped, rows, batch.chain, batch.unhashed)
+
+    def _said_before(self, types: frozenset[str]) -> Iterator[Event]:
+        log = Head(self.session_id, self._end.log_id, self._end.seq, self._end.bytes)
+        found = stored(self._pool, Place(0), Span(log, types=list(types), rows=CHOSEN_ROWS)) if not self._new else ()
+        return (line_event(record) for record in found)
 
     def _known(self, ids: set[str]) -> dict[str, Event]:
         """Those of the events that are in the log already."""
@@ -193,6 +203,7 @@ class Writer:
         self._end, self._chain = attempt.rows.end, attempt.chain
         self._chain.add(b"".join(attempt.unhashed), len(attempt.unhashed))
         self._pending, self._new = None, False
+        self._spending.written()
         self._lease.wrote(self.session_id)
 
     def _stands(self, attempt: Attempt) -> bool:

@@ -28,9 +28,25 @@ CREATE TABLE event (
     type text NOT NULL,
     id text COLLATE "C" NOT NULL,
     line bytea NOT NULL,                        -- as in a file, without the line end
+    said text,                                  -- for searching, in small letters; only where something whole was said
     PRIMARY KEY (session_id, seq)
 );
 CREATE INDEX event_id ON event (session_id, id);
+
+DO $$
+DECLARE
+    home text;
+BEGIN
+    BEGIN
+        CREATE EXTENSION IF NOT EXISTS pg_trgm SCHEMA public;
+    EXCEPTION WHEN insufficient_privilege OR invalid_schema_name THEN
+        CREATE EXTENSION IF NOT EXISTS pg_trgm;
+    END;
+    SELECT nspname INTO home FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace WHERE extname = 'pg_trgm';
+    EXECUTE format('CREATE INDEX event_said ON event USING gin (said %I.gin_trgm_ops) WHERE said IS NOT NULL', home);
+EXCEPTION WHEN insufficient_privilege OR undefined_file OR feature_not_supported OR undefined_object THEN
+    RAISE NOTICE 'without pg_trgm a search reads all that was said';
+END $$;
 
 CREATE TABLE damaged (                          -- lines of a log from elsewhere that are no records there
     session_id text COLLATE "C" NOT NULL,

@@ -1,15 +1,6 @@
--- What was said, for searching, and what it cost.
+-- What a session used. A session that was there before gets it with the next thing it says of that.
 
-ALTER TABLE event ADD COLUMN said text;         -- in small letters; only where something whole was said
-ALTER TABLE session ADD COLUMN usage jsonb;     -- tokens and money, as `hansard usage` counts them
-
-DO $$
-BEGIN
-    CREATE EXTENSION IF NOT EXISTS pg_trgm;
-    CREATE INDEX event_said ON event USING gin (said gin_trgm_ops) WHERE said IS NOT NULL;
-EXCEPTION WHEN insufficient_privilege OR undefined_file OR feature_not_supported OR undefined_object THEN
-    RAISE NOTICE 'without pg_trgm a search reads all that was said';
-END $$;
+ALTER TABLE session ADD COLUMN usage jsonb;     -- tokens and money, as `hansard export --to usage` counts them
 
 CREATE VIEW session_usage AS
     SELECT id AS session_id, title, agent,

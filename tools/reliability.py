@@ -14,6 +14,7 @@ SECTIONS = {
     "R": "Processes",
     "B": "Load",
     "M": "Moving",
+    "F": "Several servers",
 }
 """What the letter of an id stands for."""
 

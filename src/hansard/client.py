@@ -153,6 +153,8 @@ class Server:
                     return
                 case protocol.PingSaid():
                     await socket.send(b'{"type":"pong"}', text=True)
+                case protocol.Trouble(code="away") as problem:
+                    raise ConnectionError(problem.message)  # so it is asked again, as after a lost connection
                 case protocol.Trouble() as problem:
                     raise _raised(problem.code, problem.message, wanted.session)
                 case _:

@@ -176,6 +176,22 @@ export const plays = {
     return { asked: asked.after, lost: one.read.lost, left: connection.subscriptions.size };
   },
 
+  async waitsForAStoreThatIsAway() {
+    const states = [];
+    const { sockets, connection, clock, hello } = stage({ state: (state) => states.push(state) });
+    const one = reader();
+    connection.subscribe("s", one, { logId: "L", seq: 3 });
+    hello();
+    const asked = sockets[0].said("subscribe")[0];
+    sockets[0].says({ type: "error", id: asked.id, code: "away", message: "refused" });
+    await clock.pass(2_500);
+    const again = sockets[0].said("subscribe")[1];
+    sockets[0].says({ type: "subscribed", id: again.id, session: "s", logId: "L", head: 4 });
+    sockets[0].says(events(again.id, 4));
+    const reasons = states.filter((state) => state.name === "open").map((state) => state.reason ?? null);
+    return { after: again.after, seqs: one.read.seqs, lost: one.read.lost, reasons };
+  },
+
   async fetchesWhatDidNotFitInItsPlace() {
     let give;
     const { sockets, connection, hello } = stage({ whole: () => new Promise((found) => (give = found)) });

@@ -62,6 +62,13 @@ def test_another_log_is_said_with_what_was_read_of_the_old_one(renderer: Watched
     assert got == {"asked": had, "lost": [["unknown_cursor", "another log", had]], "left": 0}
 
 
+@proves("F-05")
+def test_a_store_that_is_away_is_said_and_asked_again_at_the_same_place(renderer: Watched) -> None:
+    got = play(renderer, "waitsForAStoreThatIsAway")
+    said = "The server does not reach its store: refused."
+    assert got == {"after": {"logId": "L", "seq": 3}, "seqs": [4], "lost": [], "reasons": [None, said, None]}
+
+
 def test_an_event_that_did_not_fit_comes_in_its_place(renderer: Watched) -> None:
     assert play(renderer, "fetchesWhatDidNotFitInItsPlace") == {"before": [], "after": [1, 2], "live": 1}
 

@@ -23,10 +23,10 @@ def seqs(chunk: Chunk | None) -> list[int]:
     return [event["seq"] for event in msgspec.json.decode(chunk.text)] if chunk is not None else []
 
 
-def read(feed: Feed, place: Place, wanted: Filter = ALL) -> tuple[list[int], Place]:
+async def read(feed: Feed, place: Place, wanted: Filter = ALL) -> tuple[list[int], Place]:
     """Everything from a place on."""
     found: list[int] = []
-    while (chunk := feed.after(place, wanted)) is not None:
+    while (chunk := await feed.after(place, wanted)) is not None:
         found += seqs(chunk)
         place = chunk.to
     return found, place
@@ -37,10 +37,10 @@ async def test_the_same_place_is_made_into_json_once(tmp_path: Path):
         session = store.create().session_id
         store.append(session, words(1000))
         feeds = Feeds(store)
-        feed = feeds.join(session, nobody)
-        assert feed.after(Place(0), ALL) is feed.after(Place(0), ALL)
-        assert feed.after(Place(0), Filter(originals=True)) is not feed.after(Place(0), ALL)
-        assert feed.after(Place(100), ALL) is feed.after(Place(100), ALL)
+        feed, _ = await feeds.join(session, nobody)
+        assert await feed.after(Place(0), ALL) is await feed.after(Place(0), ALL)
+        assert await feed.after(Place(0), Filter(originals=True)) is not await feed.after(Place(0), ALL)
+        assert await feed.after(Place(100), ALL) is await feed.after(Place(100), ALL)
         feeds.leave(feed, nobody)
 
 
@@ -49,15 +49,15 @@ async def test_a_reader_that_came_to_the_end_goes_on_when_the_end_has_moved_on(t
         session = store.create().session_id
         store.append(session, words(300))
         feeds = Feeds(store)
-        feed = feeds.join(session, nobody)
-        found, place = read(feed, Place(0))
+        feed, _ = await feeds.join(session, nobody)
+        found, place = await read(feed, Place(0))
         assert found == list(range(1, 302))
         for _ in range(6):
             store.append(session, words(1000))
         head = store.head(session).seq
         assert head - place.seq > RECENT  # it stands before what is kept in memory
         await eventually(lambda: feed.seq == head)
-        found, place = read(feed, place)
+        found, place = await read(feed, place)
         assert found == list(range(302, head + 1)) and place.seq == head
         feeds.leave(feed, nobody)
 
@@ -67,8 +67,8 @@ async def test_what_nobody_looks_at_is_not_kept(tmp_path: Path):
         session = store.create().session_id
         store.append(session, words(1000))
         feeds = Feeds(store)
-        feed = feeds.join(session, nobody)
-        read(feed, Place(0))
+        feed, _ = await feeds.join(session, nobody)
+        await read(feed, Place(0))
         assert feeds.readers(session) == 1
         feeds.leave(feed, nobody)
         assert feeds.readers(session) == 0 and feeds._open == {} and feeds._cache._size == 0

@@ -1,4 +1,7 @@
-"""Commands of clients, done by the hub's sessions. The same one twice is done once: the sessions remember by its name."""
+"""Commands of clients, done by the hub's sessions. The same one twice is done once: the sessions remember by its name.
+
+A session that another server writes is commanded through the store: the command goes there as it is, and its answer comes back.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,22 @@ import asyncio
 import base64
 import os
 import time
-from collections.abc import Coroutine
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine
 from typing import Any
-from uuid import NAMESPACE_URL, uuid5
+from uuid import NAMESPACE_URL, uuid4, uuid5
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from hansard.agents import agent_for
 from hansard.agents.agent import Options
 from hansard.content import AnyBlock, AudioBlock, DocumentBlock, FileBlock, ImageBlock, ResourceBlock
-from hansard.errors import Refused, SessionExists, UsageError
+from hansard.errors import AppendFailed, HansardError, LogLocked, Refused, SessionExists, StoreAway, UsageError
 from hansard.events import Event, session_lifecycle
 from hansard.hub import Hub
-from hansard.server.answers import Rejected
+from hansard.server.answers import Rejected, explained
 from hansard.server.protocol import (
     Answer,
     AnyCommand,
@@ -42,6 +47,34 @@ from hansard.session import Session
 
 ARCHIVED, UNARCHIVED, RENAMED = "archived", "unarchived", "renamed"
 """Lifecycle events that are about a session's place in the list."""
+KNOWN = 1000
+"""So many commands are known by their names, with what came of them."""
+TRIES = 3
+"""So often a session is looked for that goes from hand to hand."""
+PASSING = {"too_many", "closed", "locked", "away", "store"}
+"""Refusals of a moment: the same command may be done the next time."""
+AGAIN = 0.5
+"""Seconds until a first message is said again that could not be written down."""
+
+
+class Passed(Struct):
+    """A command on its way to the server that writes the session."""
+
+    command: AnyCommand
+    by: str
+
+
+class Reply(Struct, omit_defaults=True):
+    """What came of it: a seq, or a refusal."""
+
+    seq: int | None = None
+    status: int = 200
+    code: str = ""
+    message: str = ""
+
+
+_passed = msgspec.json.Decoder(Passed)
+_reply = msgspec.json.Decoder(Reply)
 
 
 class Bucket:
@@ -69,12 +102,14 @@ class Commands:
         self._hub = hub
         self._limits = limits
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._known: OrderedDict[tuple[str, str], asyncio.Task[Any]] = OrderedDict()
+        hub.obey(self._obey)
 
     async def do(self, session_id: str, command: AnyCommand, who: Token) -> int | None:
         """Do it, and say at which seq it is in the log. It is done to its end, also when nobody waits for that any more."""
         if who.role == "observer":
             raise Refused("forbidden", "an observer may look and nothing else")
-        return await asyncio.shield(self._begun(self._do(session_id, command, who)))
+        return await asyncio.shield(self._once(session_id, command.command_id, self._do, command, who))
 
     async def create(self, wanted: NewSession, who: Token) -> str:
         """A new session; with a prompt its agent is started, and what comes of that is in the log."""
@@ -86,11 +121,12 @@ class Commands:
             self._room()
         name = None if wanted.command_id is None else str(uuid5(NAMESPACE_URL, f"hansard:{wanted.command_id}"))
         try:
-            session = self._hub.create(wanted.agent, options, name, wanted.title)
+            session = await self._hub.make(wanted.agent, options, name, wanted.title)
         except SessionExists:
             return str(name)
         if wanted.prompt is not None:
-            self._begun(self._quietly(session.say(wanted.prompt, command_id=wanted.command_id)))
+            prompt = wanted.prompt
+            self._begun(self._quietly(lambda: session.say(prompt, command_id=wanted.command_id)))
         return session.id
 
     async def close(self) -> None:
@@ -109,15 +145,60 @@ class Commands:
         if not task.cancelled():
             task.exception()  # whoever waited has it; perhaps nobody waited
 
-    async def _quietly(self, work: Coroutine[Any, Any, Event]) -> None:
-        try:
-            await work
-        except Exception:  # noqa: S110 (the session has put it on the record)  # nosec B110
-            pass
+    async def _quietly(self, work: Callable[[], Coroutine[Any, Any, Event]]) -> None:
+        while True:
+            try:
+                await work()
+            except (AppendFailed, StoreAway):
+                await asyncio.sleep(AGAIN)
+            except Exception:  # the session has put it on the record
+                return
+            else:
+                return
+
+    def _once(self, session_id: str, name: str, work: Callable[..., Coroutine[Any, Any, Any]], *given: Any) -> asyncio.Task[Any]:
+        """The same command, while it is being done and for a while after it was."""
+        known = self._known.get((session_id, name)) if name else None
+        if known is not None and not _may_be_tried_again(known):
+            return known
+        made = self._begun(work(session_id, *given))
+        if name:
+            self._known[session_id, name] = made
+            while len(self._known) > KNOWN and next(iter(self._known.values())).done():
+                self._known.popitem(last=False)
+        return made
 
     async def _do(self, session_id: str, command: AnyCommand, who: Token) -> int | None:
+        """Do it, or have it done by whoever writes the session. Who that is may change while one looks."""
+        name = command.command_id or str(uuid4())
+        words = msgspec.json.encode(Passed(replace(command, command_id=name), who.name))
+        for left in reversed(range(TRIES)):
+            if not self._hub.has(session_id):
+                reply = await self._hub.store.ask(session_id, name, words)
+                if reply is not None:
+                    return _told(reply)
+            try:
+                return await self._here(session_id, command, who.name)
+            except LogLocked:
+                if not left:
+                    raise
+        return None
+
+    async def _obey(self, session_id: str, words: bytes) -> bytes:
+        """Do what another server was told by one of its clients."""
+        try:
+            passed = _passed.decode(words)
+            seq = await asyncio.shield(self._once(session_id, passed.command.command_id, self._here, passed.command, passed.by))
+        except LogLocked:
+            raise
+        except (HansardError, OSError, msgspec.DecodeError) as problem:
+            status, told = explained(problem)
+            return msgspec.json.encode(Reply(status=status, code=told.code, message=told.message))
+        return msgspec.json.encode(Reply(seq))
+
+    async def _here(self, session_id: str, command: AnyCommand, by: str) -> int | None:
         name = command.command_id
-        self._hub.store.head(session_id)  # it is there
+        await asyncio.to_thread(self._hub.store.head, session_id)  # it is there
         match command:
             case Rename():
                 return await self._note(session_id, name, subtype=RENAMED, title=command.title)
@@ -125,18 +206,18 @@ class Commands:
                 return await self._note(session_id, name, subtype=ARCHIVED if command.archived else UNARCHIVED)
             case Stop():
                 await self._hub.leave(session_id)
-                return self._hub.store.head(session_id).seq
+                return (await asyncio.to_thread(self._hub.store.head, session_id)).seq
             case _:
-                return await self._with(await self._hub.take(session_id), command, name, who)
+                return await self._with(await self._hub.take(session_id), command, name, by)
 
-    async def _with(self, session: Session, command: AnyCommand, name: str, who: Token) -> int | None:
+    async def _with(self, session: Session, command: AnyCommand, name: str, by: str) -> int | None:
         match command:
             case Say():
                 self._room(session)
                 content = None if command.content is None else [self._whole(session.id, block) for block in command.content]
                 done = await session.say(command.text, content, steer=command.steer, command_id=name)
             case Interrupt():
-                done = await session.interrupt(by=who.name, command_id=name)
+                done = await session.interrupt(by=by, command_id=name)
             case Decide():
                 done = await session.decide(
                     command.request_id,
@@ -145,7 +226,7 @@ class Commands:
                     input_hash=command.input_hash,
                     updated_input=command.updated_input,
                     message=command.message,
-                    by=who.name,
+                    by=by,
                     command_id=name,
                 )
             case Answer():
@@ -198,6 +279,22 @@ def _options(wanted: Wanted | None) -> Options:
         raise Rejected(400, "bad_request", f"there is no folder {options.cwd}")
     options.cwd = os.path.abspath(os.path.expanduser(options.cwd))
     return options
+
+
+def _may_be_tried_again(done: asyncio.Task[Any]) -> bool:
+    """Whether it came to nothing for a reason that may pass. What an agent refused is refused."""
+    if not done.done() or (not done.cancelled() and done.exception() is None):
+        return False
+    problem = None if done.cancelled() else done.exception()
+    return not isinstance(problem, Refused | Rejected) or problem.code in PASSING
+
+
+def _told(reply: bytes) -> int | None:
+    """What the server that writes the session said."""
+    told = _reply.decode(reply)
+    if told.code:
+        raise Rejected(told.status, told.code, told.message)
+    return told.seq
 
 
 def read_command(data: bytes | str) -> AnyCommand:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Raw, Struct
 
-from hansard.errors import HansardError, UnknownCursor
+from hansard.errors import HansardError, StoreAway, UnknownCursor
 from hansard.store import Cursor, Record, Store
 from hansard.store.interface import Head
 
@@ -31,6 +31,8 @@ RECENT = 4096
 """So much of the end of a log is kept in memory while somebody looks at it."""
 CACHED = 16 * 1024 * 1024
 """So many bytes of ready JSON are kept for those who come to the same place."""
+AWAY = 0.5
+"""Seconds until a store that is away is asked again."""
 OPEN = 8
 """So many places in the middle of a log are kept open."""
 
@@ -62,9 +64,9 @@ class Chunk(Struct, frozen=True, gc=False):
 class Feed:
     """One log, for all who look at it. It follows the log as long as somebody listens."""
 
-    def __init__(self, store: Store, session_id: str, cache: Cache) -> None:
-        self.session_id = session_id
-        self.head: Head = store.head(session_id)
+    def __init__(self, store: Store, head: Head, cache: Cache) -> None:
+        self.session_id = head.session_id
+        self.head = head
         self.listeners: set[Callable[[], None]] = set()
         self.broken: HansardError | None = None
         self._store = store
@@ -84,19 +86,21 @@ class Feed:
             self._due.cancel()
         self._readers.clear()
 
-    def place(self, after: Cursor | None) -> Place:
-        """Where a reader begins; `UnknownCursor` if its cursor is of another log."""
+    def place(self, after: Cursor | None, head: Head) -> Place:
+        """Where a reader begins in the log as it is now; `UnknownCursor` if its cursor is of another log."""
         if after is None:
             return Place(0)
-        head = self._store.head(self.session_id)
         if after.log_id != head.log_id or not head.log_id:
             raise UnknownCursor(f"this log is {head.log_id}, and the cursor is of {after.log_id}; it is at {head.seq} now")
         if after.seq > head.seq:
             raise UnknownCursor(f"the cursor {after.seq} is beyond the end of the log, which is at {head.seq}")
         return Place(after.seq)
 
-    def after(self, place: Place, wanted: Filter) -> Chunk | None:
-        """What stands after a place, some of it; None if there is nothing yet."""
+    async def after(self, place: Place, wanted: Filter) -> Chunk | None:
+        """What stands after a place, some of it; None if there is nothing yet, or the store is away: then the listeners hear when to ask.
+
+        The middle of a log is read on another thread: a store may be slow, and nobody else has to wait for it.
+        """
         if self.broken is not None:
             raise self.broken
         known = place >= self._floor
@@ -105,8 +109,11 @@ class Feed:
         key = (self, place, wanted)
         found = self._cache.get(key)
         if found is None:
-            found = _chunk(self._newest(place), place, wanted)[0] if known else self._read(place, wanted)
-            if found is not None:
+            try:
+                found = _chunk(self._newest(place), place, wanted)[0] if known else await asyncio.to_thread(self._read, place, wanted)
+            except StoreAway:
+                asyncio.get_running_loop().call_later(AWAY, self._tell)
+            if found is not None and self.listeners:
                 self._cache.put(key, found)
         return found
 
@@ -211,13 +218,14 @@ class Feeds:
         self._cache = Cache()
         self._open: dict[str, Feed] = {}
 
-    def join(self, session_id: str, listener: Callable[[], None]) -> Feed:
-        """Look at a log; the listener is called when there is more of it."""
+    async def join(self, session_id: str, listener: Callable[[], None]) -> tuple[Feed, Head]:
+        """Look at a log, and see how far it has got; the listener is called when there is more of it."""
+        head = await asyncio.to_thread(self._store.head, session_id)
         feed = self._open.get(session_id)
         if feed is None or feed.broken is not None:
-            feed = self._open[session_id] = Feed(self._store, session_id, self._cache)
+            feed = self._open[session_id] = Feed(self._store, head, self._cache)
         feed.listeners.add(listener)
-        return feed
+        return feed, head
 
     def leave(self, feed: Feed, listener: Callable[[], None]) -> None:
         """Look no more."""

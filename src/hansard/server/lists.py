@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from hansard.errors import UnknownSession
+from hansard.errors import StoreError, UnknownSession
 from hansard.hub import Hub
 from hansard.projections.tally import Spent
 from hansard.server.answers import cut
@@ -26,6 +26,8 @@ LONGEST = 500
 
 News = Callable[[list[Listed], list[str]], None]
 """Called with what changed, and what is gone."""
+Away = Callable[[Exception | None], None]
+"""Called with what keeps the store from being read, and with None when it is over."""
 
 
 class Lists:
@@ -33,7 +35,8 @@ class Lists:
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
-        self._watchers: dict[object, News] = {}
+        self._watchers: dict[object, tuple[News, Away]] = {}
+        self._is_away = False
         self._totals = Totals(hub.store)
         self._looking = threading.Lock()
         self._known: dict[str, Listed] = {}
@@ -53,20 +56,25 @@ class Lists:
 
     async def one(self, session_id: str) -> Listed:
         """One of them."""
-        self._hub.store.head(session_id)  # it is there, and its name is one
+        await asyncio.to_thread(self._hub.store.head, session_id)  # it is there, and its name is one
         for found in await self.all():
             if found.id == session_id:
                 return found
         raise UnknownSession(session_id)
 
-    async def watch(self, who: object, news: News) -> list[Listed]:
-        """The list now; from then on ``news`` is told what changes."""
-        found = await self.all()
+    async def watch(self, who: object, news: News, away: Away) -> tuple[list[Listed], Exception | None]:
+        """The list now, and what keeps it from being read; then ``news`` is told what changes, and ``away`` when nothing can be known."""
+        found: list[Listed] = []
+        trouble: Exception | None = None
+        try:
+            found = await self.all()
+        except (StoreError, OSError) as problem:
+            self._is_away, trouble = True, problem
         if not self._watchers:
             self._known = {one.id: one for one in found}
             self._task = asyncio.create_task(self._look())
-        self._watchers[who] = news
-        return list(self._known.values())
+        self._watchers[who] = news, away
+        return list(self._known.values()), trouble
 
     def leave(self, who: object) -> None:
         """Watch no more."""
@@ -87,15 +95,26 @@ class Lists:
             began = time.monotonic()
             try:
                 now = {one.id: one for one in await self.all()}
-            except OSError:
-                continue  # the disk has trouble; the next look may see more
+            except (StoreError, OSError) as problem:  # the next look may see more
+                self._tell_away(problem)
+                continue
+            if self._is_away:
+                self._tell_away(None)
             changed = [one for one in now.values() if self._known.get(one.id) != one]
             removed = [name for name in self._known if name not in now]
             self._known = now
             if changed or removed:
-                for news in list(self._watchers.values()):
+                for news, _ in list(self._watchers.values()):
                     news(changed, removed)
             pause = max(PACE, EASE * (time.monotonic() - began))
+
+    def _tell_away(self, problem: Exception | None) -> None:
+        """Once when it goes, once when it comes."""
+        if self._is_away == (problem is not None):
+            return
+        self._is_away = problem is not None
+        for _, away in list(self._watchers.values()):
+            away(problem)
 
 
 def listed(info: SessionInfo, session: Session | None, spent: Spent | None) -> Listed:

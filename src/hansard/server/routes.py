@@ -8,6 +8,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterator
 from itertools import islice
 from typing import Any, TypeVar
+from uuid import uuid4
 
 import msgspec
 from msgspec import Raw
@@ -118,7 +119,7 @@ class Api:
         """Rename it, put it away."""
         name, wanted = _session(request), await _body(request, protocol.Changes)
         commands, who = self._serving.commands, token_of(request.scope)
-        self._store.head(name)
+        await run_in_threadpool(self._store.head, name)
         if wanted.title is not None:
             await commands.do(name, protocol.Rename(command_id="", title=wanted.title), who)
         if wanted.archived is not None:
@@ -128,8 +129,8 @@ class Api:
     async def delete(self, request: Request) -> Response:
         """Remove it with everything that belongs to it."""
         name = _session(request)
-        self._store.head(name)
-        await self._serving.hub.leave(name)
+        await run_in_threadpool(self._store.head, name)
+        await self._serving.commands.do(name, protocol.Stop(command_id=str(uuid4())), token_of(request.scope))
         await run_in_threadpool(self._store.delete, name)
         return Response(status_code=204)
 
@@ -197,7 +198,7 @@ class Api:
 
     async def stream(self, request: Request) -> Response:
         """Server-sent events."""
-        return stream(self._serving, request, _session(request), _filter(request, self._serving.limits.frame))
+        return await stream(self._serving, request, _session(request), _filter(request, self._serving.limits.frame))
 
     # ---- other forms
 

@@ -76,9 +76,9 @@ class Subscription:
         self._live = False
         self._passed = 0
 
-    def next(self) -> str | None:
+    async def next(self) -> str | None:
         """The next frame; None if there is nothing to say yet, and nothing if there was only what is not wanted."""
-        found = self.feed.after(self._place, self._wanted)
+        found = await self.feed.after(self._place, self._wanted)
         if found is None:
             return self._caught_up()
         self._place = found.to
@@ -169,8 +169,8 @@ class Connection:
             self._wake.clear()
             spoke = await self._answer()
             for name, subscription in list(self._subscriptions.items()):
-                frame = self._next(name, subscription)
-                if frame:
+                frame = await self._next(name, subscription)
+                if frame and self._subscriptions.get(name) is subscription:
                     await self._put(frame)
                     await self._answer()
                 spoke = spoke or frame is not None
@@ -185,9 +185,9 @@ class Connection:
             await self._put(self._outbox.popleft())
         return spoke
 
-    def _next(self, name: str, subscription: Subscription) -> str | None:
+    async def _next(self, name: str, subscription: Subscription) -> str | None:
         try:
-            return subscription.next()
+            return await subscription.next()
         except LogReset as problem:
             self._trouble(name, Rejected(409, "unknown_cursor", str(problem)))
         except (HansardError, OSError) as problem:
@@ -248,15 +248,14 @@ class Connection:
             if len(self._subscriptions) >= self._limits.subscriptions:
                 raise Rejected(429, "too_many", f"a socket may have {self._limits.subscriptions} subscriptions")
             session = check_session_id(wanted.session)
-            if self._serving.feeds.readers(session) >= self._limits.per_session:
-                raise Rejected(429, "too_many", f"a session may have {self._limits.per_session} subscribers")
-            feed = self._serving.feeds.join(session, self._wake.set)
-        except HansardError as problem:
+            feed, at = await self._serving.feeds.join(session, self._wake.set)
+        except (HansardError, OSError) as problem:
             self._refuse(wanted.id, problem)
             return
         try:
-            place = feed.place(None if wanted.after is None else Cursor(wanted.after.log_id, wanted.after.seq))
-            head = self._serving.store.head(session).seq
+            if self._serving.feeds.readers(session) > self._limits.per_session:
+                raise Rejected(429, "too_many", f"a session may have {self._limits.per_session} subscribers")
+            place, head = feed.place(None if wanted.after is None else Cursor(wanted.after.log_id, wanted.after.seq), at), at.seq
         except HansardError as problem:
             self._leave_feed(feed)
             self._refuse(wanted.id, problem)
@@ -280,10 +279,20 @@ class Connection:
 
     async def _watch(self) -> None:
         self._watching = True
-        self._list(await self._serving.lists.watch(self, self._news), all=True)
+        known, trouble = await self._serving.lists.watch(self, self._news, self._away)
+        self._list(known, all=True)
+        if trouble is not None:
+            self._away(trouble)
 
     def _news(self, changed: list[Listed], removed: list[str]) -> None:
         self._list(changed, removed)
+
+    def _away(self, problem: Exception | None) -> None:
+        """The store cannot be read, or can again: then there is news of the list, if only that there is none."""
+        if problem is None:
+            self._list([])
+        else:
+            self._trouble(None, problem)
 
     def _list(self, changed: list[Listed], removed: Sequence[str] = (), *, all: bool = False) -> None:
         """Say it in as many messages as it takes: the first says that it is all of them, the others what there is besides."""

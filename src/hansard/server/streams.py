@@ -23,17 +23,17 @@ ENDLESS = "hansard.endless"
 """In the scope of an answer that does not end by itself: a server that stops does not wait for it."""
 
 
-def stream(serving: Serving, request: Request, session: str, wanted: Filter) -> Response:
+async def stream(serving: Serving, request: Request, session: str, wanted: Filter) -> Response:
     """Everything after ``Last-Event-ID`` or ``after``, then everything as it is written."""
     if serving.connections >= serving.limits.connections:
         raise Rejected(503, "too_many", f"{serving.connections} connections are open already")
-    if serving.feeds.readers(session) >= serving.limits.per_session:
-        raise Rejected(503, "too_many", f"a session may have {serving.limits.per_session} subscribers")
     after = cursor(request.headers.get("last-event-id")) or asked(request)
     wake = asyncio.Event()
-    feed = serving.feeds.join(session, wake.set)
+    feed, head = await serving.feeds.join(session, wake.set)
     try:
-        place = feed.place(after)
+        if serving.feeds.readers(session) > serving.limits.per_session:
+            raise Rejected(503, "too_many", f"a session may have {serving.limits.per_session} subscribers")
+        place = feed.place(after, head)
     except HansardError:
         serving.feeds.leave(feed, wake.set)
         raise
@@ -83,7 +83,7 @@ async def _events(feed: Feed, wake: asyncio.Event, place: Place, wanted: Filter)
         yield b": hansard\n\n"
         while True:
             wake.clear()
-            found = feed.after(place, wanted)
+            found = await feed.after(place, wanted)
             if found is not None:
                 place = found.to
                 if found.count:

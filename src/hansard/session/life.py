@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import partial
 from typing import Any, Self
@@ -16,7 +17,7 @@ from hansard.adapter import Adapter, Context
 from hansard.adapters import adapter_for
 from hansard.agents import agent_for
 from hansard.agents.agent import Agent, Options
-from hansard.errors import AgentGone, AgentNotStarted, AppendFailed, HansardError, Refused
+from hansard.errors import AgentGone, AgentNotStarted, AppendFailed, HansardError, LogDeleted, LogLocked, Refused, StoreError
 from hansard.events import (
     ControlRequest,
     ControlResponsePayload,
@@ -36,6 +37,8 @@ from hansard.store.ids import TimeOrderedIds
 
 RELAUNCHES = 3
 """So often in a row an agent is started again for its queue that ended without finishing a turn."""
+
+_writers = ThreadPoolExecutor(64, "hansard-write")
 
 Watcher = Callable[[Event], object]
 Offer = Callable[[Any], Awaitable[dict[str, dict[str, Any]]]]
@@ -62,6 +65,12 @@ class Life:
         self._halted = False
         """Whether the agent was stopped, and not by itself."""
         self._closed = False
+        self.lost: Callable[[Any], object] | None = None
+        """Called if somebody else writes the session from now on, or it is gone."""
+        self._loss: StoreError | None = None
+        self._writing = asyncio.Lock()
+        self._flight: Future[list[Event]] | None = None
+        """What is being written on another thread."""
 
     # ---- from the log, to the log
 
@@ -76,12 +85,12 @@ class Life:
         return self
 
     @classmethod
-    def open(cls, store: Store, session_id: str, env: dict[str, str] | None = None) -> Self:
+    def open(cls, store: Store, session_id: str, env: dict[str, str] | None = None, reason: str | None = None) -> Self:
         """A session of the store. What an earlier process left open is closed with the reason: only one can write a session."""
         store.head(session_id)  # it is there
         store.append(session_id, [])  # from here on nobody else writes it
         self = cls(store, session_id, Past.of(store.read(session_id)))
-        left = list(self.past.closing("hansard was restarted"))
+        left = list(self.past.closing(reason or "hansard was restarted"))
         if left:
             self._record(left)
         if self.past.launch is not None:
@@ -118,13 +127,59 @@ class Life:
         self._launch.options.env = launch.options.env  # the log has only the names
 
     def _record(self, events: Sequence[Event]) -> list[Event]:
+        """Put events on the record, now."""
+        self._prepare(events)
+        try:
+            stamped = self.store.append(self.id, events)
+        except (LogLocked, LogDeleted) as problem:
+            self._lose(problem)
+            raise
+        self._settle(before=stamped)
+        self._apply(stamped)
+        return stamped
+
+    async def _write(self, events: Sequence[Event]) -> list[Event]:
+        """The same, while others go on: a store may be on another machine, and slow. To its end, also if nobody waits for that."""
+        task = asyncio.create_task(self._written(events))
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return await asyncio.shield(task)
+
+    async def _written(self, events: Sequence[Event]) -> list[Event]:
+        async with self._writing:
+            self._prepare(events)
+            flight = self._flight = _writers.submit(self.store.append, self.id, events)
+            landed = asyncio.wrap_future(flight)
+            await asyncio.wait([landed])
+            landed.exception()  # whoever waits has it
+            self._settle()
+            return flight.result()
+
+    def _settle(self, before: Sequence[Event] | None = None) -> None:
+        """Take in what is just being written, in the order of the log; or only if it stands before something."""
+        flight = self._flight
+        if flight is None:
+            return
+        wait([flight])
+        problem = flight.exception()
+        stamped = [] if problem is not None else flight.result()
+        if before is not None and stamped and before and before[0].seq < stamped[0].seq:
+            return
+        self._flight = None
+        if isinstance(problem, LogLocked | LogDeleted):
+            self._lose(problem)
+        self._apply(stamped)
+
+    def _prepare(self, events: Sequence[Event]) -> None:
+        if self._loss is not None:
+            raise type(self._loss)(str(self._loss))
         if self._closed:
             raise Refused("closed", "this session was closed meanwhile; open it again")
         turn = next(iter(self.past.turns), None)
         for event in events:
             if event.frame is None and event.turn_id is None:  # what we do in a turn belongs to it
                 event.turn_id = turn
-        stamped = self.store.append(self.id, events)
+
+    def _apply(self, stamped: Sequence[Event]) -> None:
         for event in stamped:
             self.past.apply(event)
         for event in stamped:
@@ -132,7 +187,15 @@ class Life:
                 tell(event)
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
-        return stamped
+
+    def _lose(self, problem: StoreError) -> None:
+        """Nothing that the agent does can be put on the record any more, so it must not go on."""
+        if self._loss is not None:
+            return
+        self._loss, self._closed = problem, True
+        if self.lost is not None:
+            self.lost(self)
+        self._later(self.stop())
 
     async def until(self, holds: Callable[[Past], bool]) -> None:
         """Wait until something holds of the log, or the agent is gone and nothing more is done."""
@@ -182,7 +245,7 @@ class Life:
             raise
         self._services = services = Services(options)
         lay_aside = partial(self.store.put_blob, self.id)
-        self._running = running = Running(agent, self._adapter(agent, options), link, self._record, self._heard, lay_aside)
+        self._running = running = Running(agent, self._adapter(agent, options), link, self._record, self._write, self._heard, lay_aside)
         running.over.add_done_callback(lambda _: self._gone(services))
         try:
             await agent.greet(running, options)
@@ -258,10 +321,12 @@ class Life:
         await self.stop()
         for task in self._tasks:
             task.cancel()
-        with suppress(AppendFailed):  # no room to say so: the store knows that it was not let go of as it should, and the next start looks
+        with suppress(
+            AppendFailed, LogLocked, LogDeleted
+        ):  # no room to say so: the store knows that it was not let go of as it should, and the next start looks
             self._record([session_lifecycle(subtype="closed", reason="stopped")])
         self._closed = True  # whoever is still at it must not begin anew: the log may be another's now, or be gone
-        self.store.release(self.id)
+        await asyncio.to_thread(self.store.release, self.id)
 
     def _gone(self, services: Services) -> None:
         self._later(services.close())
@@ -275,10 +340,10 @@ class Life:
         return self._running
 
     async def _relaunch(self) -> None:
-        self._relaunches += 1
-        if self._relaunches > RELAUNCHES:
+        if self._relaunches >= RELAUNCHES:
             raise AgentGone(f"{self.agent.title} ended {RELAUNCHES} times in a row and is not started again by itself")
         self._record([process(event="relaunched")])
+        self._relaunches += 1
         await self.start()
 
     async def _next(self) -> None:
@@ -317,9 +382,13 @@ class Life:
             self._record([trouble(f"{request.method} was not answered: {problem}")])
 
     def _later(self, work: Awaitable[None]) -> None:
-        task = asyncio.ensure_future(work)
+        task = asyncio.ensure_future(self._unless_lost(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    async def _unless_lost(self, work: Awaitable[None]) -> None:
+        with suppress(LogLocked, LogDeleted):
+            await work
 
 
 def _detail(launch: Launch) -> Any:

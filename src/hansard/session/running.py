@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -12,7 +12,7 @@ import msgspec
 from hansard.adapter import Adapter
 from hansard.agents.agent import Agent
 from hansard.agents.link import Closed, Ended, Heard, HungUp, Link, Piece
-from hansard.errors import AgentGone, AppendFailed, CannotEncode, Refused, StoreError
+from hansard.errors import AgentGone, AppendFailed, CannotEncode, LogDeleted, LogLocked, Refused, StoreError
 from hansard.events import (
     ControlResponse,
     ControlResponsePayload,
@@ -44,7 +44,8 @@ TOLD = 2_000
 
 
 class Running:
-    """One agent from its start to its end. ``record`` puts events on the record; ``heard`` is told each that the agent said.
+    """One agent from its start to its end. ``record`` puts events on the record, ``write`` too, while others go on; ``heard`` is told each
+    that the agent said.
 
     ``lay_aside`` is given what is too large for a line of the log before it is recorded, on another thread.
     """
@@ -55,6 +56,7 @@ class Running:
         adapter: Adapter,
         link: Link,
         record: Callable[[Sequence[Event]], list[Event]],
+        write: Callable[[Sequence[Event]], Awaitable[list[Event]]],
         heard: Callable[[Event], object],
         lay_aside: Callable[[bytes], object],
     ) -> None:
@@ -62,6 +64,7 @@ class Running:
         self.adapter = adapter
         self._link = link
         self._record = record
+        self._write = write
         self._heard = heard
         self._lay_aside = lay_aside
         self._sending = asyncio.Lock()
@@ -145,8 +148,9 @@ class Running:
             last = piece if isinstance(piece, Heard) and not piece.aside else last
             try:
                 await self._hear_piece(piece, framer, last)
-            except AppendFailed:  # it is stopped, and there is no room for its last words: it must be heard to its end all the same
-                self._give_up(AgentGone("the agent was stopped, and there was no room to write down how"))
+            except (AppendFailed, LogLocked, LogDeleted):
+                # It is stopped, and there is no room for its last words, or the log is another's: it must be heard to its end all the same.
+                self._give_up(AgentGone("the agent was stopped, and it could not be written down how"))
         if self._silent is not None:
             self._silent.cancel()  # else everything here would be kept until then
 
@@ -188,7 +192,7 @@ class Running:
         """
         while True:
             try:
-                return self._record(events)
+                return await self._write(events)
             except AppendFailed:
                 if self._ended_by_us is not None:
                     raise

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from hansard.agents.handover import told
 from hansard.content import AnyBlock, ImageBlock, TextBlock
-from hansard.errors import HansardError, Refused
+from hansard.errors import AppendFailed, HansardError, LogDeleted, LogLocked, Refused, StoreAway
 from hansard.events import (
     AgentCallback,
     AgentCallbackPayload,
@@ -32,7 +32,7 @@ from hansard.events import (
 from hansard.projections.words import callback_words
 from hansard.session.life import Life
 from hansard.session.past import Past
-from hansard.session.running import trouble
+from hansard.session.running import NO_ROOM, trouble
 from hansard.store import Store
 
 Decision = Literal["allow", "deny", "cancelled"]
@@ -47,6 +47,7 @@ class Session(Life):
     def __init__(self, store: Store, session_id: str, past: Past) -> None:
         super().__init__(store, session_id, past)
         self._saying = asyncio.Lock()
+        self._answering = asyncio.Lock()
         self._commanded: dict[str, asyncio.Task[Event]] = {}
 
     # ---- what is said to it
@@ -129,6 +130,7 @@ class Session(Life):
         done = self.past.commands.get(command_id or "")
         if done is not None:
             return done
+        self._settle()  # it may be on its way
         if self._waiting(item_id).callback is not None:
             raise Refused("unsupported", "what another agent answered is not edited")
         return self._record([_named(queue_update(action="edited", item_id=item_id, text=text), command_id)])[0]
@@ -138,6 +140,7 @@ class Session(Life):
         done = self.past.commands.get(command_id or "")
         if done is not None:
             return done
+        self._settle()
         return self._record([_named(_cancelled(item_id, self._waiting(item_id)), command_id)])[0]
 
     def _waiting(self, item_id: str) -> QueueUpdatePayload:
@@ -147,7 +150,18 @@ class Session(Life):
         return found
 
     async def _next(self) -> None:
-        """Send the next message of the queue, if its turn has come. An agent that is gone is started again, a few times."""
+        """Send the next message of the queue, if its turn has come. What cannot be written down now is tried again."""
+        while not self._closed:
+            try:
+                await self._say_next()
+            except (AppendFailed, StoreAway):
+                if not self._halted:
+                    await asyncio.sleep(NO_ROOM)
+                    continue
+            return
+
+    async def _say_next(self) -> None:
+        """Send it. An agent that is gone is started again, a few times."""
         async with self._saying:
             if self.past.busy or not self.past.queue:
                 return
@@ -155,6 +169,8 @@ class Session(Life):
                 if not self.running and not self.agent.can.one_shot:
                     await self._relaunch()
                 await self._ready()
+            except (AppendFailed, StoreAway, LogLocked, LogDeleted):
+                raise
             except HansardError as problem:
                 asked = [_cancelled(*item, reason=str(problem)) for item in self.past.queue.items() if item[1].from_session_id is not None]
                 self._record([trouble(f"a message that waited was not sent: {problem}"), *asked])
@@ -164,6 +180,8 @@ class Session(Life):
                 return
             try:
                 await self._send_waiting(waiting, queue_update(action="sent", item_id=item_id))
+            except (AppendFailed, StoreAway, LogLocked, LogDeleted):
+                raise
             except HansardError as problem:
                 self._record([trouble(f"a message that waited was not sent: {problem}")])
                 if isinstance(problem, Refused):
@@ -190,6 +208,8 @@ class Session(Life):
         self, *, reason: Literal["user_cancel", "timeout"] = "user_cancel", by: str | None = None, command_id: str | None = None
     ) -> Event | None:
         """Stop what the agent is doing; None if it does nothing."""
+        if command_id is not None and command_id in self.past.commands:
+            return self.past.commands[command_id]
         if not self.past.busy or not self.running:
             return None
 
@@ -237,17 +257,18 @@ class Session(Life):
         async def work() -> Event:
             if decision not in ("allow", "deny", "cancelled"):
                 raise Refused("bad_request", f"a decision is allow, deny or cancelled, not {decision!r}")
-            question = self._question(request_id, asked)
-            if updated_input is not None and not self.agent.can.edits:
-                raise Refused("unsupported", f"{self.agent.title} does not take a changed input; it would do what it asked for")
-            if input_hash is not None and input_hash != getattr(question.payload, "input_hash", None):
-                raise Refused("changed", "what the agent asks is not what was shown; look again")
-            return await self._answer(
-                permission_response(
-                    request_id=request_id, decision=decision, option_id=option_id, updated_input=updated_input, message=message, by=by
-                ),
-                command_id,
-            )
+            async with self._answering:  # a question is answered once
+                question = self._question(request_id, asked)
+                if updated_input is not None and not self.agent.can.edits:
+                    raise Refused("unsupported", f"{self.agent.title} does not take a changed input; it would do what it asked for")
+                if input_hash is not None and input_hash != getattr(question.payload, "input_hash", None):
+                    raise Refused("changed", "what the agent asks is not what was shown; look again")
+                return await self._answer(
+                    permission_response(
+                        request_id=request_id, decision=decision, option_id=option_id, updated_input=updated_input, message=message, by=by
+                    ),
+                    command_id,
+                )
 
         return await self._once(command_id, work)
 
@@ -257,8 +278,9 @@ class Session(Life):
         """Answer any other question."""
 
         async def work() -> Event:
-            self._question(request_id, asked)
-            return await self._answer(answer(request_id=request_id, values=values, action=action), command_id)
+            async with self._answering:
+                self._question(request_id, asked)
+                return await self._answer(answer(request_id=request_id, values=values, action=action), command_id)
 
         return await self._once(command_id, work)
 

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Literal
 
 from hansard.errors import UsageError
-from hansard.store.interface import Cursor, Finding, Head, Record, SessionInfo, Store
+from hansard.store.interface import Asked, Cursor, Finding, Head, Record, SessionInfo, Store
 from hansard.store.jsonl import JsonlStore
 
 __all__ = [
+    "Asked",
     "Cursor",
     "Finding",
     "Head",

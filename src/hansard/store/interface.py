@@ -91,6 +91,14 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
     problem: str | None = None
 
 
+class Asked(Struct, frozen=True):
+    """Something that another process wants done with a session which is written here. What is said is between the two."""
+
+    session_id: str
+    name: str
+    words: bytes
+
+
 class Finding(Struct, frozen=True):
     """Something `verify` noticed."""
 
@@ -199,6 +207,22 @@ class Store(Protocol):
 
     def abandoned(self) -> list[str]:
         """The sessions whose last writer is gone and did not let go of them: it was killed."""
+        ...
+
+    async def ask(self, session_id: str, name: str, words: bytes) -> bytes | None:
+        """Leave words for whoever writes the session, and wait for the answer; None if nobody writes it, or this store itself.
+
+        The same name is the same question, whoever asks it and however often: it has one answer. If the writer is gone before it has
+        answered, the next one is asked. `LogLocked` if the writer lives and does not listen. An engine for one process gives None.
+        """
+        ...
+
+    def asked(self) -> AsyncIterator[Asked]:
+        """What others ask of the sessions that are written here, as it comes; each is to be answered. No end."""
+        ...
+
+    def answer(self, asked: Asked, words: bytes | None) -> None:
+        """Answer it. None: it was not done because the session is somebody else's by now, who will be asked instead."""
         ...
 
     def delete(self, session_id: str, at: Cursor | None = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import threading
@@ -20,7 +21,7 @@ from hansard.store.batch import Options, created
 from hansard.store.behind import SyncBehind
 from hansard.store.follow import follow
 from hansard.store.ids import TimeOrderedIds, check_session_id, now_ms
-from hansard.store.interface import Cursor, Finding, Head, Record, SessionInfo
+from hansard.store.interface import Asked, Cursor, Finding, Head, Record, SessionInfo
 from hansard.store.listing import Listing, list_abandoned
 from hansard.store.lock import WriterLock
 from hansard.store.order import shown, shown_blocks
@@ -173,6 +174,20 @@ class JsonlStore(Engine):
     def verify(self, session_id: str) -> list[Finding]:
         """Everything that is wrong with a log."""
         return verify(self._existing(session_id))
+
+    # ---- other processes: a folder is for one at a time, and who comes second is told who was first
+
+    async def ask(self, session_id: str, name: str, words: bytes) -> bytes | None:
+        """None: whoever wants something of a session opens it, and hears then if somebody else writes it."""
+        return None
+
+    async def asked(self) -> AsyncIterator[Asked]:
+        """Nothing, for ever."""
+        await asyncio.Event().wait()
+        yield Asked("", "", b"")
+
+    def answer(self, asked: Asked, words: bytes | None) -> None:
+        """Nobody asked."""
 
     # ---- large things
 

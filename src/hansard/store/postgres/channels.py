@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from uuid import UUID
 from zlib import crc32
 
 BUCKETS = 64
@@ -12,6 +13,11 @@ _LONGEST = 7_000  # a notification holds less than 8,000 bytes
 def channel(schema: str, session_id: str) -> str:
     """Where news of a session are told."""
     return f"{schema}_{crc32(session_id.encode()) % BUCKETS}"
+
+
+def door(schema: str, writer: UUID) -> str:
+    """Where a process is told that there is something for it."""
+    return f"{schema}_{writer.hex[:16]}"
 
 
 def by_channel(schema: str, sessions: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -21,7 +21,7 @@ async def follow(pool: Pool, listening: Listening, log: Head, place: Place) -> A
     with listening.watch(log) as bell:
         while True:
             try:
-                glance = bell.watched.look(pool, span, place)
+                glance = await bell.watched.look(pool, span, place)
             except StoreAway:
                 await asyncio.sleep(_PATIENCE)
                 continue

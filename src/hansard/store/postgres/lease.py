@@ -24,7 +24,7 @@ from hansard.store.postgres.pool import Pool
 
 BEAT = 2.0
 LEASE = 8.0
-"""Seconds after which a writer that said nothing is taken for dead, by the database's clock."""
+"""Seconds after which a writer that said nothing is taken for dead, by the database's clock; see ``lives`` in the schema."""
 NOBODY = UUID(int=0)
 """The holder of a session whose writer let go of it without having said everything."""
 _PACE = 0.004
@@ -36,8 +36,8 @@ FROM unnest(%s::text[], %s::text[]) AS one (channel, words)
 """
 _BEAT = """
 WITH hurry AS (SELECT set_config('synchronous_commit', 'off', true))
-INSERT INTO writer (id, host, pid, until) SELECT %s, %s, %s, clock_timestamp() + make_interval(secs => %s) FROM hurry
-ON CONFLICT (id) DO UPDATE SET until = excluded.until
+INSERT INTO writer (id, host, pid, until, listens) SELECT %s, %s, %s, clock_timestamp() + make_interval(secs => %s), %s FROM hurry
+ON CONFLICT (id) DO UPDATE SET until = excluded.until, listens = excluded.listens
 """
 
 
@@ -46,6 +46,8 @@ class Lease:
 
     def __init__(self, pool: Pool) -> None:
         self.id = uuid4()
+        self.listens = False
+        """Whether this process does what others ask of the sessions it writes."""
         self._pool = pool
         self._guard = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -62,6 +64,12 @@ class Lease:
                 self._stopped = False
                 self._thread = threading.Thread(target=self._run, name="hansard-lease", daemon=True)
                 self._thread.start()
+
+    def listen(self) -> None:
+        """Say that this process does what others ask of it."""
+        self.listens = True
+        self.begin()
+        self._beat()
 
     def wrote(self, session_id: str) -> None:
         """Tell the followers, soon."""
@@ -105,7 +113,7 @@ class Lease:
                 time.sleep(0.25)
 
     def _beat(self) -> None:
-        values = [self.id, socket.gethostname(), os.getpid(), LEASE]
+        values = [self.id, socket.gethostname(), os.getpid(), LEASE, self.listens]
         self._pool.ask(lambda connection: connection.execute(_BEAT, values))  # twice is as good as once
 
     def _tell(self) -> None:

@@ -45,6 +45,7 @@ class Watched:
     def __init__(self) -> None:
         self.bells: set[Bell] = set()
         self.rings = 0
+        self._looking = asyncio.Lock()
         self._glances: dict[tuple[str, int, int], Glance] = {}
 
     def ring(self) -> None:
@@ -53,16 +54,24 @@ class Watched:
         for bell in self.bells:
             bell.rung.set()
 
-    def look(self, pool: Pool, span: Span, place: Place) -> Glance:
-        """What stands behind a place, as one of them has found it since the last ring, or as it is."""
+    async def look(self, pool: Pool, span: Span, place: Place) -> Glance:
+        """What stands behind a place, as one of them has found it since the last ring, or as it is.
+
+        It is read while the event loop does something else: the database may be slow, or hang.
+        """
+        async with self._looking:
+            return await self._look(pool, span, place)
+
+    async def _look(self, pool: Pool, span: Span, place: Place) -> Glance:
         key = (span.log.log_id, place.seq, place.number)
         known = self._glances.get(key)
         if known is not None and known.rings == self.rings:
             return known
         if known is not None and known.found:  # lines never change, but there may be more by now
             return replace(known, is_last=False)
-        rings, now, end = self.rings, look(pool, span.log), replace(place)
-        found, is_last = pool.ask(partial(page, span=span, place=end, now=now))
+        rings, end = self.rings, replace(place)
+        now = await asyncio.to_thread(look, pool, span.log)
+        found, is_last = await asyncio.to_thread(pool.ask, partial(page, span=span, place=end, now=now))
         glance = Glance(rings, found, end, is_last, now.bytes)
         if len(self.bells) > 1:
             self._glances[key] = glance
@@ -90,11 +99,15 @@ class Bell:
 class Listening:
     """The alarm of one event loop."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, door: str) -> None:
         self._address = address
+        self._door = door
+        self._doors: set[asyncio.Event] = set()
         self._watched: dict[str, Watched] = {}
         self._heard: set[str] = set()
         self._stir = asyncio.Event()
+        self._is_new = False
+        """Whether somebody came whose channel is perhaps not heard yet."""
         self._task: asyncio.Task[None] | None = None
 
     @contextmanager
@@ -103,9 +116,7 @@ class Listening:
         watched = self._watched.setdefault(log.session_id, Watched())
         bell = Bell(log, watched)
         watched.bells.add(bell)
-        self._stir.set()
-        if self._task is None or self._task.done():
-            self._task = asyncio.get_running_loop().create_task(self._run(), name="hansard-listening")
+        self._begin()
         try:
             yield bell
         finally:
@@ -114,10 +125,28 @@ class Listening:
                 del self._watched[log.session_id]
             self._stir.set()  # without bells the task ends by itself
 
+    @contextmanager
+    def door(self) -> Generator[asyncio.Event]:
+        """Is set when somebody knocks at the door of this process, and now and then."""
+        knocked = asyncio.Event()
+        self._doors.add(knocked)
+        self._begin()
+        try:
+            yield knocked
+        finally:
+            self._doors.discard(knocked)
+            self._stir.set()
+
+    def _begin(self) -> None:
+        self._is_new = True
+        self._stir.set()
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._run(), name="hansard-listening")
+
     def _is_wanted(self) -> bool:
         """Whether to go on. A cancellation is looked for, because `asyncio.wait_for` of Python 3.11, which psycopg uses, may swallow it."""
         task = asyncio.current_task()
-        return bool(self._watched) and not (task is not None and task.cancelling())
+        return bool(self._watched or self._doors) and not (task is not None and task.cancelling())
 
     async def _run(self) -> None:
         pause = 0.05
@@ -139,14 +168,23 @@ class Listening:
         connection.add_notify_handler(self._heard_of)
         while self._is_wanted():
             self._stir.clear()
-            for name in {channel(self._address.schema, session_id) for session_id in self._watched} - self._heard:
+            self._is_new = False
+            for name in self._channels() - self._heard:
                 await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(name)))
                 self._heard.add(name)
             await self._look(connection)
             await self._wait(connection)
 
+    def _channels(self) -> set[str]:
+        doors = {self._door} if self._doors else set[str]()
+        return doors | {channel(self._address.schema, session_id) for session_id in self._watched}
+
     async def _look(self, connection: AsyncConnection[Any]) -> None:
         """Ring for every log that is not as its followers saw it."""
+        for knocked in self._doors:
+            knocked.set()
+        if not self._watched:
+            return
         text = "SELECT id, log_id, bytes FROM session WHERE id = ANY(%s)"
         rows = await (await connection.execute(text, [list(self._watched)])).fetchall()
         there = {name: (log_id, size) for name, log_id, size in cast("list[tuple[str, str, int]]", rows)}
@@ -160,7 +198,6 @@ class Listening:
         end = loop.time() + LOOK
         loop.add_reader(connection.fileno(), self._stir.set)
         try:
-            known = len(self._watched)
             while loop.time() < end and self._is_wanted():
                 with suppress(TimeoutError):
                     async with asyncio.timeout_at(end):
@@ -168,17 +205,20 @@ class Listening:
                 self._stir.clear()
                 connection.pgconn.consume_input()
                 while (news := connection.pgconn.notifies()) is not None:
-                    self._ring(news.extra.decode())
-                if len(self._watched) > known:
+                    self._ring(news.relname.decode(), news.extra.decode())
+                if self._is_new and not self._channels() <= self._heard:
                     return
-                known = len(self._watched)
+                self._is_new = False
         finally:
             loop.remove_reader(connection.fileno())
 
     def _heard_of(self, news: psycopg.Notify) -> None:
-        self._ring(news.payload)
+        self._ring(news.channel, news.payload)
 
-    def _ring(self, names: str) -> None:
+    def _ring(self, where: str, names: str) -> None:
+        if where == self._door:
+            for knocked in self._doors:
+                knocked.set()
         for name in names.split():
             if name in self._watched:
                 self._watched[name].ring()

@@ -7,13 +7,13 @@ from hansard.store.postgres.pool import Pool
 
 _LIST = """
 SELECT s.id, s.log_id, s.title, s.agent, s.format, s.parent_session_id, s.archived, s.seq, s.created, s.updated, s.bytes, s.status,
-       coalesce(w.until > clock_timestamp(), false)
+       lives(w.until)
 FROM session s LEFT JOIN writer w ON w.id = s.holder
 ORDER BY s.updated DESC, s.id
 """
 _ABANDONED = """
 SELECT s.id FROM session s LEFT JOIN writer w ON w.id = s.holder
-WHERE s.holder IS NOT NULL AND NOT s.copying AND coalesce(w.until <= clock_timestamp(), true)
+WHERE s.holder IS NOT NULL AND NOT s.copying AND NOT lives(w.until)
 ORDER BY s.id
 """
 

@@ -13,6 +13,7 @@ _REMOVE = """
 WITH gone AS (DELETE FROM session WHERE id = %(id)s AND holder = %(holder)s AND epoch = %(epoch)s RETURNING id),
      events AS (DELETE FROM event USING gone WHERE session_id = %(id)s),
      notes AS (DELETE FROM note USING gone WHERE session_id = %(id)s),
+     commands AS (DELETE FROM command USING gone WHERE session_id = %(id)s),
      scraps AS (DELETE FROM damaged USING gone WHERE session_id = %(id)s),
      blobs AS (DELETE FROM blob USING gone WHERE session_id = %(id)s)
 SELECT id FROM gone

@@ -19,12 +19,14 @@ from hansard.store.base import INLINE_LIMIT, Engine
 from hansard.store.batch import Options, created
 from hansard.store.cursors import seq_of
 from hansard.store.ids import TimeOrderedIds, check_session_id, now_ms
-from hansard.store.interface import Cursor, Finding, Head, Record, SessionInfo
+from hansard.store.interface import Asked, Cursor, Finding, Head, Record, SessionInfo
 from hansard.store.postgres import blobs, listing, problems, reader, schema
 from hansard.store.postgres.address import parse
+from hansard.store.postgres.channels import door
 from hansard.store.postgres.follow import follow
 from hansard.store.postgres.lease import Lease
 from hansard.store.postgres.listening import Listening
+from hansard.store.postgres.mailbox import Mailbox
 from hansard.store.postgres.pool import Pool, connected
 from hansard.store.postgres.reader import BYTES, CHOSEN_ROWS, ROWS, Place, Span, stored
 from hansard.store.postgres.removing import remove
@@ -46,6 +48,7 @@ class PostgresStore(Engine):
         self._lease = Lease(self._pool)
         self._writers: dict[str, Writer] = {}
         self._guard = threading.RLock()
+        self._mailbox = Mailbox(self._pool, self._lease, lambda: list(self._writers))
         self._listening: WeakKeyDictionary[asyncio.AbstractEventLoop, Listening] = WeakKeyDictionary()
 
     # ---- writing
@@ -144,12 +147,15 @@ class PostgresStore(Engine):
         return self._follow(head, reader.begin(self._pool, head, seq_of(head, after)))
 
     async def _follow(self, head: Head, place: Place) -> AsyncIterator[Record]:
+        async for record in follow(self._pool, self._listening_here(), head, place):
+            yield record
+
+    def _listening_here(self) -> Listening:
         loop = asyncio.get_running_loop()
         listening = self._listening.get(loop)
         if listening is None:
-            listening = self._listening[loop] = Listening(self.address)
-        async for record in follow(self._pool, listening, head, place):
-            yield record
+            listening = self._listening[loop] = Listening(self.address, door(self.address.schema, self._lease.id))
+        return listening
 
     def sessions(self) -> list[SessionInfo]:
         """Every session, the one that changed last first."""
@@ -162,6 +168,20 @@ class PostgresStore(Engine):
     def verify(self, session_id: str) -> list[Finding]:
         """Everything that is wrong with a log."""
         return verify(self._pool, check_session_id(session_id))
+
+    # ---- other processes
+
+    async def ask(self, session_id: str, name: str, words: bytes) -> bytes | None:
+        """Leave words for whoever writes the session, and wait for the answer; None if nobody writes it, or this store itself."""
+        return await self._mailbox.ask(self._listening_here(), Asked(check_session_id(session_id), name, words))
+
+    def asked(self) -> AsyncIterator[Asked]:
+        """What others ask of the sessions that are written here, as it comes; each is to be answered. No end."""
+        return self._mailbox.asked(self._listening_here())
+
+    def answer(self, asked: Asked, words: bytes | None) -> None:
+        """Answer it. None: it was not done because the session is somebody else's by now, who will be asked instead."""
+        self._mailbox.answer(asked, words)
 
     # ---- large things
 

@@ -15,7 +15,7 @@ from hansard.store.postgres.pool import Pool
 from hansard.store.postgres.rows import End, summary_of
 
 _SEE = """
-SELECT s.epoch, s.holder, w.host, w.pid, coalesce(w.until > clock_timestamp(), false), s.copying
+SELECT s.epoch, s.holder, w.host, w.pid, lives(w.until), s.copying
 FROM session s LEFT JOIN writer w ON w.id = s.holder
 WHERE s.id = %s
 """

@@ -18,8 +18,14 @@ export class Banner {
   /** @param {import("./connection.js").State} state @param {number} unanswered */
   show(state, unanswered) {
     clearTimeout(this.timer);
-    if (state.name === "open") {
+    if (state.name === "open" && state.reason === undefined) {
       this.element.hidden = true;
+      return;
+    }
+    if (state.name === "open") {
+      this.words.textContent = `${state.reason} It goes on by itself when it is back.`;
+      this.again.hidden = true;
+      this.element.hidden = false;
       return;
     }
     const waits = unanswered ? ` ${unanswered === 1 ? "One thing you did is" : `${unanswered} things you did are`} sent when it is back.` : "";

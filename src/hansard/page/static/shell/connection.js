@@ -9,6 +9,8 @@ const BACKOFF = { first: 500, most: 10_000 };
 const HEARTBEAT = 15_000;
 /** So that the banner, which waits a second, is there within twenty seconds of the last word. */
 const GRACE = 3_000;
+/** A server whose store is away is asked again after so long. */
+const AWAY = 2_000;
 
 /**
  * @typedef {import("../transcript/types").Event} Event
@@ -170,6 +172,7 @@ export class Connection {
       case "ping":
         return this._say({ type: "pong" });
       case "sessions":
+        this._reached();
         return this.hooks.sessions(message.all === true, message.changed ?? [], message.removed ?? []);
       case "subscribed":
         return this._subscribed(message);
@@ -204,6 +207,7 @@ export class Connection {
   /** @param {any} message */
   _subscribed(message) {
     const subscription = this.subscriptions.get(message.id);
+    this._reached();
     subscription?.then(() => {
       subscription.cursor ??= { logId: message.logId, seq: 0 };
       subscription.reader.subscribed(message.head, message.logId);
@@ -273,9 +277,21 @@ export class Connection {
   /** @param {any} message */
   _error(message) {
     const subscription = this.subscriptions.get(message.id);
+    if (message.code === "away") return this._away(message.message, subscription);
     if (subscription === undefined) return;
     this.subscriptions.delete(message.id);
     subscription.reader.lost(message.code, message.message, subscription.cursor ?? { logId: "", seq: 0 });
+  }
+
+  /** The server is there, and what it reads from is not. @param {string} why @param {Subscription | undefined} subscription */
+  _away(why, subscription) {
+    this._to({ name: "open", reason: `The server does not reach its store: ${why}.` });
+    const name = subscription?.name;
+    if (subscription) this.clock.after(AWAY, () => subscription.name === name && this._is(subscription) && this._subscribe(subscription));
+  }
+
+  _reached() {
+    if (this.state.name === "open" && this.state.reason) this._to({ name: "open" });
   }
 
   // ---- what is said

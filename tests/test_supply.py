@@ -109,6 +109,9 @@ MADE_UP = {
     "hansard.token": "the name of a field",
     "hansard.secrets": "the name of a field",
     "/run/secrets/admin_password": "where the compose file finds one",
+    "owner_password": "the name of a variable in deploy/roles.sql",
+    "server_password": "likewise",
+    "reader_password": "likewise",
     "hunter2EXAMPLE": "of bad-input/secrets",
     "-----BEGIN RSA " + "PRIVATE KEY-----\\nTUlJRXhhbXBsZQ==": "of bad-input/secrets",
 }

@@ -438,7 +438,8 @@ def test_z5_what_was_appended_is_read_and_the_log_written_again_is_the_same_byte
         read = list(store.read("s"))
         assert [event for event in read if event.seq in {one.seq for one in stamped}] == stamped
         assert encode_lines(read) == (folder / "s" / "events.jsonl").read_bytes()
-        assert not [finding for finding in store.verify("s") if finding.kind not in ("stream", "duplicate-id", "blob-missing")]
+        found = [finding.kind for finding in store.verify("s") if finding.is_damage]  # an event may say that it is of a newer version
+        assert not set(found) - {"stream", "duplicate-id", "blob-missing"}
 
 
 @every_format

@@ -36,8 +36,8 @@ def numbers(values: Sequence[int]) -> Numbers:
 
 def texts(values: Sequence[str | None]) -> Texts:
     """None of them holds a NUL or half of a surrogate pair; some may be missing."""
-    some = b"".join([_MISSING if value is None else _text(value) for value in values])
-    return Texts(_begin("text", len(values), None in values) + some)
+    some = {value: _MISSING if value is None else _text(value) for value in set(values)}  # there are few types, and little is said
+    return Texts(_begin("text", len(values), None in some) + b"".join([some[value] for value in values]))
 
 
 def lines(values: Sequence[bytes]) -> Lines:

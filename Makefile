@@ -131,9 +131,9 @@ coverage: $(READY) postgresql  ## every test, with the lines and branches that n
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
-bench: $(READY)  ## the tables of benchmarks/
-	@set -e; for script in $(filter-out %/bench_export.py,$(sort $(wildcard benchmarks/bench_*.py))); do echo "== $$script"; PYTHONPATH=. $(BIN)/python $$script; done
-	@echo "== benchmarks/bench_export.py"; PYTHONPATH=. $(BIN)/python benchmarks/bench_export.py --events $${EVENTS:-100000}
+bench: $(READY) chromium postgresql  ## the ratios of benchmarks/, all or ARGS='store start': one table, docs/bench.md
+	$(BIN)/python -m benchmarks $(ARGS)
+	PYTHONPATH=. $(BIN)/python tools/generate_docs.py
 
 scale: $(READY)  ## what things cost on PostgreSQL, measured, and a fleet simulated with that: docs/scale.md
 	PYTHONPATH=. $(BIN)/python benchmarks/measure_costs.py --out docs/costs.json

@@ -51,7 +51,7 @@ def test_checkpoints_stand_where_they_are_due_however_large_the_batches_are(
     monkeypatch.setattr(checkpoint, "MAX_BYTES", 3_000)
     monkeypatch.setattr(batch, "_RUN", run)
     luck = random.Random(5)
-    events = [assistant_chunk(text="x" * luck.choice([1, 1, 1, 500, 4_000])) for _ in range(150)]
+    events: list[Event] = [assistant_chunk(text="x" * luck.choice([1, 1, 1, 500, 4_000])) for _ in range(150)]
     for event in luck.sample(events, 100):
         event.original = Raw(json.dumps("y" * luck.choice([1, 1, 700])).encode())
     for _ in range(10):

@@ -66,6 +66,19 @@ def read_as(types: Any, having: str | None = None) -> msgspec.Meta:
     return msgspec.Meta(extra={"reads": types, "having": having})
 
 
+class Piece(msgspec.Struct, gc=False):
+    """The only event of a frame, before it is made: most frames of a live stream are pieces of a message, and this is a short way for them."""
+
+    kind: type[Any]
+    payload: Any
+    response_id: str | None = None
+    block_index: int | None = None
+
+    def __iter__(self) -> Iterator[Event]:
+        """The event, for where it is not alone."""
+        yield self.kind(payload=self.payload, response_id=self.response_id, block_index=self.block_index)
+
+
 class Context(msgspec.Struct, kw_only=True):
     """What an adapter is told from outside, so that it needs no clock and no randomness."""
 
@@ -290,7 +303,11 @@ class Adapter:
         if self.dated is None or type(message) in self.dated:
             self._keep_time(self.time_of(message), frame)
         try:
-            self._take(self.translate_sent(message) if frame.out else self.translate(message))
+            made = self.translate_sent(message) if frame.out else self.translate(message)
+            if type(made) is Piece:
+                self._take_piece(made)
+            else:
+                self._take(made)
         except Exception as problem:  # a shape nobody foresaw: what was said so far stands, the rest is in the original
             self._take([raw(kind=type(message).__name__, reason="wrong_shape", detail=repr(problem))])
         if self._aside:
@@ -421,6 +438,27 @@ class Adapter:
                 if out:
                     event.direction = "out"
             events.append(event)
+
+    def _take_piece(self, piece: Piece) -> None:
+        """As `_take`, in one step: an event that is made with its stamps takes a third less time than one that is given them after."""
+        arrived, time = self._arrived, self.now if self.now > 0 else 0
+        event = piece.kind(
+            id=self._ids(self.frames, 0),
+            timestamp=time,
+            received_at=None if arrived == time else arrived,
+            turn_id=self.turn,
+            response_id=piece.response_id,
+            block_index=piece.block_index,
+            parent_tool_call_id=self.parent,
+            source=self.source,
+            frame=self.frames,
+            stream=self.context.stream,
+            direction="out" if self._out else None,
+            payload=piece.payload,
+        )
+        if piece.kind in NOTES:
+            NOTES[piece.kind](self.open, event)
+        self._made.append(event)
 
     def _without_frame(self, command: Event, time: int | None) -> list[Event]:
         own_id, before = command.id, len(self._made)

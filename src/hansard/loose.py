@@ -54,9 +54,10 @@ def chosen(value: Any, types: Any) -> Any:
     tag = cast("dict[str, Any]", value).get(field)
     if not isinstance(tag, str):
         raise ValueError(f"Object missing required field `{field}`")
-    if tag not in structs:
+    struct = structs.get(tag)
+    if struct is None:
         raise ValueError(f"Invalid value '{tag}'")
-    return structs[tag]
+    return struct
 
 
 _KNOWN: dict[int, tuple[Any, str | None, dict[str, Any]]] = {}

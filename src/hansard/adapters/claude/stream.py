@@ -12,10 +12,10 @@ from typing import Any, ClassVar, Literal, cast
 
 import msgspec
 
-from hansard.adapter import Adapter, Context
+from hansard.adapter import Adapter, Context, Piece
 from hansard.adapters.claude import blocks, wire
 from hansard.adapters.claude.ends import end_of, error_of
-from hansard.adapters.claude.messages import Message, Piece
+from hansard.adapters.claude.messages import Message, Streamed
 from hansard.adapters.claude.plan import Plan
 from hansard.adapters.claude.words import arguments, merged, told, usage_of
 from hansard.content import SlashCommandBlock, TextBlock
@@ -28,6 +28,8 @@ from hansard.events import (
     Error,
     ErrorInfo,
     Event,
+    StatusChange,
+    StatusChangePayload,
     TextPayload,
     ThinkingChunk,
     ThinkingDone,
@@ -36,6 +38,8 @@ from hansard.events import (
     ToolCallPayload,
     ToolInputChunk,
     ToolInputChunkPayload,
+    ToolProgress,
+    ToolProgressPayload,
     Usage,
     auth_status,
     configuration_change,
@@ -282,13 +286,13 @@ class ClaudeOutput(Adapter):
         said = STREAMED[type(frame.event)](self, message_id, frame)
         return chain(self.need_turn(), said) if self.turn is None and self.parent is None else said
 
-    def message_start(self, message_id: str | None, frame: wire.StreamEvent) -> Iterable[Event]:
+    def message_start(self, message_id: str | None, frame: wire.StreamEvent) -> Piece:
         started = cast("wire.MessageStart", frame.event).message
         message_id = started.id or message_id
         self.streaming[self.parent] = message_id
         message = self.message(message_id)
         message.model, message.tokens = started.model, started.usage
-        return (at(status_change(status="message_start", detail={"model": started.model}), message_id),)
+        return Piece(StatusChange, StatusChangePayload("message_start", {"model": started.model}), message_id)
 
     def message_delta(self, message_id: str | None, frame: wire.StreamEvent) -> Iterator[Event]:
         event = cast("wire.MessageDelta", frame.event)
@@ -310,55 +314,58 @@ class ClaudeOutput(Adapter):
         error = as_object(told)
         return (Error(payload=error_of(str(error.get("type")), None, str(error.get("message", told)))),)
 
-    def block_start(self, message_id: str | None, frame: wire.StreamEvent) -> Iterable[Event]:
+    def block_start(self, message_id: str | None, frame: wire.StreamEvent) -> Piece:
         event = cast("wire.ContentBlockStart", frame.event)
         block = self.read(event.content_block, blocks.Block)
         started = self.message(message_id).start(event.index, block, event.content_block)
         match block:
             case blocks.ToolUse() | blocks.ServerToolUse() | blocks.McpToolUse():
-                said = tool_progress(tool_call_id=block.id, tool_name=block.name, status="pending")
+                payload = ToolProgressPayload(tool_call_id=block.id, tool_name=block.name, status="pending")
+                return Piece(ToolProgress, payload, message_id, event.index)
             case blocks.Text():
-                said = AssistantChunk(payload=TextPayload(block.text))
+                return Piece(AssistantChunk, TextPayload(block.text), message_id, event.index)
             case blocks.Thinking():
-                said = ThinkingChunk(payload=TextPayload(block.thinking))
+                return Piece(ThinkingChunk, TextPayload(block.thinking), message_id, event.index)
             case _:
                 kind = started.kind or as_object(event.content_block).get("type")
-                said = status_change(status="content_block_start", detail={"block": kind})
-        return (at(said, message_id, event.index),)
+                return Piece(StatusChange, StatusChangePayload("content_block_start", {"block": kind}), message_id, event.index)
 
-    def delta(self, message_id: str | None, frame: wire.StreamEvent) -> Iterable[Event]:
+    def delta(self, message_id: str | None, frame: wire.StreamEvent) -> Piece:
         event = cast("wire.ContentBlockDelta", frame.event)
         index, delta = event.index, event.delta
         if type(delta) is wire.TextDelta:
-            return (AssistantChunk(payload=TextPayload(delta.text), response_id=message_id, block_index=index),)
+            return Piece(AssistantChunk, TextPayload(delta.text), message_id, index)
         if type(delta) is wire.ThinkingDelta:
-            return (ThinkingChunk(payload=TextPayload(delta.thinking), response_id=message_id, block_index=index),)
+            return Piece(ThinkingChunk, TextPayload(delta.thinking), message_id, index)
         block = self.message(message_id).block(index)
         if type(delta) is wire.InputJsonDelta:
             offset = block.received
             block.input.append(delta.partial_json)
             block.received += len(delta.partial_json)
             payload = ToolInputChunkPayload(block.tool_id or f"{message_id}:{index}", delta.partial_json, offset, block.tool_name)
-            return (ToolInputChunk(payload=payload, response_id=message_id, block_index=index),)
+            return Piece(ToolInputChunk, payload, message_id, index)
         if type(delta) is wire.SignatureDelta:
             block.signature = delta.signature
-            return (at(status_change(status="signature_delta", detail={"signature": delta.signature}), message_id, index),)
+            return Piece(StatusChange, StatusChangePayload("signature_delta", {"signature": delta.signature}), message_id, index)
         cited = cast("wire.CitationsDelta", delta).citation
         block.citations.append(cited)
-        return (at(status_change(status="citations_delta", detail={"citation": cited}), message_id, index),)
+        return Piece(StatusChange, StatusChangePayload("citations_delta", {"citation": cited}), message_id, index)
 
-    def block_stop(self, message_id: str | None, frame: wire.StreamEvent) -> Iterator[Event]:
+    def block_stop(self, message_id: str | None, frame: wire.StreamEvent) -> Iterable[Event]:
         """The whole block came before this, as an assistant frame; if it did not, the pieces are all we will ever have."""
         index = cast("wire.ContentBlockStop", frame.event).index
         block = self.message(message_id).block(index)
-        if not block.done:
-            block.done = True
-            for event in self.assembled(message_id, index, block):
-                event.synthetic = True
-                yield at(event, message_id, index)
-        yield at(status_change(status="content_block_stop"), message_id, index)
+        stop = Piece(StatusChange, StatusChangePayload("content_block_stop"), message_id, index)
+        return stop if block.done else self.unsaid(message_id, index, block, stop)
 
-    def assembled(self, message_id: str | None, index: int, block: Piece) -> Iterator[Event]:
+    def unsaid(self, message_id: str | None, index: int, block: Streamed, stop: Piece) -> Iterator[Event]:
+        block.done = True
+        for event in self.assembled(message_id, index, block):
+            event.synthetic = True
+            yield at(event, message_id, index)
+        yield from stop
+
+    def assembled(self, message_id: str | None, index: int, block: Streamed) -> Iterator[Event]:
         pieces = self.open.text(message_id, index)
         match block.kind:
             case "text":

@@ -421,8 +421,9 @@ class Adapter:
             event.frame = frame
             if self.parent is not None and event.parent_tool_call_id is None:
                 event.parent_tool_call_id = self.parent
-            if kind in NOTES:
-                NOTES[kind](self.open, event)
+            note = NOTES.get(kind)
+            if note is not None:
+                note(self.open, event)
             elif kind is TurnStart:
                 self.turn = event.id
             if event.turn_id is None:
@@ -456,8 +457,9 @@ class Adapter:
             direction="out" if self._out else None,
             payload=piece.payload,
         )
-        if piece.kind in NOTES:
-            NOTES[piece.kind](self.open, event)
+        note = NOTES.get(piece.kind)
+        if note is not None:
+            note(self.open, event)
         self._made.append(event)
 
     def _without_frame(self, command: Event, time: int | None) -> list[Event]:

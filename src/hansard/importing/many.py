@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import closing
 
 from hansard.importing.find import Found
@@ -33,6 +31,9 @@ def import_all(
         with closing(open_store(root)) as store:
             yield from imported(store, jobs, closed, quiet)
         return
+    import multiprocessing  # slow to import, and one session needs none of it
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+
     with ProcessPoolExecutor(count, multiprocessing.get_context("spawn")) as pool:
         waiting = [pool.submit(import_some, str(root), group, closed, quiet) for group in groups]
         for done in as_completed(waiting):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import threading
@@ -19,7 +18,6 @@ from hansard.store import blobs, files, packing
 from hansard.store.base import INLINE_LIMIT, Engine
 from hansard.store.batch import Options, created
 from hansard.store.behind import SyncBehind
-from hansard.store.follow import follow
 from hansard.store.ids import TimeOrderedIds, check_session_id, now_ms
 from hansard.store.interface import Asked, Cursor, Finding, Head, Record, SessionInfo
 from hansard.store.listing import Listing, list_abandoned
@@ -172,6 +170,8 @@ class JsonlStore(Engine):
         """Like `follow`, but as lines."""
         with self._log(session_id) as log:
             seq = log.seq_of(after)
+        from hansard.store.follow import follow  # with asyncio, which takes longer to import than most commands take to run
+
         return follow(self._folder(session_id), seq)
 
     def sessions(self) -> list[SessionInfo]:
@@ -202,6 +202,8 @@ class JsonlStore(Engine):
 
     async def asked(self) -> AsyncIterator[Asked]:
         """Nothing, for ever."""
+        import asyncio
+
         await asyncio.Event().wait()
         yield Asked("", "", b"")
 

@@ -458,7 +458,10 @@ class ClaudeSession(ClaudeOutput):
                 yield self.note(attached)
                 if not line.is_sidechain:
                     failure = ErrorInfo(
-                        code="max_turns", message=f"reached the maximum of {attached.max_turns} turns", provider_code="max_turns_reached"
+                        code="max_turns",
+                        message=f"reached the maximum of {attached.max_turns} turns",
+                        provider_code="max_turns_reached",
+                        error_source="agent",
                     )
                     yield Error(payload=failure)
                     yield from self.over("error", failure)
@@ -584,7 +587,10 @@ class ClaudeSession(ClaudeOutput):
         spent = self.budget is not None and (line.total_cost_usd or 0) >= self.budget
         if self.turn is not None and spent:
             failure = ErrorInfo(
-                code="max_budget", message=f"spent {line.total_cost_usd} of {self.budget} US$", provider_code="budget_exhausted"
+                code="max_budget",
+                message=f"spent {line.total_cost_usd} of {self.budget} US$",
+                provider_code="budget_exhausted",
+                error_source="agent",
             )
             yield Error(payload=failure)
             yield from self.over("error", failure)

@@ -9,6 +9,7 @@ import pytest
 
 from hansard.adapter import Context
 from hansard.adapters.claude.session import ClaudeSession
+from hansard.content import SlashCommandBlock, TextBlock
 from hansard.events import Event
 from hansard.normalizing import normalize
 
@@ -137,6 +138,7 @@ def test_a_typed_command_is_its_words_and_ends_with_its_output():
     )
     typed = of(events, "user_message")[0].payload
     assert (typed.text, typed.author) == ("/cost all", "human")
+    assert typed.content == [TextBlock(tags), SlashCommandBlock("cost", "all")]
     assert ends(events) == ["completed", "completed"]
 
 

@@ -263,7 +263,9 @@ class CodexRollout(Conversation):
         yield from self.settle()
         word = event.reason or "aborted"
         if word == "budget_limited":
-            yield from self.over("error", ErrorInfo(code="max_budget", message=word, provider_code=word, error_source="agent"), word, event.duration_ms)
+            yield from self.over(
+                "error", ErrorInfo(code="max_budget", message=word, provider_code=word, error_source="agent"), word, event.duration_ms
+            )
             return
         yield interrupt(reason="user_cancel" if word == "interrupted" else "error", by=None if word == "interrupted" else word)
         yield from self.over("interrupted", aborted(word), word, event.duration_ms)

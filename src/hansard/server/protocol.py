@@ -60,6 +60,8 @@ class Limits(Struct, frozen=True, kw_only=True, rename="camel"):
     """The time a client has to say what it wants."""
     idle_seconds: float = 60
     """The time without any progress after which a connection is closed."""
+    rest_seconds: float = 0
+    """The time in which nothing happens in a session and its agent is stopped until the next message; 0: it runs on."""
 
 
 class Problem(Said):

@@ -88,6 +88,7 @@ const LIFE = /** @type {Record<string, string>} */ ({
   cleared: "Conversation cleared",
   closed: "Session closed",
   deleted: "Deleted at the agent",
+  resting: "The agent was stopped; a message starts it again",
   resumed: "Resumed",
   revert_cleared: "Going back was called off",
   revert_committed: "Went back to an earlier message",

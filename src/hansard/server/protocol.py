@@ -86,6 +86,23 @@ class About(Said):
     limits: Limits
 
 
+class Health(Said):
+    """How the server is, in numbers. ``store`` is ``away`` while it cannot be read, and ``problem`` says why."""
+
+    store: Literal["ok", "away"]
+    uptime_seconds: int
+    connections: int
+    sessions: int
+    """Open here."""
+    agents: int
+    """Running."""
+    waiting: int
+    """Questions that nobody has answered."""
+    queued: int
+    """Messages that wait for their turn."""
+    problem: str | None = None
+
+
 class AgentAbout(Said):
     """An agent that can be driven: here, or what to do so that it is."""
 

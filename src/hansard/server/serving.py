@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from hansard.hub import Hub
 from hansard.server.commands import Bucket, Commands
 from hansard.server.feed import Feeds
@@ -21,6 +23,7 @@ class Serving:
         self.feeds = Feeds(hub.store)
         self.lists = Lists(hub)
         self.commands = Commands(hub, limits)
+        self.since = time.monotonic()
         self.connections = 0
         """Sockets and streams that are open."""
         self._buckets: dict[str, Bucket] = {}

@@ -240,7 +240,7 @@ class Session(Life):
             await self._now.send(none)
 
     async def rest(self, after: float) -> None:
-        """Stop the agent if nothing was said or done for so many seconds and nobody waits. With the next message it goes on where it was."""
+        """Stop the agent if nothing was said or done for so many seconds and nobody waits. The next message starts it again."""
         async with self._saying:
             waits = self.past.busy or self.past.queue or self.past.asked
             if waits or not self.running or not self.agent.can.resume or time.monotonic() - self.heard_at < after:

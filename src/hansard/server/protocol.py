@@ -338,6 +338,8 @@ class Subscribe(Heard, tag="subscribe"):
     after: After | None = None
     types: list[str] | None = None
     originals: bool = False
+    presence: bool = False
+    """Whether to say who else looks at the session."""
 
 
 class Unsubscribe(Heard, tag="unsubscribe"):
@@ -406,6 +408,20 @@ class Live(Said, tag_field="type", tag="live"):
     seq: int
 
 
+class Person(Said):
+    """Somebody who looks at a session. The token says who, never the client."""
+
+    name: str
+    role: Role
+
+
+class Present(Said, tag_field="type", tag="presence"):
+    """Who looks at the session now, this client among them; said whenever it changes."""
+
+    id: str
+    people: list[Person]
+
+
 class Unsubscribed(Said, tag_field="type", tag="unsubscribed"):
     """Nothing of that will follow."""
 
@@ -451,6 +467,6 @@ class PongSaid(Said, tag_field="type", tag="pong"):
     """Yes."""
 
 
-AnySaid = Hello | Subscribed | Events | Live | Unsubscribed | Sessions | Done | Refusal | Trouble | PingSaid | PongSaid
+AnySaid = Hello | Subscribed | Events | Live | Present | Unsubscribed | Sessions | Done | Refusal | Trouble | PingSaid | PongSaid
 
 CLOSE_PROTOCOL, CLOSE_STUCK, CLOSE_FLOOD, CLOSE_RESTART = 4000, 4008, 4009, 1012

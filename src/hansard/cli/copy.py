@@ -32,9 +32,9 @@ SHOWN = 10
 def command(names: tuple[str, ...], everything: bool, source: str | None, target: str, check: bool, as_json: bool) -> int:
     """Copy sessions from one store to another, byte for byte.
 
-    STORE is a folder or a database, postgresql://…. Stopped in the middle, it goes on where it was when it is run again. A session that is
-    being written is copied up to its head. Nothing is overwritten: exit code 2 if the target has another log of that name, or any could not
-    be copied.
+    STORE is a folder, a database (postgresql://…) or one file (.zip). Stopped in the middle, it goes on where it was when it is run again.
+    A session that is being written is copied up to its head. Nothing is overwritten: exit code 2 if the target has another log of that
+    name, or any could not be copied.
     """
     if bool(names) == everything:
         raise UsageError("name the sessions to copy, or say --all; not both")

@@ -46,6 +46,8 @@ class Operation(NamedTuple):
 ONE = "/api/sessions/{session}"
 OPERATIONS: dict[tuple[str, str], Operation] = {
     ("GET", "/api"): Operation("Version, protocol, role, limits", protocol.About),
+    ("GET", "/api/health"): Operation("How the server is", protocol.Health, refusals=(503,)),
+    ("GET", "/api/metrics"): Operation("The same for collectors", str, media="text/plain"),
     ("GET", "/api/agents"): Operation("The agents that can be driven", protocol.AgentList),
     ("GET", "/api/search"): Operation(
         "Where the words were said",

@@ -15,7 +15,7 @@ from hansard.plugins import Plugins, is_kind
 @cache
 def agents() -> dict[str, Agent]:
     """Every agent that can be driven, by name."""
-    return _own() | {name: agent() for name, agent in ELSEWHERE.loaded().items()}
+    return _own() | {name: _from_elsewhere(name) for name in ELSEWHERE.loaded()}
 
 
 @cache
@@ -33,8 +33,13 @@ def agent_for(name: str) -> Agent:
     if name in _own():
         return _own()[name]
     if name in ELSEWHERE.names():
-        return ELSEWHERE.load(name)()
+        return _from_elsewhere(name)
     raise UsageError(f"no agent is called {name!r}; there are {', '.join(sorted([*_own(), *ELSEWHERE.names()]))}")
+
+
+@cache
+def _from_elsewhere(name: str) -> Agent:
+    return ELSEWHERE.load(name)()
 
 
 def _wrong(name: str, agent: Any) -> str | None:

@@ -5,6 +5,7 @@
 recorded against a scripted model. ``check_projection`` and ``check_store`` are for the other things that a package can add.
 """
 
+from hansard.testing.heard import Heard
 from hansard.testing.others import check_projection, check_store
 from hansard.testing.promises import (
     check_adapter,
@@ -29,6 +30,7 @@ from hansard.testing.truth import Fact, Loss, check_truth, facts
 
 __all__ = [
     "Fact",
+    "Heard",
     "Loss",
     "check_adapter",
     "check_chunks",

@@ -32,13 +32,21 @@ class Forms(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Every form with the sentence its file begins with."""
-        from importlib import import_module
-
-        from hansard.projections import FORMATS
+        from hansard.projections import forms
 
         with formatter.section("Forms"):
-            named = {form: import_module(f"hansard.projections.{place.split('.')[0]}").__doc__ or "" for form, place in FORMATS.items()}
-            formatter.write_dl([(form, text.split(". ")[0].split(".\n")[0]) for form, text in sorted(named.items())])
+            formatter.write_dl([(form, first_sentence(form)) for form in forms()])
+
+
+def first_sentence(form: str) -> str:
+    """What the file of a form begins with; of a plugin that cannot be used, why."""
+    from hansard.projections import projection_for
+
+    try:
+        text = sys.modules[projection_for(form).__module__].__doc__ or ""
+    except UsageError as problem:
+        return str(problem)
+    return text.split(". ")[0].split(".\n")[0]
 
 
 @click.command("export", cls=Forms)

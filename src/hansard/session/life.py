@@ -243,13 +243,14 @@ class Life:
         try:
             options = await self._with_talk(options)
             agent.check(options)
+            adapter = self._adapter(agent, options)  # first: one that cannot be loaded must not leave a process behind
             link = await agent.connect(options)
         except HansardError as problem:
             self._record([trouble(str(problem))])
             raise
         self._services = services = Services(options)
         lay_aside = partial(self.store.put_blob, self.id)
-        self._running = running = Running(agent, self._adapter(agent, options), link, self._record, self._write, self._heard, lay_aside)
+        self._running = running = Running(agent, adapter, link, self._record, self._write, self._heard, lay_aside)
         running.over.add_done_callback(lambda _: self._gone(services))
         try:
             await agent.greet(running, options)

@@ -7,7 +7,7 @@ import pkgutil
 from functools import cache
 
 from hansard.agents.agent import Agent
-from hansard.errors import UsageError
+from hansard.errors import UsageError, meant
 
 ENTRY_POINT = "hansard.agents"
 
@@ -27,7 +27,7 @@ def agent_for(name: str) -> Agent:
     """The agent of that name."""
     found = agents().get(name)
     if found is None:
-        raise UsageError(f"no agent is called {name!r}; there are {', '.join(sorted(agents()))}")
+        raise UsageError(f"no agent is called {name!r}{meant(name, agents()) or '; there are ' + ', '.join(sorted(agents()))}")
     return found
 
 

@@ -113,6 +113,11 @@ def _finish() -> None:
     try:
         _flush()
     except OSError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+        say_nothing_more()
+
+
+def say_nothing_more() -> None:
+    """What is written to stdout from now on goes nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

@@ -11,6 +11,25 @@ import click
 from hansard._version import __version__
 from hansard.cli import VERBS
 from hansard.cli.common import boundary
+from hansard.errors import meant
+
+ELSEWHERE = {
+    "cat": "events",
+    "check": "verify",
+    "convert": "export",
+    "find": "search",
+    "grep": "search",
+    "help": "--help",
+    "list": "sessions",
+    "ls": "sessions",
+    "record": "run",
+    "start": "run",
+    "tail": "events --follow",
+    "version": "--version",
+    "view": "show",
+    "web": "serve",
+}
+"""What other programs call what we do, or nearly."""
 
 
 class Verbs(click.Group):
@@ -25,6 +44,14 @@ class Verbs(click.Group):
         if cmd_name not in VERBS:
             return None
         return importlib.import_module(f"hansard.cli.{module_name(cmd_name)}").command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that was named; if there is none, the one that may be meant."""
+        name = args[0]
+        if name not in VERBS and not name.startswith("-") and not ctx.resilient_parsing:
+            other = ELSEWHERE.get(name)
+            ctx.fail(f"no command is called {name!r}" + (f"; did you mean {other!r}?" if other else meant(name, VERBS) or "."))
+        return super().resolve_command(ctx, args)
 
 
 def module_name(verb: str) -> str:

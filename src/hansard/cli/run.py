@@ -67,7 +67,7 @@ def command(agent: str, prompt: str | None, going_on: str | None, as_json: bool,
             hub.talks.policy = "allow" if asks == "allow" else "deny"
             session = hub.create(agent, Options(**options)) if going_on is None else hub.open(need_session(root, going_on))
             side = Machine(session, asks) if as_json else Person(session, asks)
-            session.watchers.append(side.saw)
+            session.watchers.append(side.watch)
             await session.choose(agent, **options)
             return await converse(hub, session, side, said, images)
 

@@ -23,14 +23,17 @@ def command(words: tuple[str, ...], sessions: tuple[str, ...], types: tuple[str,
     All the words must stand in one event; case does not matter, and "several words" in quotation marks are one. Exits with 1 if
     nothing is found.
     """
+    from hansard.cli.inputs import need_session
     from hansard.cli.tables import print_json, print_table
     from hansard.searching import Search
     from hansard.store import open_store
     from hansard.terminal import visible_line
 
-    with open_store(store_place(store)) as record:
+    root = store_place(store)
+    with open_store(root) as record:
+        among = [need_session(root, name) for name in sessions]
         query = words[0] if len(words) == 1 else " ".join(f'"{word}"' if " " in word else word for word in words)
-        found = list(islice(Search(record, query, sessions or None, types or None), limit + 1))
+        found = list(islice(Search(record, query, among or None, types or None), limit + 1))
     shown = found[:limit]
     if as_json:
         print_json(shown)

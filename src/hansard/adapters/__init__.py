@@ -37,13 +37,18 @@ def tested() -> dict[str, dict[str, str]]:
     return {folder.__name__.rpartition(".")[2]: getattr(folder, "TESTED", {}) for folder in _folders()}
 
 
+def format_names() -> list[str]:
+    """The names of all formats; no adapter is loaded."""
+    return sorted({*_places(), *_from_elsewhere()})
+
+
 def adapter_for(name: str) -> type[Adapter]:
     """The adapter for a format."""
     if name in _places():
         return _loaded(name)
     found = _from_elsewhere().get(name)
     if found is None:
-        raise UnknownFormat(name, sorted({*_places(), *_from_elsewhere()}))
+        raise UnknownFormat(name, format_names())
     return found
 
 

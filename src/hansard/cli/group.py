@@ -9,7 +9,7 @@ import os
 import click
 
 from hansard._version import __version__
-from hansard.cli import VERBS
+from hansard.cli import VERBS, terminal_width
 from hansard.cli.common import boundary
 from hansard.errors import meant
 
@@ -65,6 +65,12 @@ def verbs() -> None:
     """The verbatim record of what agents say and do."""
 
 
+def narrow() -> int | None:
+    """How wide a narrow terminal is: click by itself never writes help in less than 50 columns."""
+    width = terminal_width()
+    return width if width < 52 else None
+
+
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code: what the verb returned if that is an int, what it exited with, or 0."""
     outcome: object = None
@@ -72,7 +78,7 @@ def run(arguments: list[str]) -> int:
         with boundary():
             if "_HANSARD_COMPLETE" in os.environ:
                 verbs.main(arguments, prog_name="hansard")  # click answers the shell and exits
-            with verbs.make_context("hansard", arguments) as context:
+            with verbs.make_context("hansard", arguments, terminal_width=narrow()) as context:
                 outcome = verbs.invoke(context)
     except SystemExit as end:
         outcome = end.code

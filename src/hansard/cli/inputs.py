@@ -24,7 +24,7 @@ def session_of(root: StorePlace, name: str) -> str | None:
         check_session_id(name)
     except InvalidSessionId:
         return None
-    found = _beginning(root, name)
+    found = beginning(root, name)
     if name in found:
         return name
     if len(name) < MIN_PREFIX:
@@ -34,7 +34,7 @@ def session_of(root: StorePlace, name: str) -> str | None:
     return found[0] if found else None
 
 
-def _beginning(root: StorePlace, name: str) -> list[str]:
+def beginning(root: StorePlace, name: str) -> list[str]:
     """The sessions that begin so. No log is opened for this."""
     if isinstance(root, str):
         from hansard.store import open_store
@@ -58,7 +58,7 @@ def need_session(root: StorePlace, name: str) -> str:
 
 def unknown_session(root: StorePlace, name: str) -> UnknownSession:
     """That there is no such session, and which one may be meant."""
-    return UnknownSession(name, _beginning(root, "") if len(name) >= MIN_PREFIX else ())
+    return UnknownSession(name, beginning(root, "") if len(name) >= MIN_PREFIX else ())
 
 
 def session_or_file(root: StorePlace, name: str) -> tuple[str | None, Source | None]:

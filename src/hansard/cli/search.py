@@ -7,13 +7,28 @@ from itertools import islice
 
 import click
 
+from hansard.cli import completing
 from hansard.cli.options import json_option, store_option, store_place
 
 
 @click.command("search")
 @click.argument("words", nargs=-1, required=True)
-@click.option("--session", "sessions", multiple=True, metavar="SESSION", help="Only in this session; may be given more than once.")
-@click.option("--type", "types", multiple=True, metavar="TYPE", help="Only in events of this type: user_message, tool_call, ….")
+@click.option(
+    "--session",
+    "sessions",
+    multiple=True,
+    metavar="SESSION",
+    shell_complete=completing.sessions,
+    help="Only in this session; may be given more than once.",
+)
+@click.option(
+    "--type",
+    "types",
+    multiple=True,
+    metavar="TYPE",
+    shell_complete=completing.event_types,
+    help="Only in events of this type: user_message, tool_call, ….",
+)
 @click.option("--limit", type=click.IntRange(1), default=100, show_default=True, metavar="N", help="Stop after so many places.")
 @store_option
 @json_option

@@ -61,6 +61,9 @@ PLACES = {
 
 OPTIONS = {"--version": "Show the version and exit.", "-h, --help": "Show this and exit; after a command, what that command takes."}
 
+INTERRUPTED = 130
+"""What a shell reports for a program that SIGINT ended."""
+
 NARROW = 72
 """On a narrower terminal a name has a line of its own."""
 
@@ -72,9 +75,12 @@ def main(arguments: list[str] | None = None) -> int:
         return say(f"hansard {__version__}\n")
     if (not given or given[0] in ("-h", "--help")) and "_HANSARD_COMPLETE" not in os.environ:
         return say(overview(terminal_width()))
-    from hansard.cli.group import run
+    try:
+        from hansard.cli.group import run
 
-    return run(given)
+        return run(given)
+    except KeyboardInterrupt:  # Ctrl-C while modules are still imported; later the boundary has it
+        return INTERRUPTED
 
 
 def say(text: str) -> int:

@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Coroutine, Sequence
 from contextlib import ExitStack
 from typing import Any, Literal
 
-from hansard.cli.common import FAILED, INTERRUPTED, say_nothing_more
+from hansard.cli import INTERRUPTED
+from hansard.cli.common import FAILED, say_nothing_more
 from hansard.cli.forms import Field, answer_of, fields_of
 from hansard.cli.keyboard import Keyboard
 from hansard.cli.live import Live

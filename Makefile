@@ -150,6 +150,7 @@ seen: $(READY)  ## rewrite the words that recordings showed, in the adapters' fo
 
 docs: $(READY)  ## rewrite the generated pages of docs/
 	PYTHONPATH=. $(BIN)/python tools/generate_docs.py
+	PYTHONPATH=. $(BIN)/python tools/generate_packaged.py
 
 format: $(READY)  ## put the code in order
 	$(BIN)/ruff check --fix

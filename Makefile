@@ -17,7 +17,7 @@ PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv check lint audit test test-agents test-integrations soak fuzz coverage bench scale scorecard golden seen docs format lock clean
+.PHONY: help venv check lint audit test test-agents test-integrations soak fuzz coverage bench scale scorecard golden seen docs format lock release-check clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -160,6 +160,7 @@ seen: $(READY)  ## rewrite the words that recordings showed, in the adapters' fo
 
 docs: $(READY)  ## rewrite the generated pages of docs/
 	PYTHONPATH=. $(BIN)/python tools/generate_docs.py
+	PYTHONPATH=. $(BIN)/python tools/generate_packaged.py
 
 format: $(READY)  ## put the code in order
 	$(BIN)/ruff check --fix
@@ -174,6 +175,9 @@ lock:  ## renew the lock files from pyproject.toml; UPGRADE=1 takes the newest o
 		--generate-hashes --no-header --no-emit-index-url --no-emit-find-links $(if $(UPGRADE),--upgrade) --output-file $(INTEGRATIONS_LOCK)
 	build/lock/bin/uv --quiet --no-config pip compile pyproject.toml --group agents --constraint $(LOCK) --universal --python-version 3.11 \
 		--generate-hashes --no-header --no-emit-index-url --no-emit-find-links $(if $(UPGRADE),--upgrade) --output-file $(AGENTS_LOCK)
+
+release-check: $(READY)  ## build what a release would be, have it judged, install it into an empty environment and use it; needs a network
+	$(BIN)/python tools/release_check.py
 
 clean:  ## remove what was made, .venv included
 	rm -rf $(VENV) build dist tests/node/node_modules .coverage .coverage.* .hypothesis .import_linter_cache .pytest_cache .ruff_cache

@@ -37,13 +37,18 @@ def tested() -> dict[str, dict[str, str]]:
     return {folder.__name__.rpartition(".")[2]: getattr(folder, "TESTED", {}) for folder in _folders()}
 
 
+def format_names() -> list[str]:
+    """The names of all formats; no adapter is loaded."""
+    return sorted({*_places(), *ELSEWHERE.names()})
+
+
 def adapter_for(name: str) -> type[Adapter]:
     """The adapter for a format."""
     if name in _places():
         return _loaded(name)
     if name in ELSEWHERE.names():
         return ELSEWHERE.load(name)
-    raise UnknownFormat(name, sorted([*_places(), *ELSEWHERE.names()]))
+    raise UnknownFormat(name, format_names())
 
 
 @cache

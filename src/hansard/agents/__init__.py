@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from hansard.agents.agent import Agent
-from hansard.errors import UsageError
+from hansard.errors import UsageError, meant
 from hansard.plugins import Plugins, is_kind
 
 
@@ -34,7 +34,8 @@ def agent_for(name: str) -> Agent:
         return _own()[name]
     if name in ELSEWHERE.names():
         return _from_elsewhere(name)
-    raise UsageError(f"no agent is called {name!r}; there are {', '.join(sorted([*_own(), *ELSEWHERE.names()]))}")
+    names = sorted([*_own(), *ELSEWHERE.names()])
+    raise UsageError(f"no agent is called {name!r}{meant(name, names) or '; there are ' + ', '.join(names)}")
 
 
 @cache

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hansard.cli.completing import sessions
 from hansard.cli.options import json_option, note, store_place
 from hansard.cli.places import from_option, opened_pair, to_option
 from hansard.cli.progress import progress
@@ -23,7 +24,7 @@ SHOWN = 10
 
 
 @click.command("copy")
-@click.argument("names", metavar="[SESSION…]", nargs=-1)
+@click.argument("names", metavar="[SESSION…]", nargs=-1, shell_complete=sessions)
 @click.option("--all", "everything", is_flag=True, help="Every session.")
 @from_option
 @to_option

@@ -170,7 +170,7 @@ def look_at_database(store: str) -> dict[str, Any]:
 
 def show(found: dict[str, Any]) -> None:
     """The same for people."""
-    from hansard.cli.tables import print_table, sized, style
+    from hansard.cli.tables import print_list, print_table, sized, style
     from hansard.terminal import visible_line
 
     click.echo(f"hansard {found['hansard']}, Python {found['python']}, {found['platform']}")
@@ -193,16 +193,16 @@ def show(found: dict[str, Any]) -> None:
         )
         for agent in found["agents"]
     ]
-    print_table(("AGENT", "HERE", "TESTED", "", ""), rows, flexible=4)
+    print_table(("AGENT", "HERE", "TESTED", "", ""), rows, flexible=2)
     click.echo()
-    click.echo("run     " + ", ".join(agent["agent"] for agent in found["driven"] if agent["program"]) + "  (hansard run AGENT)")
+    print_list("run", (agent["agent"] for agent in found["driven"] if agent["program"]), "  (hansard run AGENT)")
     if missing := [agent["agent"] for agent in found["driven"] if not agent["program"]]:
-        click.echo("        not here: " + ", ".join(missing))
+        print_list("missing", missing)
     click.echo()
     if newer := [agent["agent"] for agent in found["agents"] if agent["compared"] == "newer"]:
         click.echo(style(f"{', '.join(newer)}: {ADVICE}", fg="yellow"))
         click.echo()
-    click.echo("formats " + ", ".join(found["formats"]))
+    print_list("formats", found["formats"])
     show_plugins(found["plugins"])
 
 

@@ -16,7 +16,7 @@ PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv check lint audit test test-agents soak fuzz coverage bench scale scorecard golden seen docs format lock clean
+.PHONY: help venv check lint audit test test-agents soak fuzz coverage bench scale scorecard golden seen docs site format lock clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -147,6 +147,9 @@ golden: $(READY)  ## rewrite the golden files; review the diff like code
 
 seen: $(READY)  ## rewrite the words that recordings showed, in the adapters' folders; review the diff like code
 	PYTHONPATH=. $(BIN)/python tools/generate_seen.py
+
+site: $(READY)  ## the documentation as a site, in build/site; a warning is an error
+	$(BIN)/python tools/site.py
 
 docs: $(READY)  ## rewrite the generated pages of docs/
 	PYTHONPATH=. $(BIN)/python tools/generate_docs.py

@@ -18,10 +18,11 @@ $ hansard demo --terminal --speed 0
 …
 """,
     "run": """\
-$ hansard run demo --deny "edit"
+$ hansard run demo --allow "edit"
 …
 ? may it use edit …
-  deny, by policy
+…
+  allow, by policy
 …
 $ echo "say good morning" | hansard run demo - --json | wc -l
 …
@@ -32,9 +33,9 @@ hansard is at http://127.0.0.1:7413/?token=…
 to look only:  http://127.0.0.1:7413/?token=…
 """,
     "normalize": """\
-$ hansard normalize stdout.jsonl --no-original | head -n 1
+$ hansard normalize --from claude-stream-json --no-original stdout.jsonl | head -n 2 | tail -n 1
 {"type":"turn_start",…}
-$ cat stdout.jsonl | hansard normalize --from claude-stream-json - | grep -c tool_call
+$ cat stdout.jsonl | hansard normalize --from claude-stream-json - | grep -c '^{"type":"tool_call"'
 1
 """,
     "import": """\
@@ -80,7 +81,7 @@ $ hansard events claude-7653 --type tool_result --no-original
     "sql": """\
 $ hansard sql "select tool_name, count(*) n from events where type = 'tool_call' group by 1 order by 2 desc"
 tool_name … n
-Bash … 2
+Bash … 3
 …
 """,
     "export": """\

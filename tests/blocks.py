@@ -107,19 +107,15 @@ def commands(text: str) -> list[Command]:
 
 def agrees(said: str, shown: str) -> bool:
     """Whether what was said is what is shown."""
-    return re.fullmatch(pattern(shown), "\n".join(line.rstrip() for line in said.strip("\n").split("\n"))) is not None
+    lines = "".join(line.rstrip() + "\n" for line in said.strip("\n").split("\n"))
+    return re.fullmatch("".join(map(_pattern, shown.strip("\n").split("\n"))), lines) is not None
 
 
-def pattern(shown: str) -> str:
-    """What is shown as a regular expression."""
-    parts: list[str] = []
-    for line in shown.strip("\n").split("\n"):
-        if line.strip() == "…":
-            parts.append(r"(?:[^\n]*\n)*?")
-        else:
-            parts.append("[^\n]*".join(re.escape(part) for part in line.rstrip().split("…")) + "\n")
-    whole = "".join(parts)
-    return whole.removesuffix("\n") if whole.endswith("\n") else whole + r"[^\n]*"
+def _pattern(line: str) -> str:
+    """A line that is shown as a regular expression."""
+    if line.strip() == "…":
+        return r"(?:[^\n]*\n)*?"
+    return "[^\n]*".join(re.escape(part) for part in line.rstrip().split("…")) + "\n"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -215,7 +211,9 @@ class Reader:
         where = self.home / f"server-{len(self._servers)}"
         with where.open("wb") as out:
             self._servers.append(
-                subprocess.Popen(["bash", "-c", text], stdout=out, stderr=subprocess.STDOUT, env=self.environment, cwd=self.home / "project")
+                subprocess.Popen(
+                    ["bash", "-c", text], stdout=out, stderr=subprocess.STDOUT, env=self.environment, cwd=self.home / "project"
+                )
             )
         until = time.monotonic() + PATIENCE
         while not (found := re.search(r"https?://\S+\?token=[\w-]+", where.read_text())):
@@ -249,8 +247,9 @@ class Reader:
 
     def _plain(self, text: str) -> str:
         """What was printed, as the page writes it."""
-        if self.link:
-            text = text.replace(self.link.partition("//")[2].partition("/")[0], PORT)
+        address = self.link.partition("//")[2].partition("/")[0]
+        if address.startswith("127.0.0.1:"):
+            text = text.replace(address, PORT)
         return text.replace(str(self.home), "~")
 
     # ---- one process for all blocks of a kind
@@ -258,7 +257,12 @@ class Reader:
     def _ask(self, kind: str, program: list[str], text: str) -> str:
         if kind not in self._running:
             self._running[kind] = subprocess.Popen(
-                program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=self.environment, cwd=self.home / "project"
+                program,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env=self.environment,
+                cwd=self.home / "project",
             )
         process = self._running[kind]
         assert process.stdin is not None and process.stdout is not None

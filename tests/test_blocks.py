@@ -18,7 +18,17 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("README.md", "$ make test"): INSTALLS,
     ("README.md", " an agent's stdout · HTTP/SSE · its transcript on disk"): DRAWING,
     ("CONTRIBUTING.md", "$ make check     # style, types, layers, fast tests: under 3 minutes, before every commit"): INSTALLS,
+    (
+        "CONTRIBUTING.md",
+        "cli > server > hub > session > importing > agents | store > drift > audit | normalizing | recognising > adapters | projections > adapter | tools | transcript > framing | ledger | loose | words > codec > originals > events > content > errors",
+    ): DRAWING,
+    ("docs/log-format.md", "<store>/<session>/events.jsonl      the log"): DRAWING,
+    (
+        "src/hansard/adapters/codex/README.md",
+        'codex exec --json --skip-git-repo-check -- "prompt"                 stdin closed, or it waits for more',
+    ): DRAWING,
     ("docs/deployment.md", "$ pip install 'hansard[postgres]'"): DATABASE,
+    ("docs/start/team-server.md", "$ pip install 'hansard[postgres]'"): DATABASE,
 }
 """Blocks that are not run, by their page and first line, and why."""
 
@@ -51,9 +61,7 @@ SLOW = {page for page in pages() if any(block.language in ("console", "python", 
 """Pages that start a process; the others are held to this by `make check`, too."""
 
 
-@pytest.mark.parametrize(
-    "page", [pytest.param(page, marks=[pytest.mark.slow] if page in SLOW else []) for page in pages() if runs(page)]
-)
+@pytest.mark.parametrize("page", [pytest.param(page, marks=[pytest.mark.slow] if page in SLOW else []) for page in pages() if runs(page)])
 def test_every_block_of_a_page_does_what_it_says(page: str, record: Path, tmp_path: Path) -> None:
     imports = any("$ hansard import" in block.text for block in blocks(page))
     with Reader(tmp_path, None if imports else record) as reader:
@@ -81,6 +89,7 @@ def test_output_stands_after_what_is_run() -> None:
         ("one\ntwo", "one\n…", True),
         ("one\ntwo\nthree", "one\n…\nthree", True),
         ("one\nthree", "one\n…\nthree", True),
+        ("one", "one\n…", True),
         ("id 019a2b end", "id … end", True),
         ("id 019a2b\nend", "id … end", False),
         ("one\ntwo", "one", False),

@@ -228,7 +228,7 @@ def example(event: dict[str, Any]) -> str:
     around = [f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in event.items()]
     first, then = ", ".join(around[:AROUND]), ", ".join(around[AROUND:])
     fields = [f"  {json.dumps(name)}: {json.dumps(shorter(value), ensure_ascii=False)}" for name, value in payload.items()]
-    return f"{{{first},\n {then},\n \"payload\": {{\n" + ",\n".join(fields) + "}}"
+    return f'{{{first},\n {then},\n "payload": {{\n' + ",\n".join(fields) + "}}"
 
 
 def shorter(value: Any) -> Any:

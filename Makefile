@@ -103,10 +103,10 @@ audit:  ## known vulnerabilities of what is locked; needs a network
 	build/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit==$(PIP_AUDIT_VERSION)
 	build/audit/bin/pip-audit --strict --disable-pip --require-hashes --requirement $(LOCK) --requirement $(AGENTS_LOCK)
 
-check: lint postgresql  ## lint and the fast tests, under 3 minutes
+check: lint site postgresql  ## lint, the site and the fast tests, under 3 minutes
 	HANSARD_EXAMPLES=$${HANSARD_EXAMPLES:-25} $(PYTEST) -m 'not slow'
 
-test: lint $(VENV)/.agents $(NODE) chromium postgresql  ## lint and every test, the long ones in their short form, under 20 minutes; what CI runs
+test: lint site $(VENV)/.agents $(NODE) chromium postgresql  ## lint and every test, the long ones in their short form, under 20 minutes; what CI runs
 	$(PYTEST)
 
 # A network with nothing in it but loopback, where the machine has such: then no agent reaches anybody but its scripted model.

@@ -25,6 +25,7 @@ from tests.recorded import losses, losses_in, medium_of, recordings, streams, to
 from tools.cli_page import command_line
 from tools.features import NOTICE, drops, features, table
 from tools.projections import projections
+from tools.readme import readme
 from tools.reliability import reliability
 from tools.tools_page import tools
 
@@ -284,6 +285,7 @@ PAGES = {
     "projections.md": projections,
     "reliability.md": reliability,
     "tools.md": tools,
+    "../README.md": readme,
 }
 
 

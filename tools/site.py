@@ -11,10 +11,12 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+ADAPTERS = "src/hansard/adapters"
 STAGED, SITE = ROOT / "build" / "site-pages", ROOT / "build" / "site"
 
 NAV: dict[str, list[str]] = {
@@ -39,11 +41,12 @@ LATECOMERS = "Guides"
 def outside() -> dict[str, Path]:
     """The pages that are not in docs/: their place on the site, and the file."""
     found = {f"{path.stem.lower().replace('_', '-')}.md": path for path in ROOT.glob("*.md") if path.name != "README.md"}
-    for path in sorted((ROOT / "src/hansard/adapters").glob("*/README*.md")):
+    for path in sorted((ROOT / ADAPTERS).glob("*/README*.md")):
         found[f"adapters/{path.parent.name}{path.stem.removeprefix('README')}.md"] = path
     return found
 
 
+@cache
 def sources() -> dict[str, Path]:
     """Every page that is a file: its place on the site, and the file."""
     docs = ROOT / "docs"
@@ -133,25 +136,43 @@ def write(places: dict[str, Path]) -> None:
     shutil.copy(ROOT / "src/hansard/page/static/icons/quiet.svg", STAGED / "assets")
 
 
-def navigation(places: Iterable[str]) -> list[dict[str, list[Any]]]:
+def navigation(places: Iterable[str]) -> list[dict[str, Any]]:
     """The navigation, with every page there is. One that is listed and is not there is an error."""
     left = dict.fromkeys(places)
-    made: dict[str, list[Any]] = {}
-    for section, pages in NAV.items():
-        made[section] = []
-        for page in pages:
-            if page.endswith("/"):
-                inside = sorted(place for place in left if place.startswith(page))
-                made[section].append({FOLDERS[page.rstrip("/")][0]: [f"{page}index.md", *inside]})
-            elif page in left:
-                inside = [page]
-                made[section].append(page)
-            else:
-                raise SystemExit(f"the navigation lists {page}, which is not there")
-            for place in inside:
-                del left[place]
+    made: dict[str, list[str]] = {}
+    for section, listed in NAV.items():
+        made[section] = [page for name in listed for page in (_inside(name, left) if name.endswith("/") else [name])]
+        missing = [page for page in made[section] if page not in left]
+        if missing:
+            raise SystemExit(f"the navigation lists {' '.join(missing)}, and there is no such page")
+        for page in made[section]:
+            del left[page]
     made[LATECOMERS] += left
-    return [{section: pages} for section, pages in made.items()]
+    return [{section: _entries(pages)} for section, pages in made.items()]
+
+
+def _inside(folder: str, places: Iterable[str]) -> list[str]:
+    return sorted(place for place in places if place.startswith(folder))
+
+
+def _entries(pages: list[str]) -> list[dict[str, Any]]:
+    """Pages by their titles; those of a folder together, after the folder's first page."""
+    entries: list[dict[str, Any]] = []
+    folders: dict[str, list[Any]] = {}
+    for page in pages:
+        folder = page.partition("/")[0]
+        if folder not in FOLDERS:
+            entries.append({_title_of(page): page})
+            continue
+        if folder not in folders:
+            folders[folder] = [f"{folder}/index.md"]
+            entries.append({FOLDERS[folder][0]: folders[folder]})
+        folders[folder].append({_title_of(page): page})
+    return entries
+
+
+def _title_of(page: str) -> str:
+    return title(sources()[page].read_text()).replace("`", "")
 
 
 def main() -> int:

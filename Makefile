@@ -17,7 +17,7 @@ PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv check lint audit test test-agents test-integrations soak fuzz coverage bench scale scorecard golden seen docs format lock release-check clean
+.PHONY: help venv check lint audit test test-agents test-integrations soak fuzz coverage bench scale scorecard golden seen docs site format lock release-check clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -104,10 +104,10 @@ audit:  ## known vulnerabilities of what is locked; needs a network
 	build/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit==$(PIP_AUDIT_VERSION)
 	build/audit/bin/pip-audit --strict --disable-pip --require-hashes --requirement $(LOCK) --requirement $(AGENTS_LOCK)
 
-check: lint postgresql  ## lint and the fast tests, under 3 minutes
+check: lint site postgresql  ## lint, the site and the fast tests, under 3 minutes
 	HANSARD_EXAMPLES=$${HANSARD_EXAMPLES:-25} $(PYTEST) -m 'not slow'
 
-test: lint $(VENV)/.agents $(NODE) chromium postgresql  ## lint and every test, the long ones in their short form, under 20 minutes; what CI runs
+test: lint site $(VENV)/.agents $(NODE) chromium postgresql  ## lint and every test, the long ones in their short form, under 20 minutes; what CI runs
 	$(PYTEST)
 
 # A network with nothing in it but loopback, where the machine has such: then no agent reaches anybody but its scripted model.
@@ -157,6 +157,9 @@ golden: $(READY)  ## rewrite the golden files; review the diff like code
 
 seen: $(READY)  ## rewrite the words that recordings showed, in the adapters' folders; review the diff like code
 	PYTHONPATH=. $(BIN)/python tools/generate_seen.py
+
+site: $(READY)  ## the documentation as a site, in build/site; a warning is an error
+	$(BIN)/python tools/site.py
 
 docs: $(READY)  ## rewrite the generated pages of docs/
 	PYTHONPATH=. $(BIN)/python tools/generate_docs.py

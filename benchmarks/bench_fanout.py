@@ -32,6 +32,7 @@ ORIGINAL = (
     b'{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":" the quick brown fox"}},'
     b'"session_id":"7a2e1234-8a49-4f6c-9b0a-000000000000","parent_tool_use_id":null,"uuid":"0f6e0c9c-1111-4e3d-a111-123456789abc"}'
 )
+ID = "01a1e5c9-8af9-758e-a744-ce0ea3474fc8"
 SENT = re.compile(rb'"text":"at (\d+)')
 BATCH = 100
 AHEAD = 2000
@@ -203,8 +204,8 @@ def bare(kind: str, count: int, events: int, rate: int) -> Found:
     pipe, port = server.stdin, int(server.stdout.readline())
 
     def write(some: list[Event]) -> None:
-        for event in some:
-            event.original = None
+        for event in some:  # as it leaves our server: without its original, and with what a store fills in
+            event.original, event.id, event.session_id, event.seq, event.timestamp = None, ID, ID, 10_000, 1794856553209
         pipe.write(b"".join(encode(event) + b"\n" for event in some))
         pipe.flush()
 

@@ -7,6 +7,7 @@ from hansard.server.commands import Bucket, Commands
 from hansard.server.feed import Feeds
 from hansard.server.lists import Lists
 from hansard.server.protocol import Limits
+from hansard.server.states import States
 from hansard.server.tokens import Token, Tokens
 
 
@@ -20,6 +21,7 @@ class Serving:
         self.limits = limits
         self.feeds = Feeds(hub.store)
         self.lists = Lists(hub)
+        self.states = States(hub.store)
         self.commands = Commands(hub, limits)
         self.connections = 0
         """Sockets and streams that are open."""

@@ -24,6 +24,7 @@ from tests.driving.playbill import page as plays
 from tests.recorded import losses, losses_in, medium_of, recordings, streams, told
 from tools.bench import bench
 from tools.features import NOTICE, drops, features, table
+from tools.growth import growth
 from tools.projections import projections
 from tools.reliability import reliability
 from tools.tools_page import tools
@@ -249,6 +250,7 @@ PAGES = {
     "reliability.md": reliability,
     "tools.md": tools,
     "bench.md": bench,
+    "growth.svg": growth,
 }
 
 

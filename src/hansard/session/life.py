@@ -239,6 +239,7 @@ class Life:
         try:
             options = await self._with_talk(options)
             agent.check(options)
+            await asyncio.to_thread(adapter_for, agent.format)  # the first use loads its modules, and others would wait for that
             link = await agent.connect(options)
         except HansardError as problem:
             self._record([trouble(str(problem))])

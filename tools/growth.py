@@ -12,6 +12,8 @@ WIDE, HIGH = 190, 170
 """Of a panel, with what is around it."""
 LEFT, TOP, SIDE = 34, 34, 120
 """Where the square of a panel is in it, and how large."""
+BEYOND = 1.2
+"""So far a line may leave its square."""
 STYLE = """
 text { font: 12px system-ui, sans-serif; fill: #24292f }
 .small { font-size: 10px; fill: #6e7781 }
@@ -69,5 +71,5 @@ def _panel(row: Row, x: float, y: float) -> str:
 
 
 def _at(times: float) -> float:
-    """Where a number of times is along an axis; what is out of the square is at its edge."""
-    return SIDE * min(1.0, max(0.0, math.log10(times) / 2)) if times > 0 else 0.0
+    """Where a number of times is along an axis; what grows worse than the work leaves the square, and is cut above it."""
+    return SIDE * min(BEYOND, max(0.0, math.log10(times) / 2)) if times > 0 else 0.0

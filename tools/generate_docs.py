@@ -25,6 +25,7 @@ from tests.recorded import losses, losses_in, medium_of, recordings, streams, to
 from tools.bench import bench
 from tools.cli_page import command_line
 from tools.features import NOTICE, drops, features, table
+from tools.growth import growth
 from tools.projections import projections
 from tools.readme import readme
 from tools.reliability import reliability
@@ -288,6 +289,7 @@ PAGES = {
     "tools.md": tools,
     "bench.md": bench,
     "../README.md": readme,
+    "growth.svg": growth,
 }
 
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import closing, contextmanager
+from multiprocessing.synchronize import Event
 
 from hansard.importing.find import Found
 from hansard.importing.job import Job
@@ -35,13 +36,16 @@ def import_all(
         with closing(open_store(root)) as store:
             yield from imported(store, jobs, closed, quiet)
         return
-    with ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _begin, [str(root)]) as pool:
+    spawn = multiprocessing.get_context("spawn")
+    stop = spawn.Event()
+    with ProcessPoolExecutor(count, spawn, _begin, [str(root), stop]) as pool:
         try:
             with _deaf():
                 waiting = [pool.submit(import_some, str(root), group, closed, quiet) for group in groups]
             for done in as_completed(waiting):
                 yield from done.result()
         except BaseException:
+            stop.set()
             pool.shutdown(wait=False, cancel_futures=True)  # what has not begun does not begin
             raise
 
@@ -61,10 +65,11 @@ class _Here:
     working = stopped = False
 
 
-def _begin(root: str) -> None:
+def _begin(root: str, stop: Event) -> None:
     """The beginning of one process. What was retired is read once: for each session, it would be the whole store each time."""
     _Here.memory = Memory(open_store(root))
-    signal.signal(signal.SIGINT, _interrupted)
+    signal.signal(signal.SIGUSR1, _interrupted)
+    threading.Thread(target=_listen, args=[stop], daemon=True).start()
 
 
 def import_some(root: str, jobs: list[Job], closed: bool, quiet: float) -> list[tuple[Outcome, int]]:
@@ -81,8 +86,13 @@ def import_some(root: str, jobs: list[Job], closed: bool, quiet: float) -> list[
             _Here.working = False
 
 
+def _listen(stop: Event) -> None:
+    """Wait until there is to be an end, and end it where the work is done."""
+    stop.wait()
+    os.kill(os.getpid(), signal.SIGUSR1)
+
+
 def _interrupted(*_: object) -> None:
-    """Ctrl-C reaches every process of the terminal: whoever writes a log closes it, and nobody complains."""
     _Here.stopped = True
     if _Here.working:
         raise KeyboardInterrupt
@@ -90,7 +100,7 @@ def _interrupted(*_: object) -> None:
 
 @contextmanager
 def _deaf() -> Generator[None]:
-    """Processes that are started meanwhile do not hear Ctrl-C until they know what to do about it."""
+    """Processes that are started meanwhile do not hear Ctrl-C, which reaches all of a terminal: they end when this one says so."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

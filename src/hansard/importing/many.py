@@ -62,40 +62,21 @@ class _Here:
     """What a process that imports for another one knows."""
 
     memory: Memory
-    working = stopped = False
+    stop: Event
 
 
 def _begin(root: str, stop: Event) -> None:
     """The beginning of one process. What was retired is read once: for each session, it would be the whole store each time."""
-    _Here.memory = Memory(open_store(root))
-    signal.signal(signal.SIGUSR1, _interrupted)
-    threading.Thread(target=_listen, args=[stop], daemon=True).start()
+    _Here.memory, _Here.stop = Memory(open_store(root)), stop
 
 
 def import_some(root: str, jobs: list[Job], closed: bool, quiet: float) -> list[tuple[Outcome, int]]:
-    """The part of one process."""
-    if _Here.stopped:
-        return []
+    """The part of one process. Told to stop, it closes the log as it is, and the next import goes on from there."""
     with closing(open_store(root)) as store:
-        _Here.working = True
         try:
-            return list(imported(store, jobs, closed, quiet, _Here.memory))
+            return list(imported(store, jobs, closed, quiet, _Here.memory, _Here.stop.is_set))
         except KeyboardInterrupt:
-            return []  # the log is closed as it is, and the next import goes on from there
-        finally:
-            _Here.working = False
-
-
-def _listen(stop: Event) -> None:
-    """Wait until there is to be an end, and end it where the work is done."""
-    stop.wait()
-    os.kill(os.getpid(), signal.SIGUSR1)
-
-
-def _interrupted(*_: object) -> None:
-    _Here.stopped = True
-    if _Here.working:
-        raise KeyboardInterrupt
+            return []
 
 
 @contextmanager

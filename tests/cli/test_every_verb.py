@@ -103,7 +103,7 @@ def place(kept: Path, tmp_path: Path) -> Path:
 def arguments(verb: str, text: str, place: Path) -> list[str]:
     """The words of a line of the table."""
     names = {"SESSION": SESSION, "NONE": "words-of-mary", "FILE": str(place / "wire.jsonl"), "OTHER": str(place / "other")}
-    words = re.findall(r"'[^']*'|\S+", text)
+    words: list[str] = re.findall(r"'[^']*'|\S+", text)
     return [verb, *(names.get(word, word.strip("'")) for word in words)]
 
 
@@ -120,7 +120,7 @@ def surroundings(place: Path, **more: str) -> dict[str, str]:
 
 
 @pytest.fixture
-def empty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def empty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     """A home with nothing in it, and nothing on stdin."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("SHELL", "/bin/sh")
@@ -128,7 +128,7 @@ def empty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         monkeypatch.delenv(name, raising=False)
     with open(os.devnull) as nothing:
         monkeypatch.setattr(sys, "stdin", nothing)
-        yield tmp_path  # type: ignore[misc]
+        yield tmp_path
 
 
 @pytest.mark.parametrize("verb", [verb for verb in QUICK if verb != "demo"])

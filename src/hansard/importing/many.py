@@ -38,7 +38,7 @@ def import_all(
         return
     spawn = multiprocessing.get_context("spawn")
     stop = spawn.Event()
-    with ProcessPoolExecutor(count, spawn, _begin, [str(root), stop]) as pool:
+    with ProcessPoolExecutor(count, spawn, _begin, (str(root), stop)) as pool:
         try:
             with _deaf():
                 waiting = [pool.submit(import_some, str(root), group, closed, quiet) for group in groups]

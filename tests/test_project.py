@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import subprocess
 import sys
 import tomllib
-import zipfile
 from importlib.metadata import distribution
 from pathlib import Path
 
-import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -137,19 +134,3 @@ def test_the_lock_covers_what_pyproject_asks_for():
 def test_a_plain_install_stays_small():
     assert len(PYPROJECT["project"]["dependencies"]) <= 6
     assert len(installed_with("hansard")) <= 12
-
-
-@pytest.mark.slow
-def test_the_same_source_gives_the_same_wheel(tmp_path):
-    wheels: list[Path] = []
-    for name in ("one", "two"):
-        folder = tmp_path / name
-        build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
-        subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
-        wheels += folder.glob("*.whl")
-    one, two = (hashlib.sha256(wheel.read_bytes()).hexdigest() for wheel in wheels)
-    assert one == two
-    names = zipfile.ZipFile(wheels[0]).namelist()
-    assert "hansard/py.typed" in names
-    assert any(name.endswith("/licenses/LICENSE") for name in names)
-    assert not [name for name in names if not name.startswith("hansard")]

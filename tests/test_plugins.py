@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -11,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests.documents import Block, blocks
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "hansard-parrot"
 RECORDINGS = EXAMPLE / "recordings" / "parrot"
@@ -191,3 +196,32 @@ def test_a_scheme_that_nobody_has_is_no_folder(broken: Hansard) -> None:
     ran = broken("sessions", "--store", "nest://x")
     assert ran.returncode == 2
     assert "no store begins with nest://; there are folders, postgresql://, scheme://" in ran.stderr
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The page that goes through the example
+
+
+@pytest.mark.parametrize("block", [pytest.param(block, id=f"{n}-{block.source}") for n, block in enumerate(blocks("plugins.md")) if block.source])
+def test_a_block_of_the_page_is_a_part_of_the_file_it_names(block: Block) -> None:
+    assert block.source is not None
+    said, lines = block.code, (EXAMPLE / block.source).read_text("utf-8")
+    assert said in lines
+
+
+def test_every_other_block_of_the_page_is_commands() -> None:
+    assert {block.language for block in blocks("plugins.md") if block.source is None} == {"console"}
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_page_say_what_it_says(installed: Path, tmp_path: Path) -> None:
+    """One after the other, in one shell, in a copy of the example."""
+    here = shutil.copytree(EXAMPLE, tmp_path / "example")
+    (installed / "hansard").write_text(f'#!/bin/sh\nexec {installed / "python"} -m hansard "$@"\n')
+    (installed / "hansard").chmod(0o755)
+    env = {**os.environ, "PATH": f"{installed}{os.pathsep}{os.environ['PATH']}", "HANSARD_STORE": str(tmp_path / "store")}
+    lines = [line for block in blocks("plugins.md", "console") for line in block.code.splitlines()]
+    script = "\n".join(f"echo {shlex.quote(line)}\n{line[2:]} 2>/dev/null" for line in lines if line.startswith("$ "))
+    ran = subprocess.run(["sh", "-c", script], env=env, cwd=here, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    wanted = "".join(f"{re.escape(line)}\n" if line != "…" else ".*\n" for line in lines)
+    assert re.fullmatch(wanted, ran.stdout), ran.stdout + ran.stderr

@@ -12,6 +12,7 @@ import pytest
 from hansard.errors import UsageError
 from hansard.integrations.pytest_plugin import steps_of
 from hansard.integrations.stand_in import Names
+from tests.documents import block
 from tests.recorded import FOLDER, read
 
 pytest_plugins = ["pytester"]
@@ -139,6 +140,13 @@ def test_it(fake_agent, hansard_store):
 """,
         1,
     )
+
+
+@pytest.mark.slow
+def test_the_page_says_how(passes, pytester: pytest.Pytester) -> None:
+    (pytester.path / "recordings").mkdir()
+    (pytester.path / "recordings" / "tool_ok.jsonl").write_bytes(read(FOLDER / "claude-stream-json/tool_ok/stdout.jsonl"))
+    passes(block("integrations.md", "fake_agent("), 1)
 
 
 @pytest.mark.slow

@@ -11,11 +11,10 @@ from hansard.events import assistant_done, user_message
 from tests.documents import block
 
 nbclient = pytest.importorskip("nbclient", reason="`make test-integrations` brings it")
+nbformat = pytest.importorskip("nbformat")
 
 
 def test_a_session_and_a_store_show_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import nbformat
-
     with hansard.open(tmp_path) as store:
         store.create("greeting", title="A <b>greeting</b>")
         store.append("greeting", [user_message(text="Hello <script>alert(1)</script>"), assistant_done(text="Good morning.")])

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -11,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests.documents import Block, blocks
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "hansard-parrot"
 RECORDINGS = EXAMPLE / "recordings" / "parrot"
@@ -51,14 +56,28 @@ def parrot(installed: Path, tmp_path: Path) -> Hansard:
 # The example
 
 
+@pytest.mark.slow
 def test_the_examples_own_tests_pass(installed: Path) -> None:
     env = {**os.environ, "PATH": f"{installed}{os.pathsep}{os.environ['PATH']}"}
-    command = [installed / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", EXAMPLE, "-c", os.devnull, EXAMPLE / "tests"]
+    command = [
+        installed / "python",
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        EXAMPLE,
+        "-c",
+        os.devnull,
+        EXAMPLE / "tests",
+    ]
     ran = subprocess.run(command, env=env, cwd=EXAMPLE, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "6 passed" in ran.stdout
 
 
+@pytest.mark.slow
 def test_the_doctor_lists_plugins_with_their_versions(parrot: Hansard) -> None:
     found = json.loads(parrot("doctor", "--json").stdout)["plugins"]
     assert {(one["kind"], one["name"]) for one in found} == {
@@ -72,6 +91,7 @@ def test_the_doctor_lists_plugins_with_their_versions(parrot: Hansard) -> None:
     assert "plugins hansard-parrot 1.0.0: adapter parrot-json, agent parrot, projection parrot-script, store parrot\n" in told
 
 
+@pytest.mark.slow
 def test_its_wire_is_recognised_and_read(parrot: Hansard) -> None:
     events = [json.loads(line) for line in parrot("normalize", TALK).stdout.splitlines()]
     assert [event["payload"]["text"] for event in events if event["type"] == "assistant_done"] == [
@@ -80,6 +100,7 @@ def test_its_wire_is_recognised_and_read(parrot: Hansard) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_every_field_of_its_wire_is_accounted_for(parrot: Hansard) -> None:
     ran = parrot("audit", TALK, "--json")
     assert ran.returncode == 0
@@ -87,6 +108,7 @@ def test_every_field_of_its_wire_is_accounted_for(parrot: Hansard) -> None:
     assert list(paths) == ["say.mood"] and paths["say.mood"]["reviewed"]
 
 
+@pytest.mark.slow
 def test_a_recording_is_imported_into_its_store_and_exported_in_its_form(parrot: Hansard, tmp_path: Path) -> None:
     assert parrot("import", TALK).returncode == 0
     (session,) = json.loads(parrot("sessions", "--json").stdout)
@@ -97,6 +119,7 @@ def test_a_recording_is_imported_into_its_store_and_exported_in_its_form(parrot:
     assert "parrot-script" in parrot("export", "--help").stdout
 
 
+@pytest.mark.slow
 def test_it_is_driven_and_asked_and_its_wire_is_on_the_record(parrot: Hansard) -> None:
     ran = parrot("run", "parrot", "Here is a nut", "--allow", "--json")
     assert ran.returncode == 0, ran.stderr
@@ -158,6 +181,7 @@ def broken(tmp_path: Path) -> Hansard:
     return go
 
 
+@pytest.mark.slow
 def test_the_doctor_says_what_is_wrong_with_each(broken: Hansard) -> None:
     ran = broken("doctor", "--json")
     assert ran.returncode == 0, ran.stderr
@@ -170,7 +194,12 @@ def test_the_doctor_says_what_is_wrong_with_each(broken: Hansard) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [("normalize", "--from", "nowhere", TALK), ("run", "quits", "Hello"), ("export", TALK, "--to", "silent"), ("sessions", "--store", "scheme://x")],
+    [
+        ("normalize", "--from", "nowhere", TALK),
+        ("run", "quits", "Hello"),
+        ("export", TALK, "--to", "silent"),
+        ("sessions", "--store", "scheme://x"),
+    ],
 )
 def test_whoever_asks_for_it_is_told_in_a_sentence(broken: Hansard, command: tuple[object, ...]) -> None:
     ran = broken(*command)
@@ -178,6 +207,7 @@ def test_whoever_asks_for_it_is_told_in_a_sentence(broken: Hansard, command: tup
     assert ran.stderr.count("\n") == 1 and "of the package squawk 2.1 cannot be used" in ran.stderr
 
 
+@pytest.mark.slow
 def test_everything_else_works_beside_it(broken: Hansard, tmp_path: Path) -> None:
     (tmp_path / "list.json").write_text('[{"role":"user","content":"Hello"}]')
     assert broken("import", "list.json").returncode == 0
@@ -191,3 +221,34 @@ def test_a_scheme_that_nobody_has_is_no_folder(broken: Hansard) -> None:
     ran = broken("sessions", "--store", "nest://x")
     assert ran.returncode == 2
     assert "no store begins with nest://; there are folders, postgresql://, scheme://" in ran.stderr
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The page that goes through the example
+
+
+@pytest.mark.parametrize(
+    "block", [pytest.param(block, id=f"{n}-{block.source}") for n, block in enumerate(blocks("plugins.md")) if block.source]
+)
+def test_a_block_of_the_page_is_a_part_of_the_file_it_names(block: Block) -> None:
+    assert block.source is not None
+    said, lines = block.code, (EXAMPLE / block.source).read_text("utf-8")
+    assert said in lines
+
+
+def test_every_other_block_of_the_page_is_commands() -> None:
+    assert {block.language for block in blocks("plugins.md") if block.source is None} == {"console"}
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_page_say_what_it_says(installed: Path, tmp_path: Path) -> None:
+    """One after the other, in one shell, in a copy of the example."""
+    here = shutil.copytree(EXAMPLE, tmp_path / "example")
+    (installed / "hansard").write_text(f'#!/bin/sh\nexec {installed / "python"} -m hansard "$@"\n')
+    (installed / "hansard").chmod(0o755)
+    env = {**os.environ, "PATH": f"{installed}{os.pathsep}{os.environ['PATH']}", "HANSARD_STORE": str(tmp_path / "store")}
+    lines = [line for block in blocks("plugins.md", "console") for line in block.code.splitlines()]
+    script = "\n".join(f"echo {shlex.quote(line)}\n{line[2:]} 2>/dev/null" for line in lines if line.startswith("$ "))
+    ran = subprocess.run(["sh", "-c", script], env=env, cwd=here, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    wanted = "".join(f"{re.escape(line)}\n" if line != "…" else ".*\n" for line in lines)
+    assert re.fullmatch(wanted, ran.stdout), ran.stdout + ran.stderr

@@ -24,7 +24,7 @@ from tests.test_project import ROOT, installed_with, tracked_files
 
 pytestmark = proves("S-10")
 
-LOCKS = ("requirements-dev.lock", "requirements-agents.lock")
+LOCKS = ("requirements-dev.lock", "requirements-agents.lock", "requirements-integrations.lock")
 NODE_LOCKS = ("tests/node/package-lock.json", "tests/agents/package-lock.json")
 
 # ---------------------------------------------------------------------------------------------------------------------

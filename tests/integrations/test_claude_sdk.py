@@ -12,6 +12,7 @@ import pytest
 import hansard
 from hansard.errors import AppendFailed
 from hansard.integrations.claude_sdk import RecordedSessions, session_of
+from tests.documents import block
 from tests.driving.model import model, says
 from tests.driving.surroundings import QUIET_CLAUDE
 from tests.recorded import streams
@@ -87,28 +88,26 @@ async def test_a_recorded_transcript_in_pieces_is_the_session_it_is_in_one(tmp_p
 
 
 @pytest.mark.slow
-async def test_a_real_session_is_on_the_record_and_resumed_from_it(tmp_path: Path) -> None:
-    sdk = pytest.importorskip("claude_agent_sdk", reason="`make test` brings the SDK")
-    work = tmp_path / "work"
-    work.mkdir()
-
-    async def ask(prompt: str, home: str, sessions: RecordedSessions, resume: str | None = None) -> str:
-        env = {**QUIET_CLAUDE, "ANTHROPIC_BASE_URL": scripted.url, "CLAUDE_CONFIG_DIR": str(tmp_path / home)}
-        options = sdk.ClaudeAgentOptions(cwd=work, env=env, session_store=sessions, resume=resume, setting_sources=[])
-        told = [message async for message in sdk.query(prompt=prompt, options=options)]
-        return next(message.session_id for message in reversed(told) if isinstance(message, sdk.ResultMessage))
-
+async def test_a_real_session_is_on_the_record_and_resumed_from_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the code of the page, against a scripted model."""
+    pytest.importorskip("claude_agent_sdk", reason="`make test` brings the SDK")
+    page: dict[str, Any] = {}
+    exec(block("integrations.md", "ClaudeAgentOptions"), page)
+    monkeypatch.setenv("HANSARD_STORE", str(tmp_path / "store"))
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    for name in ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"):
+        monkeypatch.delenv(name, raising=False)
     with model(says("The lighthouse is called Roter Sand."), says("As I said: Roter Sand.")) as scripted:
-        with hansard.open(tmp_path / "store") as store:
-            sessions = RecordedSessions(store)
-            name = await ask("Name the lighthouse.", "home", sessions)
-            sessions.close()
-        with hansard.open(tmp_path / "store") as store:  # another machine: it has the record, and nothing of the first one's home
-            sessions = RecordedSessions(store)
-            assert await ask("And again?", "another-home", sessions, resume=name) == name
-            sessions.close()
-            (info,) = store.sessions()
-            events = list(store.read(info.id))
+        for name, value in {**QUIET_CLAUDE, "ANTHROPIC_BASE_URL": scripted.url}.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "home"))
+        name = await page["ask"]("Name the lighthouse.")
+        monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "another-home"))  # another machine: it has the record and nothing else
+        assert await page["ask"]("And again?", resume=name) == name
+    with hansard.open(tmp_path / "store") as store:
+        (info,) = store.sessions()
+        events = list(store.read(info.id))
     assert "The lighthouse is called Roter Sand." in str(scripted.asked[-1]["messages"])
     said = [event.payload.text for event in events if isinstance(event, hansard.UserMessage | hansard.AssistantDone)]
     assert said == ["Name the lighthouse.", "The lighthouse is called Roter Sand.", "And again?", "As I said: Roter Sand."]

@@ -14,7 +14,6 @@ from hansard.normalizing import normalize
 from hansard.store import notebook
 from tests.test_bad_input import cases
 
-
 TOKEN = "sk-ant-" + "api03-" + "EXAMPLE0" * 4
 TAGS = {"div", "p", "b", "i", "details", "summary", "table", "thead", "tbody", "tr", "th", "td"}
 HOSTILE = [pytest.param(case["payload"], id=case["id"]) for case in cases("render") if not case["payload"].startswith("RECIPE:")]

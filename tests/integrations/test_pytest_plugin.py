@@ -1,4 +1,4 @@
-"""The plugin for pytest, in runs of pytest of their own: agents recorded, recordings in agents' places, and what is said when it is not so."""
+"""The plugin for pytest, in runs of pytest of their own: agents recorded, and recordings in agents' places."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from hansard.errors import UsageError
 from hansard.integrations.pytest_plugin import steps_of
 from hansard.integrations.stand_in import Names
+from tests.documents import block
 from tests.recorded import FOLDER, read
 
 pytest_plugins = ["pytester"]
@@ -56,7 +57,8 @@ def test_a_recording_stands_in_for_an_agent_that_is_talked_to(passes, recorded) 
 def test_it(fake_agent, hansard_store):
     agent = fake_agent("claude", {str(recording)!r}, "claude-control")
     asked = []
-    answer = hansard.execute("claude", "Create the folder.", store=hansard_store, on_permission=lambda request: asked.append(request) or True)
+    allow = lambda request: asked.append(request) or True
+    answer = hansard.execute("claude", "Create the folder.", store=hansard_store, on_permission=allow)
     assert answer.ok and answer.text == "The lynx-permission-ok folder exists.", answer
     assert [request.payload.tool_name for request in asked] == ["Bash"]
     agent.heard.assert_asked("Bash")
@@ -139,6 +141,13 @@ def test_it(fake_agent, hansard_store):
 """,
         1,
     )
+
+
+@pytest.mark.slow
+def test_the_page_says_how(passes, pytester: pytest.Pytester) -> None:
+    (pytester.path / "recordings").mkdir()
+    (pytester.path / "recordings" / "tool_ok.jsonl").write_bytes(read(FOLDER / "claude-stream-json/tool_ok/stdout.jsonl"))
+    passes(block("integrations.md", "fake_agent("), 1)
 
 
 @pytest.mark.slow

@@ -11,11 +11,12 @@ import pytest
 
 import hansard
 from hansard.events import assistant_done, session_init, tool_call, tool_result, turn_end, turn_start, user_message
+from tests.documents import block
 from tests.recorded import recordings, streams
 
 scout = pytest.importorskip("inspect_scout", reason="`make test-integrations` brings it")
 
-from hansard.integrations.scout import transcripts  # noqa: E402
+from hansard.integrations.scout import transcript, transcripts  # noqa: E402
 
 KEY = "sk-ant-" + "api03-" + "EXAMPLE0" * 4
 
@@ -66,17 +67,14 @@ def test_a_session_is_a_transcript(tmp_path: Path) -> None:
 
 
 def test_every_recording_is_a_transcript_with_what_was_said() -> None:
-    from hansard.integrations.scout import transcript
-
     for recording in recordings():
         stream = next(stream for stream in recording.streams if stream.main)
         events = list(hansard.normalize(stream.data, stream.format, stream.context))
         made = transcript(hansard.SessionInfo(id="s", format=stream.format), events)
         told = "\n".join(message.text for message in made.messages)
-        texts = [event.payload.text for event in events if isinstance(event, hansard.AssistantDone)]
-        mine = [text for text, event in zip(texts, [e for e in events if isinstance(e, hansard.AssistantDone)], strict=True)
-                if event.parent_tool_call_id is None and event.stream is None and text.strip() and "EXAMPLE" not in text]  # fmt: skip
-        assert [text for text in mine if text.strip() not in told] == [], stream.id
+        mine = [event for event in events if isinstance(event, hansard.AssistantDone) and not (event.parent_tool_call_id or event.stream)]
+        texts = [event.payload.text.strip() for event in mine]
+        assert [text for text in texts if text not in told] == [], stream.id
         assert type(made).model_validate_json(made.model_dump_json()).messages == made.messages
 
 
@@ -90,14 +88,10 @@ def test_they_can_be_chosen(store: hansard.Store) -> None:
 def test_scout_keeps_them_and_scans_them(store: hansard.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("HANSARD_STORE", str(tmp_path / "store"))
     place = str(tmp_path / "transcripts")
     wanted = collected(store)
-
-    async def insert() -> None:
-        async with scout.transcripts_db(place) as db:
-            await db.insert(transcripts(store))
-
-    asyncio.run(insert())
+    exec(block("integrations.md", "transcripts_db("), {})
 
     @scout.scanner(messages="all")
     def length() -> object:

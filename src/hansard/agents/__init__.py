@@ -1,4 +1,4 @@
-"""Agents: how each is started, greeted, fed and stopped. One file per family, found by itself; other packages add theirs by entry points."""
+"""Agents: how each is started, greeted, fed and stopped. One file per family, found by itself; other packages add theirs."""
 
 from __future__ import annotations
 

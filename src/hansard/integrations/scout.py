@@ -9,7 +9,7 @@ main agent, with what it thought and what it called. Sub-agents speak elsewhere:
 
 # pyright: reportMissingImports=false, reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownParameterType=false, reportMissingModuleSource=false
-# (Scout and what comes with it is 600 MB: it is tested in an environment of its own, `make test-integrations`, and not here when this is checked)
+# (Scout and what comes with it is 600 MB, and only in the environment of `make test-integrations`)
 
 from __future__ import annotations
 
@@ -70,7 +70,13 @@ def transcript(info: SessionInfo, events: Iterable[Event]) -> Transcript:
         message_count=len(messages),
         total_tokens=summary.total_tokens,
         error=None if ended is None or ended.error is None else ended.error.message,
-        metadata={"title": summary.title, "format": info.format, "status": summary.turn_status, "turns": summary.turns, "cost_usd": summary.cost_usd},
+        metadata={
+            "title": summary.title,
+            "format": info.format,
+            "status": summary.turn_status,
+            "turns": summary.turns,
+            "cost_usd": summary.cost_usd,
+        },
         messages=messages,
     )
 
@@ -94,7 +100,9 @@ def _messages(message: StandardMessage) -> Iterator[ChatMessage]:
                 said.append(ContentReasoning(reasoning=block["thinking"], signature=block.get("signature")))
             case "tool_use":
                 given = block["input"]
-                calls.append(ToolCall(id=block["id"], function=block["name"], arguments=given if isinstance(given, dict) else {"input": given}))
+                calls.append(
+                    ToolCall(id=block["id"], function=block["name"], arguments=given if isinstance(given, dict) else {"input": given})
+                )
             case "tool_result":
                 problem = ToolCallError("unknown", _words(block)) if block.get("is_error") else None
                 name = f"{message['id']}-{number}"

@@ -85,7 +85,14 @@ def listing(sessions: list[SessionInfo]) -> str:
 
 def _row(info: SessionInfo) -> str:
     when = "" if info.updated is None else datetime.fromtimestamp(info.updated / 1000, UTC).strftime("%Y-%m-%d %H:%M")
-    cells = (info.id, info.agent or info.format or "", masked(info.title or info.problem or ""), f"{info.events:,}", when, info.status or "")
+    cells = (
+        info.id,
+        info.agent or info.format or "",
+        masked(info.title or info.problem or ""),
+        f"{info.events:,}",
+        when,
+        info.status or "",
+    )
     return "<tr>" + "".join(f'<td style="text-align:left">{_text(cell)}</td>' for cell in cells) + "</tr>"
 
 

@@ -9,8 +9,8 @@
         truth.json      what was really said (see `check_truth`)
         golden.jsonl    our events, without their originals
 
-``check_recordings(folder)`` holds all of it to every promise; ``python -m hansard.testing folder`` does so, too, and writes the golden files
-if it is told to: review that difference like code.
+``check_recordings(folder)`` holds all of it to every promise; so does ``python -m hansard.testing folder``, which also writes the golden
+files if it is told to: review that difference like code.
 """
 
 # ruff: noqa: S101 (these are tests, wherever they run)

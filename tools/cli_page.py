@@ -133,7 +133,7 @@ store   ~/.hansard: … sessions, …
 …
 """,
 }
-"""What a command can be asked, in a home with sessions of four agents. Those that wait for somebody else (an editor, a database) have none."""
+"""What a command can be asked, in a home with sessions of four agents. Those that wait for others (an editor, a database) have none."""
 
 
 def command_line() -> str:

@@ -29,7 +29,7 @@ NAV: dict[str, list[str]] = {
         "start/notebook.md",
         "start/team-server.md",
     ],
-    "Guides": ["page.md", "agents.md", "debugging.md", "moving.md", "tools.md", "messages.md"],
+    "Guides": ["how-it-works.md", "page.md", "agents.md", "debugging.md", "moving.md", "tools.md", "messages.md"],
     "Reference": ["events.md", "log-format.md", "cli.md", "protocol.md", "projections.md", "features.md", "adapters/"],
     "Operate": ["security.md", "deployment.md", "scale.md", "performance.md"],
     "Proof": ["truth.md", "scorecard.md", "reliability.md", "drops.md", "plays.md", "checklist.md"],

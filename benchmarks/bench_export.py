@@ -1,18 +1,17 @@
-"""How fast a long log is exported, form by form, and in how much memory: ``python benchmarks/bench_export.py [--events N] [--form F]…``.
+"""Export: each form in a process of its own, secrets masked, beside one that reads every event of the log; processor time."""
 
-Each form is exported by the command in a process of its own, secrets masked and not, and compared with reading every event of the log.
-The ratio is what counts: 1 is as fast as reading.
-"""
+from __future__ import annotations
 
-import argparse
 import resource
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from msgspec import Raw
 
+from benchmarks.table import Row, figure, interleaved, main, speed
 from hansard.events import Event, Usage, assistant_chunk, assistant_done, tool_call, tool_result, turn_end, turn_start, usage, user_message
 from hansard.projections import FORMATS
 from hansard.store import JsonlStore
@@ -63,21 +62,20 @@ def measured(code: str, *arguments: str) -> tuple[float, int]:
     return end.ru_utime + end.ru_stime - begin.ru_utime - begin.ru_stime, int(run.stderr.split()[-1])
 
 
-def main() -> None:
-    """Make the log, read it, export it."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--events", type=int, default=1_000_000)
-    parser.add_argument("--form", action="append", choices=sorted(FORMATS))
-    options = parser.parse_args()
+def rows(short: bool) -> Iterable[Row]:
+    """Each form beside reading."""
     with tempfile.TemporaryDirectory() as folder:
-        write_log(Path(folder), options.events)
-        seconds, peak = measured(READ, folder)
-        print(f"reading {options.events:,} events: {seconds:.1f} s, {peak / 1024:.0f} MB")
-        print(f"{'form':22}{'masked':>9}{'ratio':>7}{'MB':>6}{'as it is':>11}{'ratio':>7}{'MB':>6}")
-        for form in options.form or sorted(FORMATS):
-            cells = [measured(EXPORT, folder, "--to", form, *more) for more in ([], ["--no-redact"])]
-            print(f"{form:22}" + "  ".join(f"{took:7.1f} s{seconds / took:6.2f}{memory / 1024:6.0f}" for took, memory in cells))
+        write_log(Path(folder), 100 if short else 100_000)
+        forms = ["native", "markdown"] if short else sorted(FORMATS)
+        taken = interleaved(
+            1 if short else 3,
+            {"": lambda: measured(READ, folder)} | {form: lambda form=form: measured(EXPORT, folder, "--to", form) for form in forms},
+        )
+    bare = [seconds for seconds, _ in taken[""]]
+    for form in forms:
+        yield speed(f"export `{form}`", "reading every event", [seconds for seconds, _ in taken[form]], bare, at_least=0.5)
+    yield figure("export, any form: memory", [max(kilobytes for _, kilobytes in taken[form]) / 1024 for form in forms], "MB")
 
 
 if __name__ == "__main__":
-    main()
+    main(rows)

@@ -1,58 +1,55 @@
-"""A second process follows a log: how long after the append it has the event, and how often it woke up while nothing happened."""
+"""A second process follows a log: how long after the append it has the event, and how often it wakes up while nothing happens."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import statistics
-import sys
 import tempfile
 import time
+from collections.abc import Iterable
 
+from benchmarks.table import Row, figure, main
 from hansard.events import assistant_chunk
 from hansard.store import open_store
 
-EVENTS = 500
 PAUSE = 0.005
-IDLE = 2.0
 
 
-async def follow(root: str, out: int) -> None:
+async def follow(root: str, events: int, out: int) -> None:
     """The reader: for each event the time between its append and its arrival here, in microseconds."""
     seen = 0
     async for event in open_store(root).follow("s", after=1):
         if event.type == "assistant_chunk":
             os.write(out, b"%d\n" % (time.monotonic_ns() // 1000 - int(event.payload.text)))
             seen += 1
-            if seen == EVENTS:
+            if seen == events:
                 return
 
 
-def main() -> None:
-    """Print the latencies and what waiting costs."""
+def measured(events: int, idle: float) -> tuple[list[float], int]:
+    """Of one follower: the milliseconds until it had each event, in order, and its wake-ups without any."""
     with tempfile.TemporaryDirectory() as root:
         store = open_store(root)
         store.create("s")
         receive, send = os.pipe()
         child = os.fork()
         if child == 0:
-            asyncio.run(follow(root, send))
+            asyncio.run(follow(root, events, send))
             os._exit(0)
         os.close(send)
         time.sleep(0.5)
         before = _switches(child)
-        time.sleep(IDLE)
-        idle = _switches(child) - before
-        for _ in range(EVENTS):
+        time.sleep(idle)
+        woken = _switches(child) - before
+        for _ in range(events):
             store.append("s", [assistant_chunk(text=str(time.monotonic_ns() // 1000))])
             time.sleep(PAUSE)
         with os.fdopen(receive) as pipe:
             taken = sorted(int(line) / 1000 for line in pipe)
         os.waitpid(child, 0)
         store.close()
-    print(f"{len(taken)} of {EVENTS} events; ms until the other process has one: "
-          f"p50 {statistics.median(taken):.2f}, p99 {taken[int(len(taken) * 0.99)]:.2f}, worst {taken[-1]:.2f}")  # fmt: skip
-    print(f"wake-ups of the waiting process in {IDLE:.0f} s without events: {idle}")
+    return taken, woken
 
 
 def _switches(pid: int) -> int:
@@ -60,7 +57,14 @@ def _switches(pid: int) -> int:
         return sum(int(line.split()[1]) for line in status if "ctxt_switches" in line)
 
 
+def rows(short: bool) -> Iterable[Row]:
+    """Three followers, one after the other."""
+    events, idle, rounds = (20, 0.1, 1) if short else (500, 2.0, 3)
+    found = [measured(events, idle) for _ in range(rounds)]
+    yield figure("follow in another process, p50", [statistics.median(taken) for taken, _ in found], "ms")
+    yield figure("follow in another process, p99", [taken[int(len(taken) * 0.99)] for taken, _ in found], "ms")
+    yield figure("follow, wake-ups a second without events", [woken / idle for _, woken in found], "")
+
+
 if __name__ == "__main__":
-    if sys.platform != "linux":
-        sys.exit("needs /proc")
-    main()
+    main(rows)

@@ -1,11 +1,12 @@
-"""The page with a long session: how soon it is painted, what it costs, whether it keeps up. `make bench`; needs Chromium."""
+"""The page with a long session: how soon it is painted, what it costs, whether it keeps up. In Chromium."""
 
 from __future__ import annotations
 
-import argparse
 import json
+from collections.abc import Iterable
 from typing import Any
 
+from benchmarks.table import Row, figure, main
 from tests.page.chromium import Chromium, Watched, chromium, serving
 from tests.page.test_renderer import conversation
 
@@ -63,34 +64,46 @@ def heap(page: Watched) -> float:
     return page.do(measure)
 
 
-def main() -> None:
-    """Measure, and print a table."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--events", type=int, default=100_000)
-    wanted = arguments.parse_args().events
+def measured(browser: Chromium, url: str, text: str, seconds: float) -> dict[str, float]:
+    """One page with a long session, from nothing to live."""
+    page = browser.open(f"{url}/tests/harness.html")
+    page.do(lambda one: one.wait_for_function("globalThis.ready"))
+    painted = page.run(PAINTED, text)
+    held = heap(page)
+    scrolled = page.run(SCROLL)
+    page.run("() => shown.toEnd()")
+    live = page.run(LIVE, [seconds, 1000])
+    if page.complaints:
+        raise SystemExit(f"the page complains: {page.complaints}")
+    page.close()
+    return {
+        "first paint, ms": painted["paint"],
+        "of it JSON.parse, ms": painted["parse"],
+        "of it fold and draw, ms": painted["draw"],
+        "elements, ": painted["nodes"],
+        "heap, MB": held,
+        "a frame of scrolling, ms": scrolled["median"],
+        "slowest frame of scrolling, ms": scrolled["slowest"],
+        "events a second live, ": live["events"] / live["seconds"],
+        "longest frame live, ms": live["longest"],
+    }
+
+
+def rows(short: bool) -> Iterable[Row]:
+    """Some pages, one after the other; none without a browser."""
     path = chromium()
     if path is None:
-        print("no Chromium on this machine")
-        return
-    text = json.dumps(conversation(wanted // 8)[:wanted])
+        raise SystemExit("no Chromium on this machine")
+    events, seconds, rounds = (400, 0.2, 1) if short else (100_000, 5.0, 5)
+    text = json.dumps(conversation(events // 8)[:events])
     browser = Chromium(path)
     with serving() as url:
-        page = browser.open(f"{url}/tests/harness.html")
-        page.do(lambda one: one.wait_for_function("globalThis.ready"))
-        painted = page.run(PAINTED, text)
-        print(f"events                {wanted:,} ({len(text) / 1e6:.0f} MB of JSON)")
-        print(f"first paint           {painted['paint']:.0f} ms (parse {painted['parse']:.0f}, fold and draw {painted['draw']:.0f})")
-        print(f"elements in the page  {painted['nodes']:,}")
-        print(f"heap                  {heap(page):.0f} MB")
-        scrolled = page.run(SCROLL)
-        print(f"a frame of scrolling  {scrolled['median']:.1f} ms, slowest {scrolled['slowest']:.1f} ms")
-        page.run("() => shown.toEnd()")
-        live = page.run(LIVE, [5, 1000])
-        print(f"live                  {live['events'] / live['seconds']:,.0f} events/s, longest frame {live['longest']:.0f} ms")
-        print(f"complaints            {page.complaints}")
-        page.close()
+        found = [measured(browser, url, text, seconds) for _ in range(rounds)]
     browser.close()
+    for name in found[0]:
+        what, _, unit = name.rpartition(", ")
+        yield figure(f"a page of {events:,} events: {what}", [one[name] for one in found], unit)
 
 
 if __name__ == "__main__":
-    main()
+    main(rows)

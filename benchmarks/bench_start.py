@@ -1,43 +1,35 @@
-"""Start-up: the CPU time of a whole process, against that of Python alone. Interleaved; median and spread."""
+"""Start-up: the processor time of a whole process, beside that of a Python that only imports msgspec."""
 
 from __future__ import annotations
 
-import os
-import statistics
-import subprocess
 import sys
+from collections.abc import Iterable
 
-ROUNDS = 15
+from benchmarks.table import Row, cost, figure, interleaved, main, process
+
+BARE = "import msgspec"
 COMMANDS = {
+    BARE: ["-c", "import msgspec"],
     "python -c pass": ["-c", "pass"],
-    "import msgspec": ["-c", "import msgspec"],
     "import hansard": ["-c", "import hansard"],
     "hansard --version": ["-m", "hansard", "--version"],
     "hansard --help": ["-m", "hansard", "--help"],
     "hansard schema": ["-m", "hansard", "schema"],
 }
+GOALS = {"hansard --version": 2.0}
 
 
-def cpu(arguments: list[str]) -> float:
-    """CPU milliseconds of one run."""
-    process = subprocess.Popen([sys.executable, *arguments], stdout=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return (used.ru_utime + used.ru_stime) * 1000
-
-
-def main() -> None:
-    """Print the table."""
-    taken: dict[str, list[float]] = {name: [] for name in COMMANDS}
-    for _ in range(ROUNDS):
-        for name, arguments in COMMANDS.items():
-            taken[name].append(cpu(arguments))
-    bare = statistics.median(taken["python -c pass"])
-    print(f"{'':20} {'CPU ms':>8} {'min':>6} {'max':>6} {'times bare Python':>18}")
-    for name, values in taken.items():
-        middle = statistics.median(values)
-        print(f"{name:20} {middle:8.0f} {min(values):6.0f} {max(values):6.0f} {middle / bare:18.1f}")
+def rows(short: bool) -> Iterable[Row]:
+    """Each command beside the bare one."""
+    taken = interleaved(
+        1 if short else 31,
+        {name: lambda command=command: process(sys.executable, *command).cpu for name, command in COMMANDS.items()},
+    )
+    for name in COMMANDS:
+        if name != BARE:
+            yield cost(name, BARE, taken[name], taken[BARE], at_most=GOALS.get(name))
+    yield figure(f"{BARE}: CPU", [seconds * 1000 for seconds in taken[BARE]], "ms")
 
 
 if __name__ == "__main__":
-    main()
+    main(rows)

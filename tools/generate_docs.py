@@ -22,6 +22,7 @@ from hansard.events import TYPES, ErrorCode, ErrorInfo, Event, PermissionOption,
 from hansard.testing import facts
 from tests.driving.playbill import page as plays
 from tests.recorded import losses, losses_in, medium_of, recordings, streams, told
+from tools.bench import bench
 from tools.cli_page import command_line
 from tools.features import NOTICE, drops, features, table
 from tools.projections import projections
@@ -285,6 +286,7 @@ PAGES = {
     "projections.md": projections,
     "reliability.md": reliability,
     "tools.md": tools,
+    "bench.md": bench,
     "../README.md": readme,
 }
 

@@ -55,7 +55,7 @@ class Filter(NamedTuple):
 class Chunk(Struct, frozen=True, gc=False):
     """Some events as a JSON array, and the place after them; ``passed`` records were looked at for it."""
 
-    text: str
+    data: bytes
     to: Place
     count: int
     passed: int
@@ -75,6 +75,7 @@ class Feed:
         self._size = 0
         self._floor = self._last = self._shown = Place(self.head.seq)
         self._readers: OrderedDict[Place, Iterator[Record]] = OrderedDict()
+        self._reading: dict[tuple[Place, Filter], asyncio.Task[Chunk | None]] = {}
         self._due: asyncio.TimerHandle | None = None
         self._published = 0.0
         self._task = asyncio.create_task(self._follow())
@@ -109,20 +110,28 @@ class Feed:
         key = (self, place, wanted)
         found = self._cache.get(key)
         if found is None:
-            try:
-                found = _chunk(self._newest(place), place, wanted)[0] if known else await asyncio.to_thread(self._read, place, wanted)
-            except StoreAway:
-                asyncio.get_running_loop().call_later(AWAY, self._tell)
+            found = _chunk(self._newest(place), place, wanted)[0] if known else await self._from_middle(place, wanted)
             if found is not None and self.listeners:
                 self._cache.put(key, found)
         return found
 
-    @property
-    def seq(self) -> int:
-        """The last one that is shown."""
-        return self._shown.seq
+    def goes_on(self, place: Place) -> bool:
+        """Whether something is shown that stands after a place."""
+        return place < self._shown
 
     # ---- the middle of the log
+
+    async def _from_middle(self, place: Place, wanted: Filter) -> Chunk | None:
+        """Who comes to a place while it is being read for another waits for that."""
+        reading = self._reading.get((place, wanted))
+        if reading is None:
+            reading = self._reading[place, wanted] = asyncio.create_task(asyncio.to_thread(self._read, place, wanted))
+            reading.add_done_callback(lambda _: self._reading.pop((place, wanted)))
+        try:
+            return await asyncio.shield(reading)
+        except StoreAway:
+            asyncio.get_running_loop().call_later(AWAY, self._tell)
+            return None
 
     def _read(self, place: Place, wanted: Filter) -> Chunk | None:
         kept = self._readers.pop(place, None)
@@ -144,21 +153,32 @@ class Feed:
     # ---- its end
 
     def _newest(self, place: Place) -> Iterator[Record]:
-        for at, record in self._recent:
-            if at > place:
-                if at > self._shown:
-                    return
-                yield record
+        """From behind: who keeps up is near the end."""
+        found: list[Record] = []
+        for at, record in reversed(self._recent):
+            if at <= place:
+                break
+            if at <= self._shown:
+                found.append(record)
+        return reversed(found)
 
     async def _follow(self) -> None:
         try:
             async for record in self._store.follow_records(self.session_id, self._last.seq):
+                if self._due is None:
+                    await self._rest()
                 self._take(record)
         except HansardError as problem:
             self.broken = problem
         except OSError as problem:
             self.broken = HansardError(f"the log of {self.session_id} cannot be read: {problem.strerror}")
         self._tell()
+
+    async def _rest(self) -> None:
+        """Nothing is shown before the next tick: what is written until then is read at once, and not one by one."""
+        pause = self._published + TICK - asyncio.get_running_loop().time()
+        if pause > 0:
+            await asyncio.sleep(pause)
 
     def _take(self, record: Record) -> None:
         self._last = following(self._last, record)
@@ -168,8 +188,7 @@ class Feed:
             self._floor, gone = self._recent.popleft()
             self._size -= len(gone.line)
         if self._due is None:
-            loop = asyncio.get_running_loop()
-            self._due = loop.call_at(max(loop.time(), self._published + TICK), self._publish)
+            self._due = asyncio.get_running_loop().call_later(0, self._publish)
 
     def _publish(self) -> None:
         self._due = None
@@ -200,14 +219,14 @@ class Cache:
     def put(self, key: Any, made: Chunk) -> None:
         """Keep it; the oldest goes when it is too much."""
         self._kept[key] = made
-        self._size += len(made.text)
+        self._size += len(made.data)
         while self._size > self._limit:
-            self._size -= len(self._kept.popitem(last=False)[1].text)
+            self._size -= len(self._kept.popitem(last=False)[1].data)
 
     def forget(self, feed: Feed) -> None:
         """That log is not looked at any more."""
         for key in [key for key in self._kept if key[0] is feed]:
-            self._size -= len(self._kept.pop(key).text)
+            self._size -= len(self._kept.pop(key).data)
 
 
 class Feeds:
@@ -255,7 +274,8 @@ def following(place: Place, record: Record) -> Place:
 
 def _chunk(records: Iterator[Record], place: Place, wanted: Filter) -> tuple[Chunk | None, Record | None]:
     """What fits into a frame, and the record that did not fit any more."""
-    lines: list[str] = []
+    lines: list[bytes] = []
+    seq, damaged = place
     size = passed = 0
     left = None
     for record in records:
@@ -264,13 +284,13 @@ def _chunk(records: Iterator[Record], place: Place, wanted: Filter) -> tuple[Chu
             if lines and size + len(line) > BYTES:
                 left = record
                 break
-            lines.append(line.decode())
+            lines.append(line)
             size += len(line) + 1
         passed += 1
-        place = following(place, record)
+        seq, damaged = (record.seq, 0) if record.seq > seq else (seq, damaged + 1)
         if len(lines) >= EVENTS or passed >= SCANNED:
             break
-    return Chunk(f"[{','.join(lines)}]", place, len(lines), passed) if passed else None, left
+    return Chunk(b"[%s]" % b",".join(lines), Place(seq, damaged), len(lines), passed) if passed else None, left
 
 
 _fields = msgspec.json.Decoder(dict[str, Raw])
@@ -281,8 +301,8 @@ def shown(line: bytes, originals: bool, limit: int) -> bytes:
     """A line of a log for a frame: without its original unless that is wanted, and without its payload if it is too long for a frame."""
     if originals and len(line) <= limit - MARGIN:
         return line
-    if b'"original":' in line:
-        line = without(line, "original", "eol") if not originals else line
+    if not originals and b'"original":' in line:
+        line = without_original(line)
     if len(line) > limit - MARGIN:
         large = b'"large":{"bytes":%d}' % len(line)
         rest = without(line, "payload", "original", "eol")
@@ -304,6 +324,26 @@ def brief(line: bytes) -> bytes:
     fields = json.loads(line)
     short = {name: value for name, value in fields.items() if isinstance(value, str | int) and len(name) + len(str(value)) <= 200}
     return json.dumps(dict(islice(short.items(), 50)), separators=(",", ":")).encode()
+
+
+class _Kept(Struct, gc=False):
+    original: Raw = Raw()
+    eol: Raw = Raw()
+
+
+_kept = msgspec.json.Decoder(_Kept)
+
+
+def without_original(line: bytes) -> bytes:
+    """A line without its original, which is the last field of every line that we write: then the rest need not be taken apart."""
+    try:
+        kept = _kept.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return without(line, "original", "eol")
+    end = b',"original":%b}' % memoryview(kept.original)
+    if bytes(kept.eol) or not line.endswith(end):
+        return without(line, "original", "eol")
+    return line[: -len(end)] + b"}"
 
 
 def without(line: bytes, *names: str) -> bytes:

@@ -17,12 +17,13 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.protocol import State
 
 from hansard.errors import UsageError
 from hansard.redaction import masked
 from hansard.server.guard import HEADER_BYTES
 from hansard.server.protocol import CLOSE_RESTART, Limits
-from hansard.server.socket import CLOSE
+from hansard.server.socket import CLOSE, SEND
 from hansard.server.streams import ENDLESS
 
 TAKEN = 64
@@ -120,6 +121,11 @@ class Listener(uvicorn.Server):
         if self._ready is not None:
             self._ready()
 
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until a signal says stop."""
+        self.config.get_loop_factory()  # its import takes a while, and Ctrl-C meanwhile would leave a coroutine that nobody awaits
+        super().run(sockets)
+
     @contextmanager
     def capture_signals(self) -> Generator[None]:
         """A signal stops the server, and that is all it does."""
@@ -183,6 +189,13 @@ def _protocol(limits: Limits) -> type[H11Protocol]:
     return Http
 
 
+def text_head(size: int) -> bytes:
+    """What stands before a text message of so many bytes, from a server (RFC 6455, section 5.2)."""
+    if size < 126:
+        return bytes((0x81, size))
+    return b"\x81\x7e" + size.to_bytes(2, "big") if size < 65536 else b"\x81\x7f" + size.to_bytes(8, "big")
+
+
 class Socket(WebSocketsSansIOProtocol):
     """A socket that is gone a moment after it was closed, also if its client takes nothing; till then the kernel keeps little for it."""
 
@@ -198,7 +211,7 @@ class Socket(WebSocketsSansIOProtocol):
     def handle_connect(self, event: Any) -> None:
         super().handle_connect(event)
         if hasattr(self, "scope"):  # else it was no upgrade that can be
-            cast("dict[str, Any]", self.scope)["extensions"][CLOSE] = self._close_at_once
+            cast("dict[str, Any]", self.scope)["extensions"].update({CLOSE: self._close_at_once, SEND: self._send_bytes})
 
     def handle_ping(self) -> None:
         super().handle_ping()
@@ -211,6 +224,13 @@ class Socket(WebSocketsSansIOProtocol):
         await super().send(message)
         if self.initial_response is not None and self.close_sent:
             self.handshake_complete = True  # uvicorn 0.54 forgets it after a refusal, and then complains of the app
+
+    async def _send_bytes(self, pieces: tuple[bytes, ...]) -> None:
+        """A text message in pieces. By way of ASGI each client's would be encoded copied four times: that is most of the work."""
+        await self.writable.wait()
+        if self.disconnected or self.close_sent or self.conn.state is not State.OPEN:
+            raise ClientDisconnected
+        self.transport.write(b"".join((text_head(sum(map(len, pieces))), *pieces)))
 
     async def run_asgi(self) -> None:
         await super().run_asgi()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -29,10 +30,12 @@ from hansard.server.protocol import (
     Hello,
     Listed,
     Live,
+    Person,
     Ping,
     PingSaid,
     Pong,
     PongSaid,
+    Present,
     Refusal,
     Said,
     Sessions,
@@ -54,10 +57,17 @@ STUCK = 0.9
 """Of the idle time: then who takes nothing is let go, so that its place is free when the time is over; a goodbye takes seconds."""
 OUTBOX = 4096
 """So many answers may wait for a client that does not take them; then it is told nothing more."""
+TURN = 8
+"""After so many rounds of frames the others have their turn."""
 PASSED = 1000
 """After so many events that a filter left out the client hears how far it has got."""
 CLOSE = "hansard.close"
 """The extension by which a connection is closed at once, though its client takes nothing: see listening.py."""
+SEND = "hansard.send"
+"""The extension by which a message goes out as the bytes that it is, and is not copied on its way: see listening.py."""
+
+Frame = tuple[bytes, ...]
+"""A message, in pieces: the long one is the same for all who are at that place, and need not be copied for each of them more than once."""
 
 _heard: msgspec.json.Decoder[AnyHeard] = msgspec.json.Decoder(AnyHeard)
 
@@ -69,14 +79,19 @@ class Subscription:
         self.feed = feed
         self._head = head
         """What was in the log when it was asked for: before that is read nobody is told that it is live."""
-        self._name = encode(name).decode()
+        self._begin = b'{"type":"events","id":%s,"events":' % encode(name)
         self._id = name
         self._place = place
         self._wanted = wanted
         self._live = False
         self._passed = 0
 
-    async def next(self) -> str | None:
+    @property
+    def goes_on(self) -> bool:
+        """Whether there is something to say at once."""
+        return self.feed.goes_on(self._place) or (not self._live and self._place.seq >= self._head)
+
+    async def next(self) -> Frame | None:
         """The next frame; None if there is nothing to say yet, and nothing if there was only what is not wanted."""
         found = await self.feed.after(self._place, self._wanted)
         if found is None:
@@ -84,15 +99,15 @@ class Subscription:
         self._place = found.to
         self._passed += found.passed
         if not found.count and self._passed < PASSED:
-            return ""
+            return ()
         self._passed = 0
-        return f'{{"type":"events","id":{self._name},"events":{found.text},"to":{found.to.seq}}}'
+        return self._begin, found.data, b',"to":%d}' % found.to.seq
 
-    def _caught_up(self) -> str | None:
+    def _caught_up(self) -> Frame | None:
         if self._live or self._place.seq < self._head:
             return None
         self._live = True
-        return text(Live(self._id, self._place.seq))
+        return (encode(Live(self._id, self._place.seq)),)
 
 
 class Connection:
@@ -103,10 +118,11 @@ class Connection:
         self._scope = scope
         self._receive = receive
         self._send = send
+        self._send_bytes: Callable[[Frame], Awaitable[None]] = scope.get("extensions", {}).get(SEND) or self._send_text
         self._who = token_of(scope)
         self._limits = serving.limits
         self._subscriptions: dict[str, Subscription] = {}
-        self._outbox: deque[str] = deque()
+        self._outbox: deque[bytes] = deque()
         self._wake = asyncio.Event()
         self._commands = Bucket(self._limits.burst, self._limits.commands)
         self._messages = Bucket(self._limits.messages, self._limits.messages / 5)
@@ -137,7 +153,7 @@ class Connection:
 
     def say(self, message: Said) -> None:
         """Put an answer where the next frame is taken from."""
-        self._outbox.append(text(message))
+        self._outbox.append(encode(message))
         if len(self._outbox) > OUTBOX:
             self._end(CLOSE_STUCK, "answers are not taken")
         self._wake.set()
@@ -165,27 +181,29 @@ class Connection:
     # ---- speaking
 
     async def _speak(self) -> None:
+        turn = 0
         while self._closing is None:
             self._wake.clear()
-            spoke = await self._answer()
+            await self._answer()
+            goes_on = False
             for name, subscription in list(self._subscriptions.items()):
                 frame = await self._next(name, subscription)
                 if frame and self._subscriptions.get(name) is subscription:
                     await self._put(frame)
-                    await self._answer()
-                spoke = spoke or frame is not None
-            if spoke:
-                await asyncio.sleep(0)
-            else:
+                    if self._outbox:
+                        await self._answer()
+                goes_on = goes_on or (frame is not None and subscription.goes_on)
+            turn += 1
+            if not goes_on:
                 await self._wake.wait()
+            elif turn % TURN == 0:
+                await asyncio.sleep(0)
 
-    async def _answer(self) -> bool:
-        spoke = bool(self._outbox)
+    async def _answer(self) -> None:
         while self._outbox:
-            await self._put(self._outbox.popleft())
-        return spoke
+            await self._put((self._outbox.popleft(),))
 
-    async def _next(self, name: str, subscription: Subscription) -> str | None:
+    async def _next(self, name: str, subscription: Subscription) -> Frame | None:
         try:
             return await subscription.next()
         except LogReset as problem:
@@ -200,10 +218,13 @@ class Connection:
             self._unsubscribe(name)
         self.say(Trouble(told.code, told.message, name))
 
-    async def _put(self, frame: str) -> None:
+    async def _put(self, frame: Frame) -> None:
         self._sending_since = time.monotonic()
-        await self._send({"type": "websocket.send", "text": frame})
+        await self._send_bytes(frame)
         self._said_at, self._sending_since = time.monotonic(), None
+
+    async def _send_text(self, frame: Frame) -> None:
+        await self._send({"type": "websocket.send", "text": b"".join(frame).decode()})
 
     # ---- listening
 
@@ -262,6 +283,8 @@ class Connection:
             return
         types = None if wanted.types is None else frozenset(wanted.types)
         self.say(Subscribed(wanted.id, session, feed.head.log_id, head))
+        tell = partial(self._present, wanted.id) if wanted.presence else None
+        self._serving.presence.enter(session, self, wanted.id, self._who, tell)
         self._subscriptions[wanted.id] = Subscription(wanted.id, feed, place, head, Filter(types, wanted.originals, self._limits.frame))
 
     def _refuse(self, name: str, problem: Exception) -> None:
@@ -271,7 +294,11 @@ class Connection:
     def _unsubscribe(self, name: str) -> None:
         gone = self._subscriptions.pop(name, None)
         if gone is not None:
+            self._serving.presence.leave(gone.feed.head.session_id, self, name)
             self._leave_feed(gone.feed)
+
+    def _present(self, name: str, people: list[Person]) -> None:
+        self.say(Present(name, people))
 
     def _leave_feed(self, feed: Feed) -> None:
         if not any(other.feed is feed for other in self._subscriptions.values()):
@@ -354,11 +381,6 @@ class Connection:
             if asked is None and now - min(self._heard_at, self._said_at) > HEARTBEAT:
                 asked = now
                 self.say(PingSaid())
-
-
-def text(message: Said) -> str:
-    """A message as a frame."""
-    return encode(message).decode()
 
 
 async def serve_socket(serving: Serving, scope: Scope, receive: Receive, send: Send) -> None:

@@ -87,7 +87,7 @@ async def _events(feed: Feed, wake: asyncio.Event, place: Place, wanted: Filter)
             if found is not None:
                 place = found.to
                 if found.count:
-                    yield _block(feed.head.log_id, found.text)
+                    yield _block(feed.head.log_id, found.data)
                 await asyncio.sleep(0)
                 continue
             try:
@@ -103,10 +103,10 @@ class _Numbered(msgspec.Struct):
     seq: int = 0
 
 
-def _block(log_id: str, text: str) -> bytes:
+def _block(log_id: str, data: bytes) -> bytes:
     """Each event with its cursor; a damaged line has none."""
     parts: list[bytes] = []
-    for raw in msgspec.json.decode(text, type=list[Raw]):
+    for raw in msgspec.json.decode(data, type=list[Raw]):
         seq = msgspec.json.decode(raw, type=_Numbered).seq
         parts.append((b"id: %s:%d\n" % (log_id.encode(), seq) if seq else b"") + b"data: " + bytes(raw) + b"\n\n")
     return b"".join(parts)

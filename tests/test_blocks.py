@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.blocks import Block, Reader, agrees, blocks, commands, pages
+from tests.blocks import ROOT, Block, Reader, agrees, blocks, commands, pages
 
 INSTALLS = "installs packages, or runs every test"
 DATABASE = "wants a database with its roles; tests/test_deployment.py does the same on a real PostgreSQL"
@@ -26,6 +26,8 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("src/hansard/adapters/codex/README.md", "codex exec --json"): ACCOUNT,
 }
 """Blocks that are not run, by their page and how they begin, and why."""
+ELSEWHERE = {"docs/plugins.md": "tests/test_plugins.py", "docs/integrations.md": "tests/integrations"}
+"""Pages whose blocks need packages of their own, and the tests that run them there."""
 
 
 def listed(block: Block) -> tuple[str, str] | None:
@@ -35,7 +37,7 @@ def listed(block: Block) -> tuple[str, str] | None:
 
 def runs(page: str) -> list[tuple[Block, str | None]]:
     """What is run of a page, each block with the output that is shown after it."""
-    found = blocks(page)
+    found = [] if page in ELSEWHERE else blocks(page)
     return [
         (block, following.text if following is not None and following.language == "output" else None)
         for block, following in zip_longest(found, found[1:])
@@ -67,6 +69,13 @@ def test_every_block_of_a_page_does_what_it_says(page: str, record: Path, tmp_pa
 def test_what_is_not_run_is_there_and_no_longer_than_a_screen() -> None:
     assert set(NOT_RUN) - {listed(block) for page in pages() for block in blocks(page)} == set()
     assert len(NOT_RUN) <= 20
+
+
+@pytest.mark.parametrize("page", sorted(ELSEWHERE.keys() & set(pages())))
+def test_a_page_that_is_run_elsewhere_is_run_there(page: str) -> None:
+    place = ROOT / ELSEWHERE[page]
+    tests = [place] if place.is_file() else sorted(place.rglob("test_*.py"))
+    assert any(f'"{Path(page).name}"' in path.read_text() for path in tests)
 
 
 def test_output_stands_after_what_is_run() -> None:

@@ -31,7 +31,7 @@ NAV: dict[str, list[str]] = {
     ],
     "Guides": ["how-it-works.md", "page.md", "agents.md", "debugging.md", "moving.md", "tools.md", "messages.md"],
     "Reference": ["events.md", "log-format.md", "cli.md", "protocol.md", "projections.md", "features.md", "adapters/"],
-    "Operate": ["security.md", "deployment.md", "scale.md", "performance.md"],
+    "Operate": ["security.md", "deployment.md", "scale.md", "performance.md", "bench.md"],
     "Proof": ["truth.md", "scorecard.md", "reliability.md", "drops.md", "plays.md", "checklist.md"],
     "Project": ["contributing.md", "changelog.md", "decisions/"],
 }

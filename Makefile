@@ -77,6 +77,16 @@ debian-chromium:
 	apt-get update -qq
 	apt-get install -y -qq chromium
 
+# The programs that the examples of the documentation use besides ours; tests/test_blocks.py runs them all.
+.PHONY: programs debian-programs
+programs:
+	@for name in jq curl openssl zstdcat; do command -v $$name >/dev/null || { $(MAKE) --no-print-directory debian-programs; exit $$?; }; done
+
+debian-programs:
+	@command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] || { echo 'make: the examples of the documentation use these; on Debian: apt-get install jq curl openssl zstd' >&2; exit 1; }
+	apt-get update -qq
+	apt-get install -y -qq jq curl openssl zstd
+
 # The server that the store is tested on: whatever the machine has, found as tests/postgres.py finds it.
 .PHONY: postgresql debian-postgresql
 postgresql:
@@ -107,7 +117,7 @@ audit:  ## known vulnerabilities of what is locked; needs a network
 check: lint site postgresql  ## lint, the site and the fast tests, under 3 minutes
 	HANSARD_EXAMPLES=$${HANSARD_EXAMPLES:-25} $(PYTEST) -m 'not slow'
 
-test: lint site $(VENV)/.agents $(NODE) chromium postgresql  ## lint and every test, the long ones in their short form, under 20 minutes; what CI runs
+test: lint site $(VENV)/.agents $(NODE) chromium postgresql programs  ## lint, the site and every test, the long ones in their short form, under 20 minutes; what CI runs
 	$(PYTEST)
 
 # A network with nothing in it but loopback, where the machine has such: then no agent reaches anybody but its scripted model.

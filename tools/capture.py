@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from playwright.sync_api import Page, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from tools.screenshots import HERE, chromium, demo, visit  # noqa: E402
+from tools.screenshots import HERE, chromium, demo, visit
 
 MOST = 500_000
 """Bytes of the animation."""
@@ -49,7 +49,9 @@ class Camera:
         """All of them as one GIF: one palette for all, and of each picture only what is new."""
         listed = "".join(f"file '{path}'\nduration {seconds}\n" for path, seconds in [*self.shots, (self.shots[-1][0], 0.1)])
         (self.folder / "shots").write_text(listed)
-        filters = f"{SHRINK},split[a][b];[a]palettegen=max_colors={COLOURS}:stats_mode=full[p];[b][p]paletteuse=dither=none:diff_mode=rectangle"
+        filters = (
+            f"{SHRINK},split[a][b];[a]palettegen=max_colors={COLOURS}:stats_mode=full[p];[b][p]paletteuse=dither=none:diff_mode=rectangle"
+        )
         command = ["ffmpeg", "-loglevel", "error", "-y", "-f", "concat", "-safe", "0", "-i", str(self.folder / "shots")]
         subprocess.run([*command, "-filter_complex", filters, "-fps_mode", "vfr", "-loop", "0", str(target)], check=True)
 

@@ -14,18 +14,25 @@ WIDTH = 88
 EXAMPLES: dict[str, str] = {
     "demo": """\
 $ hansard demo --terminal --speed 0
-━━ …
+━━ A tool asks for permission, and gets it ━━
 …
+6 sessions; --keep DIR keeps their logs. Your own: hansard import
 """,
     "run": """\
 $ hansard run demo --allow "edit"
 …
-? may it use edit …
-…
+? may it use edit  ~/project/answer.py
+  @@ -1,3 +1,3 @@
+   def answer():
+  -    return 41
+  +    return 42
+
   allow, by policy
 …
-$ echo "say good morning" | hansard run demo - --json | wc -l
+── completed · end_turn · 1 in, 2 out ──────────────────────────────────
 …
+$ echo "say good morning" | hansard run demo - --json 2> /dev/null | jq -r 'select(.type == "turn_end").payload.status'
+completed
 """,
     "serve": """\
 $ hansard serve --observer-link
@@ -51,7 +58,10 @@ sessions: 4 unchanged
 """,
     "sessions": """\
 $ hansard sessions
-SESSION … AGENT …
+SESSION                                      AGENT   TITLE                                            EVENTS  UPDATED           ENDED
+…
+gemini-af16f6f8-3f1e-4d56-9ce3-54dc626ae7ec  gemini  How many ferries leave before noon?                  14  2026-11-15 20:05  completed
+claude-e275c11f-816a-4b9d-a230-9cc0cebe4ae9  claude  Let a helper look at the heron-subagent.             68  2026-11-15 19:47  completed
 …
 $ hansard sessions --json | head -n 3
 [
@@ -97,8 +107,9 @@ claude-session: 28 frames, 17.8 kB, 36 events; every one accounted for, byte for
 …
 """,
     "renormalize": """\
-$ hansard renormalize claude-7653
+$ hansard renormalize claude-7653 --session again
 …
+hansard: 38 events from the originals of claude-7653c351-06aa-40fd-9f99-c5faec1b66bc, which has 38; hansard show again
 """,
     "verify": """\
 $ hansard verify
@@ -106,24 +117,30 @@ $ hansard verify
 """,
     "compress": """\
 $ hansard compress codex-01a1
-…
+sessions: 1 compressed
+65.4 kB in … kB, … times smaller
 $ hansard compress --undo codex-01a1
-…
+sessions: 1 unpacked
 """,
     "copy": """\
-$ hansard copy --all --to ~/elsewhere
-…
+$ hansard copy --to ~/elsewhere claude-7653
+sessions: 1 copied
+38 events, 32.7 kB in … s, to ~/elsewhere
 """,
     "ship": """\
 $ hansard ship --to ~/elsewhere
+sessions: … copied, 1 unchanged
 …
 """,
     "retire": """\
-$ hansard retire --older-than 90d --archive ~/archive
+$ hansard retire --older-than 1h --archive ~/archive --dry-run
+SESSION … EVENTS     SIZE  SHA-256
+…
+codex-01a1e0b0-6ae8-7783-b4e3-3dcbbdd7e5d1   would be archived      27  65.4 kB
 …
 """,
     "schema": """\
-$ hansard schema | head -n 2
+$ hansard schema | jq -r '.["$schema"]'
 …
 """,
     "doctor": """\
@@ -133,7 +150,7 @@ store   ~/.hansard: … sessions, …
 …
 """,
 }
-"""What a command can be asked, in a home with sessions of four agents. Those that wait for somebody else (an editor, a database) have none."""
+"""What a command can be asked, in a home with sessions of four agents. Those that wait for others (an editor, a database) have none."""
 
 
 def command_line() -> str:

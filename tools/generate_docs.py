@@ -213,7 +213,7 @@ PAYLOADS = {payload_of(event): name for name, event in TYPES.items()}
 
 @cache
 def examples() -> dict[str, str]:
-    """For each type the event of the recordings whose payload has the most fields; the shortest of those, and one that needs no cutting if there is one."""
+    """For each type the event of the recordings whose payload has the most fields, the shortest of those; a short one if there is any."""
     best: dict[str, tuple[bool, int, int, str]] = {}
     for format, recording in dict.fromkeys((stream.format, stream.recording) for stream in streams() if stream.format in formats()):
         for event in told(recording, format)[0]:

@@ -1,4 +1,4 @@
-"""Build the site of docs/: stage every page, also those that live beside the code, and give them to MkDocs, which must not warn. `make site`.
+"""Build the site of docs/: stage every page, also those beside the code, and give them to MkDocs, which must not warn. `make site`.
 
 The site is plain files without a network: no web font, no CDN, and search works where it is opened from a folder.
 """
@@ -13,11 +13,12 @@ import sys
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 ADAPTERS = "src/hansard/adapters"
-STAGED, SITE = ROOT / "build" / "site-pages", ROOT / "build" / "site"
+SITE = ROOT / "build" / "site"
 
 NAV: dict[str, list[str]] = {
     "Start": [
@@ -28,9 +29,9 @@ NAV: dict[str, list[str]] = {
         "start/notebook.md",
         "start/team-server.md",
     ],
-    "Guides": ["page.md", "agents.md", "debugging.md", "moving.md", "tools.md", "messages.md"],
+    "Guides": ["how-it-works.md", "page.md", "agents.md", "debugging.md", "moving.md", "tools.md", "messages.md"],
     "Reference": ["events.md", "log-format.md", "cli.md", "protocol.md", "projections.md", "features.md", "adapters/"],
-    "Operate": ["security.md", "deployment.md", "scale.md", "performance.md"],
+    "Operate": ["security.md", "deployment.md", "scale.md", "performance.md", "bench.md"],
     "Proof": ["truth.md", "scorecard.md", "reliability.md", "drops.md", "plays.md", "checklist.md"],
     "Project": ["contributing.md", "changelog.md", "decisions/"],
 }
@@ -99,15 +100,15 @@ def title(text: str) -> str:
 
 def index(name: str, about: str, pages: Iterable[str]) -> str:
     """The first page of a folder: what is in it."""
-    rows = [f"- [{title((STAGED / page).read_text())}]({Path(page).name})" for page in pages]
+    rows = [f"- [{title(sources()[page].read_text())}]({Path(page).name})" for page in pages]
     return "\n".join([f"# {name}", "", about, "", *rows, ""])
 
 
 FOLDERS = {
     "adapters": (
         "Wire notes",
-        "One page for each family of wires: the program and its version, how it is started, every type on its wire with the event it becomes, "
-        "and its quirks with their sources. What no table names becomes `raw`: kept, counted, shown. "
+        "One page for each family of wires: the program and its version, how it is started, every type on its wire with the event it "
+        "becomes, and its quirks with their sources. What no table names becomes `raw`: kept, counted, shown. "
         "[What each wire has](../features.md) compares them.",
     ),
     "decisions": ("Decisions", "What others will ask about, one screen each: context, decision, price."),
@@ -118,22 +119,20 @@ FOLDERS = {
 # The site
 
 
-def write(places: dict[str, Path]) -> None:
+def write(staged: Path) -> None:
     """Put every page and picture where MkDocs reads them."""
-    shutil.rmtree(STAGED, ignore_errors=True)
-    known = {path.resolve(): place for place, path in places.items()}
+    known = {path.resolve(): place for place, path in sources().items()}
     known |= {(ROOT / "docs" / folder).resolve(): f"{folder}/index.md" for folder in FOLDERS}
     known[ROOT / "README.md"] = "index.md"
-    for place, path in places.items():
-        target = STAGED / place
+    for place, path in sources().items():
+        target = staged / place
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(stage(place, path, known))
     for folder, (name, about) in FOLDERS.items():
-        pages = sorted(place for place in places if place.startswith(f"{folder}/"))
-        (STAGED / folder / "index.md").write_text(index(name, about, pages))
-    shutil.copytree(ROOT / "docs" / "screenshots", STAGED / "screenshots")
-    shutil.copytree(ROOT / "tools" / "site", STAGED / "assets")
-    shutil.copy(ROOT / "src/hansard/page/static/icons/quiet.svg", STAGED / "assets")
+        (staged / folder / "index.md").write_text(index(name, about, _inside(f"{folder}/", sources())))
+    shutil.copytree(ROOT / "docs" / "screenshots", staged / "screenshots")
+    shutil.copytree(ROOT / "tools" / "site", staged / "assets")
+    shutil.copy(ROOT / "src/hansard/page/static/icons/quiet.svg", staged / "assets")
 
 
 def navigation(places: Iterable[str]) -> list[dict[str, Any]]:
@@ -167,7 +166,7 @@ def _entries(pages: list[str]) -> list[dict[str, Any]]:
         if folder not in folders:
             folders[folder] = [f"{folder}/index.md"]
             entries.append({FOLDERS[folder][0]: folders[folder]})
-        folders[folder].append({_title_of(page): page})
+        folders[folder].append({_title_of(page).partition(":")[0]: page})
     return entries
 
 
@@ -175,23 +174,21 @@ def _title_of(page: str) -> str:
     return title(sources()[page].read_text()).replace("`", "")
 
 
-def main() -> int:
-    """Build it; what MkDocs warns of ends it."""
-    os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")
-    os.environ.setdefault("DISABLE_MKDOCS_2_WARNING", "true")
+def make(site: Path) -> None:
+    """Build the site there; MkDocs raises `Abort` where it has warned."""
+    os.environ["NO_MKDOCS_2_WARNING"] = "1"  # the theme speaks of a version of MkDocs that is not this one
     from mkdocs.commands.build import build
     from mkdocs.config import load_config
-    from mkdocs.exceptions import Abort
 
+    with TemporaryDirectory() as staged:
+        write(Path(staged))
+        build(load_config(str(ROOT / "mkdocs.yml"), docs_dir=staged, site_dir=str(site), nav=navigation(sources()), strict=True))
+
+
+def main() -> int:
+    """Build it; what MkDocs warns of is said, and ends it."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    places = sources()
-    write(places)
-    options = {"docs_dir": str(STAGED), "site_dir": str(SITE), "nav": navigation(places), "strict": True}
-    try:
-        build(load_config(str(ROOT / "mkdocs.yml"), **options))
-    except Abort as problem:
-        print(problem, file=sys.stderr)
-        return 1
+    make(SITE)
     print(f"the site is in {SITE.relative_to(ROOT)}: open index.html, or `python -m http.server -d {SITE.relative_to(ROOT)}`")
     return 0
 

@@ -1,7 +1,7 @@
 """How long `hansard import` takes, and how much memory: the whole process, beside tools that read the same file.
 
-The file is a recorded session again and again, each time with ids of its own: 20,000 lines and 24 MB for the tools; several of them for both
-cores; 1 GB for the memory. agentsview and claude-code-log are installed as the scorecard does it.
+The file is a recorded session again and again, each time with ids of its own: 20,000 lines and 24 MB for the tools; several of them for
+both cores; 1 GB for the memory. agentsview and claude-code-log are installed as the scorecard does it.
 """
 
 from __future__ import annotations

@@ -234,7 +234,8 @@ class Worker:
         self._file = tempfile.NamedTemporaryFile()
         self._file.write(self._data)
         self._file.flush()
-        self._process = subprocess.Popen([*self._command, self._file.name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        command = [*self._command, self._file.name]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
         if self._said() != "ready":
             raise RuntimeError(f"{self._command[0]} did not come up")
         return self

@@ -67,7 +67,7 @@ def read_as(types: Any, having: str | None = None) -> msgspec.Meta:
 
 
 class Piece(msgspec.Struct, gc=False):
-    """The only event of a frame, before it is made: most frames of a live stream are pieces of a message, and this is a short way for them."""
+    """The only event of a frame, before it is made: a short way for the pieces of messages that most frames of a live stream are."""
 
     kind: type[Any]
     payload: Any

@@ -204,25 +204,37 @@ class ServerSentEvents:
 
     def _take(self, pattern: re.Pattern[bytes]) -> list[Frame]:
         frames: list[Frame] = []
-        self._buffer, self._waiting = b"".join(self._waiting), []
-        position = 0
-        while match := pattern.match(self._buffer, position):  # no search: that looks for the end of a last line from each of its bytes
-            position = match.end()
-            line = match.group(1)
-            self._raw.append(match.group(0))
+        lines, self._buffer = _split(b"".join(self._waiting), pattern)
+        self._waiting = []
+        for line, end in lines:
+            self._raw.append(line + end)
             if line:
                 self._lines.append(line.removeprefix(_BOM) if self._first else line)
                 self._first = False
             elif self._lines:
                 frames.append(_event(self._lines, b"".join(self._raw)))
                 self._lines, self._raw = [], []
-        self._buffer = self._buffer[position:]
         if self._buffer:
             self._waiting = [self._buffer]
         return frames
 
 
+def _split(data: bytes, pattern: re.Pattern[bytes]) -> tuple[list[tuple[bytes, bytes]], bytes]:
+    """The lines that are complete, each with its end beside it, and what is left."""
+    if 13 not in data:
+        *whole, rest = data.split(b"\n")
+        return [(line, b"\n") for line in whole], rest
+    lines: list[tuple[bytes, bytes]] = []
+    position = 0
+    while match := pattern.match(data, position):  # no search: that looks for the end of a last line from each of its bytes
+        position = match.end()
+        lines.append((match[1], match[2]))
+    return lines, data[position:]
+
+
 def _event(lines: list[bytes], raw: bytes) -> Frame:
+    if len(lines) == 1 and lines[0].startswith(b"data:"):  # nothing but data, as most events are
+        return _with_end(Frame(lines[0][5:].removeprefix(b" "), raw=raw))
     fields = [_field(line) for line in lines]
     frame = Frame(_data(lines), raw=raw)
     for name, value in fields:

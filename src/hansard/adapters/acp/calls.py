@@ -30,6 +30,7 @@ _KINDS: dict[str, ToolKind] = {
 _AGENTS = {"agent", "task", "subagent"}
 # Gemini CLI 0.61.0 puts the tool's name nowhere but into the id: run_shell_command__run_shell_command_1794773416396_0
 _GEMINI_ID = re.compile(r"(.+)__\1_\d+_\d+")
+_NAME = re.compile(r"[\w-]+")
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d+)")
 # Qwen Code 0.15.10 says so at the end of what it shows of a command, and calls the command completed
 _LAST_EXIT_CODE = re.compile(r"^Exit Code: (-?\d+)\nSignal: ", re.MULTILINE)
@@ -156,7 +157,7 @@ class Call:
         gemini = _GEMINI_ID.fullmatch(self.id)
         if gemini is not None:
             return gemini.group(1)
-        if self.first_title is not None and re.fullmatch(r"[\w-]+", self.first_title):  # OpenCode begins with the name as a title
+        if self.first_title is not None and _NAME.fullmatch(self.first_title):  # OpenCode begins with the name as a title
             return self.first_title
         if self.kind is not None and self.kind != "other":
             return self.kind

@@ -153,7 +153,7 @@ def arguments(text: Any) -> Any:
 
 
 # `shlex` goes through a command character by character; nearly every command of Codex is a shell, its option and one quoted script.
-_QUOTED_SCRIPT = re.compile(r"""[^\s'"\\]+ (?:-lc|-c|-Command|/c) (?:'([^']*+)'|"((?:[^"\\]|\\.)*+)")""", re.DOTALL)
+_QUOTED_SCRIPT = re.compile(r"""[^\s'"\\]+ (?:-lc|-c|-Command|/c) (?:'([^']*+)'|"((?:[^"\\]++|\\.)*+)")""", re.DOTALL)
 _ESCAPED = re.compile(r"""\\(["\\])""")
 
 

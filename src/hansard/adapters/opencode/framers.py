@@ -8,7 +8,7 @@ from typing import Any
 
 from hansard.framing import Frame, Lines, ServerSentEvents, TwoWay
 
-_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]', re.DOTALL)
+_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[{}\[\]]', re.DOTALL)
 _DATABASE = re.compile(rb'\s*\{\s*"table"')
 _ROW = b'{"table"'
 
@@ -135,14 +135,16 @@ def _cuts(data: bytes) -> list[tuple[bytes | None, int, int]]:
     cuts: list[tuple[bytes | None, int, int]] = []
     depth, key, start, messages = 0, b"", -1, False
     for match in _TOKEN.finditer(data):
-        token, at = match.group(), match.start()
-        if token in b"{[":
+        token = match.group()
+        if token[0] == 0x22:  # a string; nearly all of them are deep inside a message
+            key = token if depth == 1 and start < 0 else key
+        elif token in b"{[":
             depth += 1
             if depth == 2 and key == b'"messages"' and token == b"[":
                 messages = True
             elif start < 0 and depth == (3 if messages else 2):
-                start = at
-        elif token in b"}]":
+                start = match.start()
+        else:
             depth -= 1
             if messages and depth == 1:
                 messages, start = False, -1
@@ -151,6 +153,4 @@ def _cuts(data: bytes) -> list[tuple[bytes | None, int, int]]:
                 start = -1
             if depth == 0:
                 return cuts if not data[match.end() :].strip() else []
-        elif token.startswith(b'"') and depth == 1:
-            key = token if start < 0 else key
     return []

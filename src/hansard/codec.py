@@ -87,10 +87,10 @@ def decode(line: bytes | bytearray | memoryview | str) -> Event:
     return event if event.extra is None else _decode_newer(line)
 
 
-def decode_known(lines: bytes) -> list[Event] | None:
-    """The events of whole lines, each ended by LF, if this version models all that they say. Many at once are less work than each alone."""
+def decode_known(lines: Iterable[bytes]) -> list[Event] | None:
+    """The events of lines, if this version models all that they say. Many at once are less work than each alone."""
     try:
-        events = list(map(_strict().decode, lines[:-1].split(b"\n")))
+        events = list(map(_strict().decode, lines))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return None if any(event.extra is not None for event in events) else events

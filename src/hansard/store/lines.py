@@ -51,7 +51,7 @@ def events(block: bytes, first: int) -> list[Event] | None:
     """The events of a block of whole lines, if there is nothing else in it and they are numbered in a row, from ``first`` on."""
     if not _is_utf8(block):
         return None
-    found = decode_known(block)
+    found = decode_known(block[:-1].split(b"\n"))
     if found is None or list(map(_seq, found)) != list(range(first, first + len(found))):
         return None
     return found

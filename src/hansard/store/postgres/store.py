@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 import psycopg
 
+from hansard.codec import decode_known
 from hansard.errors import Fenced, LogDeleted, SessionExists
 from hansard.events import Event
 from hansard.store import lines
@@ -116,7 +117,7 @@ class PostgresStore(Engine):
         span = Span(head, rows=rows, bytes=max(BYTES, size))
         for found in reader.pages(self._pool, Place(0), span, now):
             for block in blocks(found, size):
-                yield [lines.event(_shown(one, session_id)) for one in block], sum(record.end - record.offset for record in block)
+                yield _events(block, session_id), sum(record.end - record.offset for record in block)
 
     def records(
         self,
@@ -248,6 +249,12 @@ def blocks(found: list[Record], size: int) -> Iterator[list[Record]]:
         if index == len(found) or record.end - found[begin].offset >= size:
             yield found[begin:index]
             begin = index
+
+
+def _events(block: list[Record], session_id: str) -> list[Event]:
+    """The events of lines; many at once, where none is damaged or of a newer version."""
+    sound = decode_known([record.line for record in block]) if all(record.damage is None for record in block) else None
+    return [lines.event(_shown(record, session_id)) for record in block] if sound is None else sound
 
 
 def _shown(one: Record, session_id: str) -> Record:

@@ -8,6 +8,7 @@ UV_VERSION := 0.13.7
 PIP_AUDIT_VERSION := 2.10.1
 LOCK := requirements-dev.lock
 AGENTS_LOCK := requirements-agents.lock
+INTEGRATIONS_LOCK := requirements-integrations.lock
 JOBS ?= auto
 ARGS ?=
 
@@ -16,7 +17,7 @@ PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv check lint audit test test-agents soak fuzz coverage bench scale scorecard golden seen docs format lock clean
+.PHONY: help venv check lint audit test test-agents test-integrations soak fuzz coverage bench scale scorecard golden seen docs site format lock release-check clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -103,10 +104,10 @@ audit:  ## known vulnerabilities of what is locked; needs a network
 	build/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit==$(PIP_AUDIT_VERSION)
 	build/audit/bin/pip-audit --strict --disable-pip --require-hashes --requirement $(LOCK) --requirement $(AGENTS_LOCK)
 
-check: lint postgresql  ## lint and the fast tests, under 3 minutes
+check: lint site postgresql  ## lint, the site and the fast tests, under 3 minutes
 	HANSARD_EXAMPLES=$${HANSARD_EXAMPLES:-25} $(PYTEST) -m 'not slow'
 
-test: lint $(VENV)/.agents $(NODE) chromium postgresql  ## lint and every test, the long ones in their short form, under 20 minutes; what CI runs
+test: lint site $(VENV)/.agents $(NODE) chromium postgresql  ## lint and every test, the long ones in their short form, under 20 minutes; what CI runs
 	$(PYTEST)
 
 # A network with nothing in it but loopback, where the machine has such: then no agent reaches anybody but its scripted model.
@@ -114,6 +115,15 @@ ALONE := unshare --map-root-user --net sh -c 'ip link set lo up && exec "$$@"' s
 test-agents: $(VENV)/.all-agents  ## every real agent, driven with a scripted model, without a network
 	@if $(ALONE) true 2>/dev/null; then set -x; HANSARD_ALL_AGENTS=1 $(ALONE) $(PYTEST) tests/driving; else \
 		echo 'make: this machine gives no network of its own (unshare, ip); the agents could reach the real one' >&2; set -x; HANSARD_ALL_AGENTS=1 $(PYTEST) tests/driving; fi
+
+# Programs that are too large for .venv, with what hansard itself needs beside them.
+build/integrations/.ready: $(INTEGRATIONS_LOCK)
+	$(PYTHON) -m venv --clear build/integrations
+	build/integrations/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(INTEGRATIONS_LOCK)
+	@touch $@
+
+test-integrations: build/integrations/.ready  ## hansard in Inspect Scout and in a notebook that is run, in an environment of their own
+	PYTHONPATH=src:. build/integrations/bin/python -m pytest --noconftest $(ARGS) tests/integrations/test_scout.py tests/integrations/test_real_notebook.py
 
 soak: lint $(VENV)/.agents $(NODE) chromium postgresql  ## the proofs of docs/reliability.md in their long form, and their figures there: hours
 	HANSARD_LONG=1 HANSARD_SEED=$${HANSARD_SEED:-$$(date +%s)} $(PYTEST) --timeout 0 -m proves
@@ -148,8 +158,12 @@ golden: $(READY)  ## rewrite the golden files; review the diff like code
 seen: $(READY)  ## rewrite the words that recordings showed, in the adapters' folders; review the diff like code
 	PYTHONPATH=. $(BIN)/python tools/generate_seen.py
 
+site: $(READY)  ## the documentation as a site, in build/site; a warning is an error
+	$(BIN)/python tools/site.py
+
 docs: $(READY)  ## rewrite the generated pages of docs/
 	PYTHONPATH=. $(BIN)/python tools/generate_docs.py
+	PYTHONPATH=. $(BIN)/python tools/generate_packaged.py
 
 format: $(READY)  ## put the code in order
 	$(BIN)/ruff check --fix
@@ -160,8 +174,13 @@ lock:  ## renew the lock files from pyproject.toml; UPGRADE=1 takes the newest o
 	build/lock/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	build/lock/bin/uv --quiet --no-config pip compile pyproject.toml --group dev --universal --python-version 3.11 \
 		--generate-hashes --no-header --no-emit-index-url --no-emit-find-links $(if $(UPGRADE),--upgrade) --output-file $(LOCK)
+	build/lock/bin/uv --quiet --no-config pip compile pyproject.toml --group integrations --universal --python-version 3.11 \
+		--generate-hashes --no-header --no-emit-index-url --no-emit-find-links $(if $(UPGRADE),--upgrade) --output-file $(INTEGRATIONS_LOCK)
 	build/lock/bin/uv --quiet --no-config pip compile pyproject.toml --group agents --constraint $(LOCK) --universal --python-version 3.11 \
 		--generate-hashes --no-header --no-emit-index-url --no-emit-find-links $(if $(UPGRADE),--upgrade) --output-file $(AGENTS_LOCK)
+
+release-check: $(READY)  ## build what a release would be, have it judged, install it into an empty environment and use it; needs a network
+	$(BIN)/python tools/release_check.py
 
 clean:  ## remove what was made, .venv included
 	rm -rf $(VENV) build dist tests/node/node_modules .coverage .coverage.* .hypothesis .import_linter_cache .pytest_cache .ruff_cache

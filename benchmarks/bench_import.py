@@ -1,41 +1,39 @@
-"""How long `hansard import` takes, and how much memory: a long session file, made of a recorded one.
+"""How long `hansard import` takes, and how much memory: the whole process, beside tools that read the same file.
 
-    python benchmarks/bench_import.py [--lines 20000] [--megabytes 24]
-
-The goal for a session of 24 MB and 20,000 lines: under 3 seconds of CPU, under 100 MB of memory.
+The file is a recorded session again and again, each time with ids of its own: 20,000 lines and 24 MB for the tools; several of them for both
+cores; 1 GB for the memory. agentsview and claude-code-log are installed as the scorecard does it.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-RECORDINGS = Path(os.environ.get("HANSARD_SHARED", Path(__file__).parent.parent.parent / "shared")) / "captures"
+from benchmarks.scorecard.peer import NotInstalled, Peer
+from benchmarks.table import Process, Row, cost, figure, interleaved, main, process, speed
+from tests.recorded import FOLDER, Recording
+
 ID = re.compile(
     rb"(?!00000000-)((?:msg|toolu|req)_[A-Za-z0-9_]+?|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{6})[A-Za-z0-9]{6}\b"
 )
 SESSION = "00000000-0000-4000-8000-0000000000aa"
-MEASURE = """
-import resource, subprocess, sys
-code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
-used = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(code, used.ru_utime + used.ru_stime, used.ru_maxrss)
-"""
+LINES = 20_000
+MEGABYTES = 24
+FILES = 4
+LONG = 1000
+"""The megabytes of the session for the memory."""
+GOALS = {"agentsview": 0.5, "claude-code-log": 0.1}
 
 
 def recorded() -> list[bytes]:
     """The lines of a recorded session that used tools."""
-    found = sorted((RECORDINGS / "claude-stream-json" / "parallel_tools").glob("disk/projects/*/*.jsonl"))
-    if not found:
-        sys.exit(f"no recordings in {RECORDINGS}; set HANSARD_SHARED")
-    return found[0].read_bytes().replace(found[0].stem.encode(), SESSION.encode()).splitlines(keepends=True)
+    kept = Recording(FOLDER / "claude-stream-json" / "parallel_tools").streams
+    session = next(stream for stream in kept if stream.format == "claude-session")
+    return session.data.replace(Path(session.name).stem.encode(), SESSION.encode()).splitlines(keepends=True)
 
 
 def long_session(lines: list[bytes], count: int, size: int) -> Iterator[bytes]:
@@ -50,39 +48,63 @@ def long_session(lines: list[bytes], count: int, size: int) -> Iterator[bytes]:
             yield line.replace(b"{", b'{"filling":"%s",' % filling, 1)
 
 
-def measured(*command: str) -> tuple[float, float, float]:
-    """Wall seconds, CPU seconds and megabytes of a command."""
-    started = time.perf_counter()
-    run = subprocess.run([sys.executable, "-c", MEASURE, *command], capture_output=True, text=True, check=True)
-    code, cpu, memory = run.stdout.split()
-    if code != "0":
-        sys.exit(f"exit code {code}: {run.stderr}")
-    return time.perf_counter() - started, float(cpu), float(memory) / 1024
+def session_file(folder: Path, megabytes: float, name: str = SESSION) -> Path:
+    """A long session as a file of Claude Code's, with as many lines for a megabyte as the one of 24 MB has."""
+    file = folder / f"{name}.jsonl"
+    lines = [line.replace(SESSION.encode(), name.encode()) for line in recorded()]
+    with file.open("wb") as out:
+        out.writelines(long_session(lines, int(LINES * megabytes / MEGABYTES), int(megabytes * 1e6)))
+    return file
 
 
-def main() -> None:
-    """Make the file, import it, import it again, let it grow, import that."""
-    options = argparse.ArgumentParser()
-    options.add_argument("--lines", type=int, default=20_000)
-    options.add_argument("--megabytes", type=float, default=24)
-    options.add_argument("--times", type=int, default=3)
-    given = options.parse_args()
-    lines = recorded()
-    for _ in range(given.times):
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder, f"{SESSION}.jsonl")
-            with file.open("wb") as out:
-                out.writelines(long_session(lines, given.lines, int(given.megabytes * 1e6)))
-            command = [sys.executable, "-m", "hansard", "import", str(file), "--store", str(Path(folder, "store")), "--closed"]
-            size = file.stat().st_size / 1e6
-            print(f"{size:.1f} MB, {given.lines:,} lines")
-            for what in ("first", "again", "grown"):
-                if what == "grown":
-                    with file.open("ab") as out:
-                        out.writelines(lines)
-                wall, cpu, memory = measured(*command)
-                print(f"  {what}: {wall:.2f} s, {cpu:.2f} s of CPU, {memory:.0f} MB of memory, {size / cpu:.0f} MB/s")
+def imported(*files: Path, jobs: int | None = None) -> Process:
+    """Import files into an empty store."""
+    options = [] if jobs is None else ["--jobs", str(jobs)]
+    with tempfile.TemporaryDirectory(dir=files[0].parent) as folder:
+        return process(sys.executable, "-m", "hansard", "import", *map(str, files), "--store", folder, "--closed", *options)
+
+
+def beside(peer: Peer, file: Path, rounds: int) -> Iterator[Row]:
+    """Our processor time for a file as a part of another tool's."""
+
+    def theirs() -> Process:
+        with tempfile.TemporaryDirectory(dir=file.parent, ignore_cleanup_errors=True) as home:
+            command, variables = peer.importing(file, Path(home)) or ([], {})
+            return process("env", "-i", "-C", home, *(f"{name}={value}" for name, value in variables.items()), *command)
+
+    try:
+        peer.install()
+    except NotInstalled as problem:
+        print(f"skipped {peer.name} {peer.version}: it does not install here: {problem}", file=sys.stderr)
+        return
+    taken = interleaved(rounds, {"ours": lambda: imported(file), "theirs": theirs})
+    ours, others = ([one.cpu for one in taken[name]] for name in ("ours", "theirs"))
+    yield cost(f"import {MEGABYTES} MB, {LINES:,} lines", f"{peer.name} {peer.version}", ours, others, at_most=GOALS[peer.name])
+
+
+def rows(short: bool) -> Iterable[Row]:
+    """One session beside other tools; its memory; several at once; a very long one."""
+    from benchmarks.scorecard.peers import ALL
+
+    rounds, megabytes, long = (1, 1, 2) if short else (5, MEGABYTES, LONG)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        file = session_file(folder, megabytes)
+        for kind in [] if short else ALL:
+            if kind.name in GOALS:
+                yield from beside(kind(), file, rounds)
+        alone = [imported(file) for _ in range(rounds)]
+        yield figure(f"import {megabytes} MB: memory", [one.megabytes for one in alone], "MB", at_most=100)
+        files = [session_file(folder, megabytes, f"00000000-0000-4000-8000-{number:012x}") for number in range(1, FILES + 1)]
+        both = interleaved(rounds, {"all": lambda: imported(*files).wall, "one": lambda: imported(*files, jobs=1).wall})
+        what = f"import {FILES} sessions of {megabytes} MB on {os.cpu_count()} cores, by the clock"
+        yield speed(what, "the same with --jobs 1", both["all"], both["one"])
+        file.unlink()
+        for each in files:
+            each.unlink()
+        file = session_file(folder, long)
+        yield figure(f"import {long:,} MB: memory", [imported(file).megabytes], "MB", at_most=100)
 
 
 if __name__ == "__main__":
-    main()
+    main(rows)

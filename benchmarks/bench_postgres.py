@@ -1,28 +1,27 @@
-"""How fast the store on PostgreSQL is, beside plain statements: ``python benchmarks/bench_postgres.py [--store postgresql://…]``.
+"""The store on PostgreSQL beside plain statements: what psycopg does with the same bytes in a plain table with the same key.
 
-Every figure stands beside what psycopg does with the same bytes in a plain table with the same key, in the same database, by turns within
-one run, because a shared machine is never the same twice. The ratios are what counts; 1 is as fast as plain. Without an address it starts
-a server of its own, with fsync on. With one it makes two schemas there, ``hansard_bench`` and ``hansard_plain``, and removes them.
+In the same database, by turns within one run; a server is started for it, with fsync on. Where the disk is waited for, the clock counts;
+the processor time of an append, here and in the database together, stands beside it.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import gc
 import os
 import random
 import statistics
-import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
+from pathlib import Path
 from typing import Any, TypeVar
 
 import psycopg
-from msgspec import Raw
+from msgspec import Raw, Struct
 
+from benchmarks.table import Row, figure, main, speed
 from hansard.events import Event, assistant_chunk
 from hansard.store import Store, open_store
 from tests.postgres import Server
@@ -42,7 +41,7 @@ ORIGINAL = (
     b'{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":" the quick brown fox"}},'
     b'"session_id":"7a2e1234-8a49-4f6c-9b0a-000000000000","parent_tool_use_id":null,"uuid":"0f6e0c9c-1111-4e3d-a111-123456789abc"}'
 )
-Row = tuple[str, int, bytes]
+Line = tuple[str, int, bytes]
 T = TypeVar("T")
 
 
@@ -63,7 +62,7 @@ class Plain:
         self.connection.execute(f"SET search_path TO {PLAIN}".encode())
         self.connection.execute('CREATE TABLE line (session text COLLATE "C", seq int8, line bytea, PRIMARY KEY (session, seq))')
 
-    def insert(self, rows: list[Row]) -> None:
+    def insert(self, rows: list[Line]) -> None:
         """Row by row, in one transaction, pipelined."""
         text = "INSERT INTO line VALUES (%s, %s, %b)"
         if len(rows) == 1:
@@ -72,7 +71,7 @@ class Plain:
         with self.connection.transaction():
             self.connection.cursor().executemany(text, rows)
 
-    def copy(self, rows: list[Row]) -> None:
+    def copy(self, rows: list[Line]) -> None:
         """All at once, in the fastest form."""
         with self.connection.cursor().copy("COPY line FROM STDIN (FORMAT binary)") as copy:
             copy.set_types(["text", "int8", "bytea"])
@@ -83,7 +82,7 @@ class Plain:
         """A table with all columns and all keys of ours."""
         self.connection.execute(f"CREATE TABLE IF NOT EXISTS keyed (LIKE {SCHEMA}.event INCLUDING ALL)".encode())
 
-    def copy_keyed(self, rows: list[Row]) -> None:
+    def copy_keyed(self, rows: list[Line]) -> None:
         """The same, into that table."""
         text = "COPY keyed (session_id, seq, start, time, type, id, line) FROM STDIN (FORMAT binary)"
         with self.connection.cursor().copy(text) as copy:
@@ -91,32 +90,15 @@ class Plain:
             for session, seq, line in rows:
                 copy.write_row((session, seq, 620 * seq, 1_700_000_000_000, "assistant_chunk", f"0194d1f6-8a49-7f6c-9b0a-{seq:012d}", line))
 
+    def busy(self) -> float:
+        """Seconds that the processes which serve us in the database have computed."""
+        rows = self.connection.execute("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'").fetchall()
+        return sum(int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) for (pid,) in rows) / 1e9
+
     def select(self, session_id: str, after: int = 0, limit: int | None = None) -> list[tuple[Any, ...]]:
         """One statement, everything at once."""
         text = "SELECT seq, line FROM line WHERE session = %s AND seq > %s ORDER BY seq LIMIT %s"
         return self.connection.cursor(binary=True).execute(text, [session_id, after, limit]).fetchall()
-
-
-class Figure:
-    """One figure: ours and plain ones, round for round."""
-
-    def __init__(self, name: str, unit: str) -> None:
-        self.name, self.unit = name, unit
-        self.ours: list[float] = []
-        self.plain: dict[str, list[float]] = {}
-
-    def add(self, ours: float, **plain: float) -> None:
-        """The speeds of a round."""
-        self.ours.append(ours)
-        for way, speed in plain.items():
-            self.plain.setdefault(way, []).append(speed)
-
-    def __str__(self) -> str:
-        words = [f"{self.name:<34}{statistics.median(self.ours):>10,.0f} {self.unit}"]
-        for way, speeds in self.plain.items():
-            ratios = sorted(one / other for one, other in zip(self.ours, speeds, strict=True))
-            words.append(f"{way} {statistics.median(speeds):,.0f}: {statistics.median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})")
-        return "   ".join(words)
 
 
 def timed(work: Callable[[], object]) -> float:
@@ -137,45 +119,64 @@ def batched(things: Iterable[T], size: int) -> Iterator[list[T]]:
         yield batch
 
 
-def bench_append(store: Store, plain: Plain, rounds: int, share: float) -> Iterator[Figure]:
+class Spent(Struct, frozen=True):
+    """What something took: by the clock, and of the processors, here and in the database together."""
+
+    wall: float
+    cpu: float
+
+
+def spent(plain: Plain, work: Callable[[], object]) -> Spent:
+    busy, here = plain.busy(), time.process_time()
+    taken = timed(work)
+    return Spent(taken, time.process_time() - here + plain.busy() - busy)
+
+
+def bench_append(store: Store, plain: Plain, rounds: int, share: float) -> Iterator[Row]:
     """In batches of each size: ours, COPY, INSERT, and COPY into a table with our columns and keys, in an order that changes."""
     store.create("append")
     plain.make_keyed()
-    figures = {size: Figure(f"append, batches of {size:,}", "events/s") for size in SIZES}
-    for number in range(-1, rounds):  # the first round is not counted: statements are prepared, files grow
-        for size, figure in figures.items():
-            events = max(size, int(SIZES[size] * share))
-            name = f"append-{size}"
-            lines = _lines(store, name, events)
-            given = [list(map(chunk, numbers)) for numbers in batched(range(events), size)]
-            rows = {way: list(batched(_rows(f"{way}-{size}-{number}", lines), size)) for way in ("copy", "insert", "keyed")}
-            works: list[tuple[str, Callable[[], object]]] = [
-                ("ours", lambda name=name, given=given: [store.append(name, batch) for batch in given]),
-                ("copy", lambda rows=rows: [plain.copy(batch) for batch in rows["copy"]]),
-                ("insert", lambda rows=rows: [plain.insert(batch) for batch in rows["insert"]]),
-                ("keyed", lambda rows=rows: [plain.copy_keyed(batch) for batch in rows["keyed"]]),
-            ]
-            turn = number % len(works)
-            took = {way: events / timed(work) for way, work in works[turn:] + works[:turn]}
-            if number >= 0:
-                figure.add(
-                    took["ours"], **{"COPY": took["copy"], "INSERT": took["insert"], "COPY with all columns and keys": took["keyed"]}
-                )
-    yield from figures.values()
+    taken = {size: [_append(store, plain, size, number, share) for number in range(-1, rounds)][1:] for size in SIZES}
+    for size, found in taken.items():
+        what = "append one by one" if size == 1 else f"append in batches of {size:,}"
+
+        def column(way: str, found: list[dict[str, Spent]] = found) -> list[float]:
+            return [one[way].wall for one in found]
+
+        yield speed(what, "COPY", column("ours"), column("copy"), at_least=0.5)
+        yield speed(what, "INSERT, pipelined", column("ours"), column("insert"))
+        yield speed(what, "COPY with our columns and keys", column("ours"), column("keyed"))
+        yield speed(f"{what}: CPU", "COPY: CPU", *[[one[way].cpu for one in found] for way in ("ours", "copy")])
+        yield figure(what, [max(size, int(SIZES[size] * share)) / one for one in column("ours")], "events/s")
+
+
+def _append(store: Store, plain: Plain, size: int, number: int, share: float) -> dict[str, Spent]:
+    """One round. That before the first does not count: statements are prepared, files grow."""
+    events = max(size, int(SIZES[size] * share))
+    lines = _lines(store, f"append-{size}-sample", events)
+    given = [list(map(chunk, numbers)) for numbers in batched(range(events), size)]
+    rows = {way: list(batched(_rows(f"{way}-{size}-{number}", lines), size)) for way in ("copy", "insert", "keyed")}
+    works: list[tuple[str, Callable[[], object]]] = [
+        ("ours", lambda: [store.append(f"append-{size}", batch) for batch in given]),
+        ("copy", lambda: [plain.copy(batch) for batch in rows["copy"]]),
+        ("insert", lambda: [plain.insert(batch) for batch in rows["insert"]]),
+        ("keyed", lambda: [plain.copy_keyed(batch) for batch in rows["keyed"]]),
+    ]
+    turn = number % len(works)
+    return {way: spent(plain, work) for way, work in works[turn:] + works[:turn]}
 
 
 def _lines(store: Store, name: str, events: int) -> list[bytes]:
     """As many lines as there will be, as they stand in our log: the same bytes for everybody."""
-    sample = store.append(f"{name}-sample", [chunk(number) for number in range(100)])
-    found = [record.line for record in store.records(f"{name}-sample", sample[0].seq - 1, 100)]
-    return [found[number % 100] for number in range(events)]
+    first = store.append(name, [chunk(number) for number in range(events)])[0].seq
+    return [record.line for record in store.records(name, first - 1, events)]
 
 
-def _rows(session_id: str, lines: list[bytes]) -> Iterator[Row]:
+def _rows(session_id: str, lines: list[bytes]) -> Iterator[Line]:
     return ((session_id, seq, line) for seq, line in enumerate(lines, 1))
 
 
-def bench_read(store: Store, plain: Plain, rounds: int, events: int) -> Iterator[Figure]:
+def bench_read(store: Store, plain: Plain, rounds: int, events: int) -> Iterator[Row]:
     """All of a log, as lines and as events, and any place of it."""
     for start in range(0, events, 1_000):
         store.append("long", [chunk(number) for number in range(start, start + 1_000)])
@@ -185,27 +186,26 @@ def bench_read(store: Store, plain: Plain, rounds: int, events: int) -> Iterator
     for table in (f"{SCHEMA}.event", f"{PLAIN}.line"):
         plain.connection.execute(f"VACUUM ANALYZE {table}".encode())
     luck = random.Random(1)
-    names = ["read all, as lines", "read all, as events", "read all, as blocks of events"]
-    whole = [Figure(name, "events/s") for name in names]
-    works = [
-        lambda: count(store.records("long")),
-        lambda: count(store.read("long")),
-        lambda: sum(len(block) for block, _ in store.read_blocks("long", 1024 * 1024)),
-    ]
-    seeks = {limit: Figure(f"any cursor, then {limit}", "seeks/s") for limit in (1, 100, 1_000)}
-    for number in range(-1, rounds):
-        for figure, work in zip(whole, works, strict=True):
-            select = timed(lambda: plain.select("long"))
-            ours = timed(work)
-            if number >= 0:
-                figure.add(head / ours, SELECT=head / select)
-        for limit, figure in seeks.items():
-            places = luck.sample(range(head - limit), 200 if limit < 1_000 else 30)
-            select = timed(lambda places=places, limit=limit: [plain.select("long", place, limit) for place in places])
-            ours = timed(lambda places=places, limit=limit: [count(store.records("long", place, limit)) for place in places])
-            if number >= 0:
-                figure.add(len(places) / ours, SELECT=len(places) / select)
-    yield from [*whole, *seeks.values()]
+    works: dict[str, Callable[[], object]] = {
+        "read all, as lines": lambda: count(store.records("long")),
+        "read all, as events": lambda: count(store.read("long")),
+        "read all, in blocks of events": lambda: sum(len(block) for block, _ in store.read_blocks("long", 1024 * 1024)),
+    }
+    limits = (1, 100, 1_000)
+    ours: dict[str | int, list[float]] = {name: [] for name in (*works, *limits)}
+    theirs: dict[str | int, list[float]] = {name: [] for name in (*works, *limits)}
+    for _ in range(-1, rounds):  # the first one does not count
+        for name, work in works.items():
+            theirs[name].append(timed(lambda: plain.select("long")))
+            ours[name].append(timed(work))
+        for limit in limits:
+            places = luck.sample(range(head - limit), 30 if limit == 1_000 else min(200, events // 10))
+            theirs[limit].append(timed(lambda places=places, limit=limit: [plain.select("long", place, limit) for place in places]))
+            ours[limit].append(timed(lambda places=places, limit=limit: [count(store.records("long", place, limit)) for place in places]))
+    for name in works:
+        yield speed(name, "SELECT", ours[name][1:], theirs[name][1:], at_least=0.5)
+    for limit in limits:
+        yield speed(f"any cursor, then {limit:,}", "SELECT", ours[limit][1:], theirs[limit][1:], at_least=0.5)
 
 
 # ---- following: another process has the event
@@ -270,11 +270,10 @@ def stamp() -> str:
     return f"at:{time.monotonic_ns() // 1000}"
 
 
-def bench_follow(address: str, plain_address: str, rounds: int, events: int) -> Iterator[str]:
+def bench_follow(address: str, plain_address: str, rounds: int, events: int) -> Iterator[Row]:
     """One event every ten milliseconds: how long until another process has it, ours and plain by turns."""
-    ratios: list[float] = []
-    all_ours: list[float] = []
-    all_plain: list[float] = []
+    all_ours: list[list[float]] = []
+    all_plain: list[list[float]] = []
     for number in range(rounds):
         name = f"live-{number}"
         with open_store(address) as store:
@@ -285,14 +284,16 @@ def bench_follow(address: str, plain_address: str, rounds: int, events: int) -> 
                     time.sleep(0.01)
         with follower(lambda name=name: plain_follow(plain_address, name), events) as others:
             _plain_say(plain_address, name, events)
-        all_ours += ours
-        all_plain += others
-        ratios.append(statistics.median(others) / statistics.median(ours))
-    for name, taken in (("ours", all_ours), ("INSERT and NOTIFY, LISTEN and SELECT", all_plain)):
-        taken.sort()
-        p99 = taken[int(len(taken) * 0.99)]
-        yield f"{'follow, ' + name:<48}p50 {statistics.median(taken):.2f} ms   p99 {p99:.2f} ms   worst {taken[-1]:.2f} ms"
-    yield f"{'follow, plain p50 / our p50':<48}{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+        all_ours.append(ours)
+        all_plain.append(others)
+    yield speed(
+        "follow, p50",
+        "INSERT and NOTIFY, LISTEN and SELECT",
+        *[[statistics.median(taken) for taken in found] for found in (all_ours, all_plain)],
+        at_least=0.5,
+    )
+    yield figure("follow, p50", [statistics.median(taken) for taken in all_ours], "ms")
+    yield figure("follow, p99", [taken[int(len(taken) * 0.99)] for taken in all_ours], "ms")
 
 
 def _plain_say(address: str, name: str, events: int) -> None:
@@ -306,53 +307,23 @@ def _plain_say(address: str, name: str, events: int) -> None:
 # ---- all of it
 
 
-@contextmanager
-def database(given: str | None) -> Iterator[str]:
-    """The address given, or a server of our own."""
-    if given is None:
-        with Server(**LIKE_PRODUCTION) as server:
-            yield server.address()
-        return
-    _drop(given)
-    try:
-        yield given
-    finally:
-        _drop(given)
-
-
-def _drop(address: str) -> None:
-    with psycopg.connect(address, autocommit=True) as connection:
-        connection.execute(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE".encode())
-        connection.execute(f"DROP SCHEMA IF EXISTS {PLAIN} CASCADE".encode())
-
-
 def with_schema(address: str) -> str:
     return f"{address}{'&' if '?' in address else '?'}schema={SCHEMA}"
 
 
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--store", help="the address of a database; else a server is started")
-    options.add_argument("--rounds", type=int, default=7)
-    options.add_argument("--share", type=float, default=1.0, help="of the events of a round")
-    options.add_argument("--log", type=int, default=50_000, help="events of the log that is read")
-    options.add_argument("--only", choices=["append", "read", "follow"])
-    given = options.parse_args()
-    wanted = [given.only] if given.only else ["append", "read", "follow"]
-    print("behind each plain way its speed, and ours as a part of it: the median of the rounds (lowest to highest)")
-    with database(given.store) as address:
+def rows(short: bool) -> Iterable[Row]:
+    """All of them, on a server of their own."""
+    rounds, share = (1, 0.05) if short else (7, 1.0)
+    with Server(**LIKE_PRODUCTION) as server:
+        address = server.address()
+        ours = with_schema(address)
         plain = Plain(address)
-        with open_store(with_schema(address)) as store:
-            if "append" in wanted:
-                print(*bench_append(store, plain, given.rounds, given.share), sep="\n", flush=True)
-            if "read" in wanted:
-                print(*bench_read(store, plain, given.rounds, given.log), sep="\n", flush=True)
-        if "follow" in wanted:
-            print(*bench_follow(with_schema(address), address, min(3, given.rounds), int(200 * given.share)), sep="\n", flush=True)
+        with open_store(ours) as store:
+            yield from bench_append(store, plain, rounds, share)
+            yield from bench_read(store, plain, rounds, 2_000 if short else 50_000)
+        yield from bench_follow(ours, address, min(5, rounds), int(200 * share))
         plain.connection.close()
 
 
 if __name__ == "__main__":
-    if sys.platform != "linux":
-        sys.exit("needs fork and one clock for all processes")
-    main()
+    main(rows)

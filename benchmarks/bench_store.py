@@ -1,24 +1,24 @@
-"""How fast the store is, beside what the machine can do: ``python benchmarks/bench_store.py [--events N] [--log N] [--rounds N]``.
+"""The embedded store beside the bare system calls with the same bytes, and what a log of a million events and a gigabyte costs.
 
-Appending is compared with a bare ``os.write`` of the same bytes, syncing with a bare ``fdatasync`` loop, in turns within one run,
-because a shared machine is never the same twice. The ratios are what counts; the medians are for orientation.
+Processor time, but where the disk is waited for: there appends and bare calls take turns one by one. Reading stands beside iterating
+the lines of the file, and beside the least that anybody does who looks at each of them: decoding its head.
 """
 
-import argparse
+from __future__ import annotations
+
 import os
 import random
-import resource
-import shutil
-import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
-from msgspec import Raw
+import msgspec
+from msgspec import Raw, Struct
 
+from benchmarks.table import Row, cpu, figure, interleaved, main, speed, wall
 from hansard.events import Event, assistant_chunk
 from hansard.store import JsonlStore
 
@@ -26,139 +26,194 @@ ORIGINAL = (
     b'{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":" the quick brown fox"}},'
     b'"session_id":"7a2e1234-8a49-4f6c-9b0a-000000000000","parent_tool_use_id":null,"uuid":"0f6e0c9c-1111-4e3d-a111-123456789abc"}'
 )
+PADDING = " and so on" * 50
+"""Makes a million events a gigabyte."""
+T = TypeVar("T")
 
 
-def chunk(number: int) -> Event:
-    """An event as a live agent makes them, about 620 bytes with its original."""
-    event = assistant_chunk(text=f" the quick brown fox {number}")
+def chunk(number: int, more: str = "") -> Event:
+    """An event as a live agent makes them, about 560 bytes with its original."""
+    event = assistant_chunk(text=f" the quick brown fox {number}{more}")
     event.turn_id, event.response_id, event.block_index = "turn-1", "msg_01XFDUDYJgAACzvnptvVoYEL", 0
     event.source, event.frame, event.original = "claude", number, Raw(ORIGINAL)
     return event
 
 
-def timed(work: Callable[[], object]) -> float:
+def batched(things: Iterable[T], size: int) -> Iterator[list[T]]:
+    rest = iter(things)
+    while batch := list(islice(rest, size)):
+        yield batch
+
+
+def open_bare(path: Path) -> int:
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+
+def count(things: Iterable[object]) -> int:
+    return sum(1 for _ in things)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Appending
+
+
+def appending(root: Path, events: int, rounds: int) -> Iterator[Row]:
+    """One by one and in batches, with the default policy: the processor time, and the speed by the clock."""
+    given = [chunk(number) for number in range(events)]
+    with JsonlStore(root) as store:
+        store.append("s", given)
+        lines = [record.line + b"\n" for record in store.records("s")]
+        bare = open_bare(root / "bare")
+
+        def write(data: list[bytes]) -> None:
+            for one in data:
+                os.write(bare, one)
+
+        def append(batches: list[list[Event]]) -> None:
+            for batch in batches:
+                store.append("s", batch)
+
+        sizes = (1, 100, 1_000)
+        contenders: dict[str, Callable[[], float]] = {"each": lambda: cpu(lambda: write(lines))}
+        speeds: dict[int, list[float]] = {size: [] for size in sizes}
+        for size in sizes:
+            batches = list(batched(given, size))
+            joined = [b"".join(some) for some in batched(lines, size)]
+
+            def ours(size: int = size, batches: list[list[Event]] = batches) -> float:
+                begin = time.perf_counter()
+                taken = cpu(lambda: append(batches))
+                speeds[size].append(events / (time.perf_counter() - begin))
+                return taken
+
+            contenders[f"ours {size}"] = ours
+            contenders[f"joined {size}"] = lambda joined=joined: cpu(lambda: write(joined))
+        taken = interleaved(rounds, contenders)
+        os.close(bare)
+    for size in sizes:
+        name = "append one by one" if size == 1 else f"append in batches of {size:,}"
+        yield speed(name, "os.write of each line", taken[f"ours {size}"], taken["each"], at_least=0.6 if size > 1 else None)
+        if size > 1:
+            yield speed(name, "os.write of the whole batch", taken[f"ours {size}"], taken[f"joined {size}"])
+        yield figure(f"{name}, by the clock", speeds[size], "events/s", at_least=20_000)
+
+
+def syncing(root: Path, times: int, rounds: int) -> Iterator[Row]:
+    """Every append on the disk before it is acknowledged, beside write and fdatasync, by turns append for append."""
+    for size in (1, 100):
+        ours, theirs = [0.0] * rounds, [0.0] * rounds
+        with JsonlStore(root / f"strict-{size}", "always") as store:
+            store.create("s")
+            bare = open_bare(root / f"strict-{size}" / "bare")
+
+            def write(data: bytes, bare: int = bare) -> None:
+                os.write(bare, data)
+                os.fdatasync(bare)
+
+            for number in range(rounds):
+                for begin in range(times):
+                    batch = [chunk(begin * size + one) for one in range(size)]
+                    start = store.head("s").seq
+                    ours[number] += clocked(lambda batch=batch: store.append("s", batch))
+                    data = b"".join(record.line + b"\n" for record in store.records("s", start))
+                    theirs[number] += clocked(lambda data=data: write(data))
+            os.close(bare)
+        yield speed(f"append, batches of {size}, fsync always", "write and fdatasync", ours, theirs, at_least=0.8)
+
+
+def clocked(work: Callable[[], object]) -> float:
     begin = time.perf_counter()
     work()
     return time.perf_counter() - begin
 
 
-class Appending:
-    """One way of appending, against bare system calls with the same bytes."""
-
-    def __init__(self, name: str, root: Path, batch: int, strict: bool) -> None:
-        self.name, self.batch, self.strict = name, batch, strict
-        self.store = JsonlStore(root / name, "always" if strict else "default")
-        self.store.create("s")
-        self.bare = os.open(root / f"{name}.bare", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-        self.ratios: list[float] = []
-        self.rates: list[float] = []
-
-    def round(self, events: list[Event]) -> None:
-        """Both ways, one after the other."""
-        start = self.store.head("s").seq
-        batches = [events[at : at + self.batch] for at in range(0, len(events), self.batch)]
-        ours = timed(lambda: [self.store.append("s", batch) for batch in batches])
-        lines = [record.line + b"\n" for record in self.store.records("s", start)]
-        data = [b"".join(lines[at : at + self.batch]) for at in range(0, len(lines), self.batch)]
-        bare = timed(lambda: [self._write(one) for one in data])
-        self.rates.append(len(events) / ours)
-        self.ratios.append(bare / ours)
-
-    def _write(self, data: bytes) -> None:
-        os.write(self.bare, data)
-        if self.strict:
-            os.fdatasync(self.bare)
+# --------------------------------------------------------------------------------------------------------------------
+# Reading
 
 
-def bench_append(root: Path, events: int, rounds: int) -> list[tuple[str, str]]:
-    """Single, in batches, and strict."""
-    ways = [
-        Appending("append, one by one", root, 1, False),
-        Appending("append, batches of 100", root, 100, False),
-        Appending("append, one by one, fsync always", root, 1, True),
-        Appending("append, batches of 100, fsync always", root, 100, True),
-    ]
-    for _ in range(rounds):
-        for way in ways:
-            way.round([chunk(number) for number in range(events // (10 if way.strict else 1))])
-    for way in ways:
-        way.store.close()
-    return [
-        (way.name, f"{statistics.median(way.rates):>10,.0f}/s   {statistics.median(way.ratios):.2f} of the bare system calls")
-        for way in ways
-    ]
+class Heads(Struct, gc=False):
+    """The head of a line."""
+
+    seq: int
+    type: str
 
 
-def make_log(root: Path, count: int) -> JsonlStore:
-    """A long log."""
-    store = JsonlStore(root)
-    for start in range(0, count, 1000):
-        store.append("long", [chunk(number) for number in range(start, start + 1000)])
-    store.release("long")
-    return store
+def reading(root: Path, events: int, rounds: int) -> Iterator[Row]:
+    """All of a log: as lines with their heads, and as events."""
+    with JsonlStore(root) as store:
+        for batch in batched(range(events), 1_000):
+            store.append("read", map(chunk, batch))
+    path = root / "read" / "events.jsonl"
+    head = msgspec.json.Decoder(Heads).decode
+
+    def iterate() -> None:
+        with path.open("rb") as file:
+            for _ in file:
+                pass
+
+    def decode_heads() -> None:
+        with path.open("rb") as file:
+            for line in file:
+                head(line)
+
+    taken = interleaved(
+        rounds,
+        {
+            "lines": lambda: cpu(iterate),
+            "heads": lambda: cpu(decode_heads),
+            "records": lambda: cpu(lambda: count(store.records("read"))),
+            "events": lambda: cpu(lambda: count(store.read("read"))),
+        },
+    )
+    yield speed("read, lines with their heads", "for line in file", taken["records"], taken["lines"], at_least=0.6)
+    yield speed("for line in file, head decoded", "for line in file", taken["heads"], taken["lines"])
+    yield speed("read, lines with their heads", "for line in file, head decoded", taken["records"], taken["heads"])
+    yield speed("read, as events", "for line in file, head decoded", taken["events"], taken["heads"])
+    yield figure("read, as events", [events / one for one in taken["events"]], "events per CPU second")
 
 
-def spread(times: list[float]) -> str:
-    ordered = sorted(times)
-    return f"{1000 * statistics.median(ordered):>10.2f} ms   worst {1000 * ordered[-1]:.2f} ms"
-
-
-def bench_read(root: Path) -> list[tuple[str, str]]:
-    """Both ends, any place, all of it, and the check."""
+def a_long_log(root: Path, events: int, places: int) -> Iterator[Row]:
+    """Any place of it, its end, and opening it to go on."""
+    with JsonlStore(root) as store:
+        for batch in batched(range(events), 1_000):
+            store.append("long", [chunk(number, PADDING) for number in batch])
     store = JsonlStore(root)
     head = store.head("long").seq
-    places = random.Random(1).sample(range(head), 200)
-    rows = [
-        ("last 100", spread([timed(lambda: store.tail("long", 100)) for _ in range(50)])),
-        ("any cursor, then 100", spread([timed(lambda place=place: list(store.read("long", place, 100))) for place in places])),
-        ("list entry", spread([timed(store.sessions) for _ in range(20)])),
-        ("open for append", spread([reopen(store) for _ in range(5)])),
-    ]
-    for name, work in {
-        "read all, as events": lambda: count(store.read("long")),
-        "read all, as lines": lambda: count(store.records("long")),
-        "verify": lambda: store.verify("long"),
-    }.items():
-        took = timed(work)
-        rows.append((name, f"{head / took:>10,.0f}/s   {took:.2f} s"))
-    rows.append(("memory of all this", f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:>10.0f} MB   highest RSS"))
-    return rows
+    chosen = random.Random(1).sample(range(head - 100), places)
+    name = f"{events:,} events, {(root / 'long' / 'events.jsonl').stat().st_size / 1e9:.2f} GB"
+    store.tail("long", 1)
+    for limit in (1, 100):
+        used, clock, read = [], [], []
+        for place in chosen:
+            before, begin, now = read_so_far(), time.process_time(), time.perf_counter()
+            found = count(store.read("long", place, limit))
+            clock.append(1000 * (time.perf_counter() - now))
+            used.append(1000 * (time.process_time() - begin))
+            read.append((read_so_far() - before) / 1024)
+            assert found == limit
+        yield figure(f"{name}: any cursor, then {limit}: CPU, worst of {places}", [max(used)], "ms", at_most=5.0)
+        yield figure(f"{name}: any cursor, then {limit}: by the clock", clock, "ms", at_most=5.0)
+        yield figure(f"{name}: any cursor, then {limit}: bytes read", read, "KiB")
+    opened = [1000 * wall(lambda: store.append("long", [chunk(0)])) for _ in range(20) if store.release("long") is None]
+    store.close()
+    yield figure(f"{name}: opened for append", opened, "ms", at_most=100.0)
 
 
-def count(things: object) -> int:
-    return sum(1 for _ in things)  # type: ignore[attr-defined]
+def read_so_far() -> int:
+    """Bytes that this process has read so far, from whatever."""
+    return int(Path("/proc/self/io").read_text().split()[1])
 
 
-def reopen(store: JsonlStore) -> float:
-    took = timed(lambda: store.append("long", [chunk(0)]))
-    store.release("long")
-    return took
-
-
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--events", type=int, default=20_000, help="events per round of appending")
-    options.add_argument("--rounds", type=int, default=7)
-    options.add_argument("--log", type=int, default=1_000_000, help="events in the long log")
-    options.add_argument("--read-only", type=Path, help=argparse.SUPPRESS)
-    given = options.parse_args()
-    if given.read_only:
-        rows = bench_read(given.read_only)
-        print("\n".join(f"{name:<40}{value}" for name, value in rows))
-        return
-    root = Path(tempfile.mkdtemp(prefix="hansard-bench-"))
-    try:
-        for name, value in bench_append(root, given.events, given.rounds):
-            print(f"{name:<40}{value}")
-        make_log(root / "long", given.log)
-        size = (root / "long" / "long" / "events.jsonl").stat().st_size
-        print(f"\na log of {given.log:,} events, {size / 1e6:,.0f} MB")
-        sys.stdout.flush()
-        # a process of its own, so that its memory is that of reading alone
-        subprocess.run([sys.executable, __file__, "--read-only", str(root / "long")], check=True)
-    finally:
-        shutil.rmtree(root)
+def rows(short: bool) -> Iterable[Row]:
+    """All of them, in a folder that is gone afterwards."""
+    rounds = 2 if short else 9
+    with tempfile.TemporaryDirectory(prefix="hansard-bench-") as folder:
+        root = Path(folder)
+        yield from appending(root / "append", 1_000 if short else 20_000, rounds)
+        yield from syncing(root, 2 if short else 40, rounds)
+        yield from reading(root / "read", 1_000 if short else 100_000, rounds)
+        yield from a_long_log(root / "long", 2_000 if short else 1_000_000, 5 if short else 300)
 
 
 if __name__ == "__main__":
-    main()
+    main(rows)

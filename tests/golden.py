@@ -8,18 +8,8 @@ from __future__ import annotations
 import sys
 
 from hansard.adapters import formats
-from hansard.codec import encode
-from hansard.normalizing import normalize
-from tests.recorded import FOLDER, Stream, read, streams, write
-
-
-def golden(stream: Stream) -> bytes:
-    """The events of a stream as lines. The originals are left out: they are the recording itself."""
-    lines: list[bytes] = []
-    for event in normalize(stream.data, stream.format, stream.context):
-        event.original = None
-        lines.append(encode(event) + b"\n")
-    return b"".join(lines)
+from hansard.testing.recordings import golden
+from tests.recorded import FOLDER, read, streams, write
 
 
 def main() -> int:

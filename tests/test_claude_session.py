@@ -9,6 +9,7 @@ import pytest
 
 from hansard.adapter import Context
 from hansard.adapters.claude.session import ClaudeSession
+from hansard.content import SlashCommandBlock, TextBlock
 from hansard.events import Event
 from hansard.normalizing import normalize
 
@@ -137,7 +138,22 @@ def test_a_typed_command_is_its_words_and_ends_with_its_output():
     )
     typed = of(events, "user_message")[0].payload
     assert (typed.text, typed.author) == ("/cost all", "human")
+    assert typed.content == [TextBlock(tags), SlashCommandBlock("cost", "all")]
     assert ends(events) == ["completed", "completed"]
+
+
+@pytest.mark.parametrize("lost", [(), (0,), (1,), (2,), (0, 1)], ids=str)
+def test_a_line_that_took_a_message_out_of_the_queue_may_be_missing(lost: tuple[int, ...]) -> None:
+    typed = ["say  it", "/context", "/cost"]
+    shown = [typed[0], *(f"<command-name>/{name}</command-name>\n<command-args></command-args>" for name in ("context", "usage"))]
+    lines: list[dict[str, Any]] = []
+    for number, (text, tags) in enumerate(zip(typed, shown, strict=True)):
+        about = {"type": "queue-operation", "timestamp": f"2026-01-01T00:00:{number:02}Z", "sessionId": "s1"}
+        lines.append({**about, "operation": "enqueue", "content": text})
+        lines += [{**about, "operation": "dequeue"}] if number not in lost else []
+        lines.append(user(f"u{number}", tags, timestamp=f"2026-01-01T00:00:{number:02}Z"))
+    said = [event.payload.text for event in of(read(*lines), "user_message")]
+    assert said == [*typed[:2], "/usage" if 2 in lost else "/cost"]
 
 
 def test_questions_and_answers_are_found_in_the_tool_that_asks():

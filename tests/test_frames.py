@@ -47,6 +47,16 @@ def test_every_recording_is_a_table_with_a_row_for_each_event(stream: Stream) ->
         assert json.loads(payload) == hansard.to_builtins(event)["payload"]
 
 
+def test_the_role_of_a_message_is_the_wires() -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "run", "arguments": "{}"}}
+    roles = ["developer", "system", "user", "assistant", "tool"]
+    more = {"assistant": {"tool_calls": [call]}, "tool": {"tool_call_id": "c"}}
+    said = [{"role": role, "content": role} | more.get(role, {}) for role in roles]
+    table = hansard.frame(list(hansard.normalize(json.dumps(said).encode(), "openai-messages"))).to_arrow().to_pylist()
+    assert [row["role"] for row in table if row["text"] in roles] == roles
+    assert [row["role"] for row in table if row["type"] == "tool_call"] == ["assistant"]
+
+
 def test_three_lines_in_a_notebook(store: Path) -> None:
     df = hansard.frame(store / "one" / "events.jsonl").to_pandas()
     calls = df[df.type == "tool_call"]

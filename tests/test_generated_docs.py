@@ -40,3 +40,9 @@ def test_a_row_that_is_not_met_yet_names_files_that_exist(name: str) -> None:
     named = re.findall(r"(?:src|tests)/[\w/.]+\.py", row["so_far"])
     assert "where" not in row
     assert named and all((DOCS.parent / path).exists() for path in named)
+
+
+def test_every_test_that_the_readme_names_is_there() -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (DOCS.parent / "README.md").read_text())
+    assert len(named) >= 8
+    assert [test for path, test in named if f"def {test}(" not in (DOCS.parent / path).read_text()] == []

@@ -12,6 +12,7 @@ from msgspec import Raw
 from hansard.codec import decode, encode
 from hansard.events import (
     AssistantDone,
+    ErrorInfo,
     Event,
     PermissionResponse,
     SessionLifecycle,
@@ -104,6 +105,15 @@ def usage_twice(events: list[Event]) -> None:
             event.payload.scope, event.response_id = "message", "m"
 
 
+def failure_without_a_reason(events: list[Event]) -> None:
+    first(events, TurnEnd).payload.status = "error"
+
+
+def failure_of_nobody(events: list[Event]) -> None:
+    end = first(events, TurnEnd)
+    end.payload.status, end.payload.error = "error", ErrorInfo(code="unknown", message="it failed")
+
+
 def text_that_is_a_number(events: list[Event]) -> None:
     first(events, AssistantDone).payload.text = 5
 
@@ -127,6 +137,8 @@ BROKEN = [
     (promises.check_questions, answer_for_nobody, "nobody asked"),
     (promises.check_questions, lose(PermissionResponse), "never answered"),
     (promises.check_usage, usage_twice, "counted more than once"),
+    (promises.check_failures, failure_without_a_reason, "does not say what"),
+    (promises.check_failures, failure_of_nobody, "does not say whose"),
     (promises.check_json, text_that_is_a_number, "reads back"),
 ]
 

@@ -23,9 +23,11 @@ from hansard.testing import facts
 from tests.driving.playbill import page as plays
 from tests.recorded import losses, losses_in, medium_of, recordings, streams, told
 from tools.bench import bench
+from tools.cli_page import command_line
 from tools.features import NOTICE, drops, features, table
 from tools.growth import growth
 from tools.projections import projections
+from tools.readme import readme
 from tools.reliability import reliability
 from tools.tools_page import tools
 
@@ -46,6 +48,10 @@ KINDS = {
 }
 EXAMPLE = 600
 """Longer examples show nothing that a shorter one does not."""
+AROUND = 4
+"""Fields of the envelope in an example's first line."""
+LONG_TEXT, LONG_LIST, LONG_OBJECT = 120, 2, 8
+"""Characters of a text, values of a list, fields of an object that an example shows."""
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -117,10 +123,9 @@ def vocabulary() -> str:
     """Every event and block, with its fields, and an example from a recording where there is one."""
     parts = [NOTICE + EVENTS, "## The envelope\n\n", envelope_table(), "\n## Events\n\n"]
     for name, event in TYPES.items():
-        payload = next(field.type for field in msgspec.structs.fields(event) if field.name == "payload")
+        payload = payload_of(event)
         parts += [f"### `{name}`\n\n{one_line(event.__doc__)}\n\n", f"{one_line(payload.__doc__)}\n\n", fields_table(payload)]
-        if name in examples():
-            parts.append(f"\n```json\n{examples()[name]}\n```\n")
+        parts.append(f"\n```json\n{examples()[name]}\n```\n" if name in examples() else "\nNo recording has one.\n")
         parts.append("\n")
     parts.append("## Content blocks\n\n")
     for name, block in BLOCKS.items():
@@ -137,7 +142,7 @@ def vocabulary() -> str:
 EVENTS = """# Events
 
 One JSON object per line. Keys are camelCase, absent means unknown. Types, fields and blocks that a reader does not know survive it
-unchanged. The examples are from recordings, without `original`.
+unchanged. The examples are from recordings, without `original`; where a text or a list is long, `…` stands for the rest.
 
 """
 ENVELOPE = {
@@ -194,25 +199,57 @@ def spell(kind: Any) -> str:
     if get_args(kind):
         return " \\| ".join(spell(one) for one in get_args(kind) if one is not type(None))
     words = {str: "text", int: "integer", float: "number", bool: "true or false", msgspec.Raw: "the frame, verbatim"}
-    return words[kind] if kind in words else f"[{kind.__name__}](#{kind.__name__.lower()})"
+    return words[kind] if kind in words else f"[{kind.__name__}](#{PAYLOADS.get(kind, kind.__name__.lower())})"
+
+
+def payload_of(event: Any) -> Any:
+    """The type of an event's payload."""
+    return next(field.type for field in msgspec.structs.fields(event) if field.name == "payload")
+
+
+PAYLOADS = {payload_of(event): name for name, event in TYPES.items()}
+"""Payloads, and the type of the event each belongs to."""
 
 
 @cache
 def examples() -> dict[str, str]:
-    """For each type the event of the recordings whose payload has the most fields; the shortest of those, and none that is very long."""
-    best: dict[str, tuple[int, int, str]] = {}
+    """For each type the event of the recordings whose payload has the most fields; the shortest of those, and one that needs no cutting if there is one."""
+    best: dict[str, tuple[bool, int, int, str]] = {}
     for format, recording in dict.fromkeys((stream.format, stream.recording) for stream in streams() if stream.format in formats()):
         for event in told(recording, format)[0]:
             event.original = None
             line = encode(event).decode()
-            rank = (-len(json.loads(line)["payload"]), len(line), line)
-            if len(line) <= EXAMPLE and (event.type not in best or rank < best[event.type]):
+            rank = (len(line) > EXAMPLE, -len(json.loads(line)["payload"]), len(line), line)
+            if event.type not in best or rank < best[event.type]:
                 best[event.type] = rank
-    return {name: line for name, (_, _, line) in best.items()}
+    return {name: example(json.loads(line)) for name, (_, _, _, line) in best.items()}
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Pages
+def example(event: dict[str, Any]) -> str:
+    """An event as JSON that can be read: a line for what is around it, a line for each field of its payload."""
+    payload = event.pop("payload")
+    around = [f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in event.items()]
+    first, then = ", ".join(around[:AROUND]), ", ".join(around[AROUND:])
+    fields = [f"  {json.dumps(name)}: {json.dumps(shorter(value), ensure_ascii=False)}" for name, value in payload.items()]
+    return f'{{{first},\n {then},\n "payload": {{\n' + ",\n".join(fields) + "}}"
+
+
+def shorter(value: Any) -> Any:
+    """A value with the rest of long texts and lists left out."""
+    match value:
+        case str() if len(value) > LONG_TEXT:
+            return value[:LONG_TEXT] + "…"
+        case list() if len(value) > LONG_LIST:
+            return [*map(shorter, value[:LONG_LIST]), "…"]
+        case list():
+            return [shorter(one) for one in value]
+        case dict() if len(value) > LONG_OBJECT:
+            return {name: shorter(one) for name, one in list(value.items())[:LONG_OBJECT]} | {"…": "…"}
+        case dict():
+            return {name: shorter(one) for name, one in value.items()}
+        case _:
+            return value
+
 
 # --------------------------------------------------------------------------------------------------------------------
 # docs/checklist.md
@@ -245,12 +282,14 @@ PAGES = {
     "features.md": features,
     "drops.md": drops,
     "checklist.md": checklist,
+    "cli.md": command_line,
     "plays.md": plays,
     "projections.md": projections,
     "reliability.md": reliability,
     "tools.md": tools,
     "bench.md": bench,
     "growth.svg": growth,
+    "../README.md": readme,
 }
 
 

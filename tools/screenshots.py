@@ -25,27 +25,27 @@ PATIENCE = 20_000
 def main() -> None:
     """Every picture."""
     HERE.mkdir(parents=True, exist_ok=True)
-    with _demo() as link, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=_chromium(), args=["--no-sandbox"])
-        page = _visit(browser, link, WIDE)
+    with demo() as link, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        page = visit(browser, link, WIDE)
         _conversation(page)
         _save(page, "desktop")
         _inspector(page)
         _permission(page)
-        _save(_visit(browser, link, WIDE, color_scheme="dark"), "dark")
-        phone = _visit(browser, link, PHONE, device_scale_factor=2, has_touch=True, is_mobile=True)
+        _save(visit(browser, link, WIDE, color_scheme="dark"), "dark")
+        phone = visit(browser, link, PHONE, device_scale_factor=2, has_touch=True, is_mobile=True)
         _save(phone, "phone")
         browser.close()
 
 
 def _conversation(page: Page) -> None:
     """Something to look at: a command that is allowed, a thought, a plan, a change of a file."""
-    _say(page, "run")
+    say(page, "run")
     _allow(page)
-    _say(page, "think")
-    _say(page, "make a plan")
+    say(page, "think")
+    say(page, "make a plan")
     page.wait_for_selector("text=The plan is done.")
-    _say(page, "edit")
+    say(page, "edit")
     _allow(page)
     page.wait_for_selector("text=Now it is 42.")
     page.wait_for_selector(".send:has-text('Send')")
@@ -67,13 +67,14 @@ def _inspector(page: Page) -> None:
 def _permission(page: Page) -> None:
     page.click("[data-session-id='demo-talk']")
     page.wait_for_selector(".reader[data-live]")
-    _say(page, "edit")
+    say(page, "edit")
     page.wait_for_selector(".card .diff-row")
     page.wait_for_timeout(500)
     _save(page, "permission")
 
 
-def _say(page: Page, text: str) -> None:
+def say(page: Page, text: str) -> None:
+    """Send a message."""
     page.wait_for_selector(".send:has-text('Send')")
     page.fill("textarea.message", text)
     page.press("textarea.message", "Enter")
@@ -116,7 +117,8 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-def _visit(browser: Browser, link: str, viewport: dict[str, int], **options: object) -> Page:
+def visit(browser: Browser, link: str, viewport: dict[str, int], **options: object) -> Page:
+    """The page, once it is live."""
     page = browser.new_context(viewport=viewport, **options).new_page()  # pyright: ignore[reportArgumentType]
     page.set_default_timeout(PATIENCE)
     page.goto(link)
@@ -126,20 +128,22 @@ def _visit(browser: Browser, link: str, viewport: dict[str, int], **options: obj
 
 
 @contextmanager
-def _demo() -> Generator[str]:
+def demo() -> Generator[str]:
+    """The link of a demo that runs, with its scenes played."""
     command = [sys.executable, "-m", "hansard", "demo", "--no-open", "--speed", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as demo:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         try:
-            assert demo.stdout is not None
-            found = re.search(r"http\S+", demo.stdout.readline())
+            assert process.stdout is not None
+            found = re.search(r"http\S+", process.stdout.readline())
             assert found is not None
             time.sleep(2)  # until the scenes are played
             yield found[0]
         finally:
-            demo.terminate()
+            process.terminate()
 
 
-def _chromium() -> str:
+def chromium() -> str:
+    """The browser of this machine."""
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if found is None:
         raise SystemExit("there is no Chromium on this machine")

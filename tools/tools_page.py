@@ -16,15 +16,22 @@ BEGINNING = """# Tools
 Every agent has its own names for the same tools. `hansard.tools` has one view of them; the event keeps the agent's name and arguments.
 
 ```python
+import hansard
 from hansard.tools import Command, EditFile, tool_input, tool_title
 
-match tool_input(call.payload):  # None if the input is of no type below
-    case Command(command=command):
-        ...
-    case EditFile(path=path, old=old, new=new):
-        ...
+for event in hansard.open("~/.hansard").read("codex-01a1e0b0-6ae8-7783-b4e3-3dcbbdd7e5d1"):
+    if isinstance(event, hansard.ToolCall):
+        match tool_input(event.payload):  # None if the input is of no type below
+            case Command(command=command):
+                print(command)
+            case EditFile(path=path, old=old, new=new):
+                print(path, old, new)
+        print(tool_title(event.payload))  # the same words for every agent
+```
 
-tool_title(call.payload)  # "Run ls -l", "Edit notes.md": the same words for every agent
+```output
+wc -l poem.txt && head -n 1 poem.txt
+Run wc -l poem.txt && head -n 1 poem.txt
 ```
 
 `tool_action(call)` is the word for the type (`command`, `edit_file`), or the call's `kind` where there is none.

@@ -66,6 +66,19 @@ def read_as(types: Any, having: str | None = None) -> msgspec.Meta:
     return msgspec.Meta(extra={"reads": types, "having": having})
 
 
+class Piece(msgspec.Struct, gc=False):
+    """The only event of a frame, before it is made: most frames of a live stream are pieces of a message, and this is a short way for them."""
+
+    kind: type[Any]
+    payload: Any
+    response_id: str | None = None
+    block_index: int | None = None
+
+    def __iter__(self) -> Iterator[Event]:
+        """The event, for where it is not alone."""
+        yield self.kind(payload=self.payload, response_id=self.response_id, block_index=self.block_index)
+
+
 class Context(msgspec.Struct, kw_only=True):
     """What an adapter is told from outside, so that it needs no clock and no randomness."""
 
@@ -120,7 +133,7 @@ class Adapter:
         self._ids = derived_ids(self.context.source) if self.context.ids is None else self.context.ids
         self._decode_received = decoder(self.wire).decode
         self._decode_sent = decoder(self.wire if self.sent_wire is None else self.sent_wire).decode
-        self._index = 0
+        self._first_index = 0
         self._made: list[Event] = []
         self._out = False
         self._arrived: int | None = None
@@ -174,20 +187,22 @@ class Adapter:
     # ---- what everybody gets
 
     def feed(self, frame: Frame) -> list[Event]:
-        """The events of one frame: at least one, whatever the frame is."""
+        """The events of one frame: at least one, whatever the frame is. All of a stream comes by here: it is fast."""
         self.frames += 1
-        self._index = 0
-        self._out = frame.out
-        if frame.time is None:
-            self._arrived = None
-        else:
-            self.now = self._arrived = frame.time if frame.time >= RELATIVE else self._epoch + frame.time
+        self._out = out = frame.out
+        self._arrived = time = frame.time
+        if time is not None:
+            self.now = self._arrived = time if time >= RELATIVE else self._epoch + time
         events: list[Event] = []
         self._made = events
+        data, known_json = frame.data, False
         try:
-            message = self._decode(frame)
+            if frame.noise is not None or len(data) > MAX_FRAME or (out and self.takes_text):
+                raise ValueError(frame.noise)
+            message = (self._decode_sent if out else self._decode_received)(data)
+            if message.refine is not None:
+                message = decoder(message.refine).decode(data)
         except (ValueError, RecursionError):  # every decoding error of msgspec and json is a ValueError
-            known_json = False
             self._puzzle(frame)
         else:
             known_json = frame.raw is None
@@ -195,21 +210,21 @@ class Adapter:
         if not events:
             self._take([raw(kind="nothing", reason="unknown_type")])
         first = events[0]
-        first.original = originals.wrap(frame.data if frame.raw is None else frame.raw, known_json)
+        first.original = originals.wrap(data, True) if known_json else originals.wrap(data if frame.raw is None else frame.raw)
         if frame.eol != "\n":
             first.eol = frame.eol
         return events
 
     def finish(self, reason: str = "the stream ended", status: TurnStatus = "lost", error: ErrorInfo | None = None) -> list[Event]:
         """The events that close whatever is open when nothing more will come."""
-        self._index = FINISHED
         self._out, self._arrived = False, None
         events: list[Event] = []
-        self._made = events
+        self._made, self._first_index = events, FINISHED
         self._take(self.at_end())
         self._take(self.open.close(reason, everything=True))
         if self.turn is not None:
             self._take([turn_end(status=status, error=error)])
+        self._first_index = 0
         for event in events:
             event.synthetic = True
         return events
@@ -283,18 +298,16 @@ class Adapter:
     def _wire(self, frame: Frame) -> Any:
         return self.sent_wire if frame.out and self.sent_wire is not None else self.wire
 
-    def _decode(self, frame: Frame) -> Any:
-        if frame.noise is not None or len(frame.data) > MAX_FRAME or (frame.out and self.takes_text):
-            raise ValueError(frame.noise)
-        message = (self._decode_sent if frame.out else self._decode_received)(frame.data)
-        return message if message.refine is None else decoder(message.refine).decode(frame.data)
-
     def _read(self, message: Any, frame: Frame) -> None:
         """Take the events of a message, and of whatever had to be set aside to read it."""
         if self.dated is None or type(message) in self.dated:
             self._keep_time(self.time_of(message), frame)
         try:
-            self._take(self.translate_sent(message) if frame.out else self.translate(message))
+            made = self.translate_sent(message) if frame.out else self.translate(message)
+            if type(made) is Piece:
+                self._take_piece(made)
+            else:
+                self._take(made)
         except Exception as problem:  # a shape nobody foresaw: what was said so far stands, the rest is in the original
             self._take([raw(kind=type(message).__name__, reason="wrong_shape", detail=repr(problem))])
         if self._aside:
@@ -398,21 +411,20 @@ class Adapter:
 
     def _take(self, made: Iterable[Event]) -> None:
         """Stamp events as they are made, watch what they open and close, and put them down. All of a stream comes by here: it is fast."""
-        events, source, frame, stream, arrived = self._made, self.source, self.frames, self.context.stream, self._arrived
+        events, source, frame, first = self._made, self.source, self.frames, self._first_index
+        stream, arrived, out = self.context.stream, self._arrived, self._out
+        seldom = stream is not None or arrived is not None or out
         for event in made:
             kind = type(event)
-            event.id = self._ids(frame, self._index)
-            self._index += 1
+            event.id = self._ids(frame, first + len(events))
             event.source = source
             event.frame = frame
-            if stream is not None:
-                event.stream = stream
-            if event.parent_tool_call_id is None:
+            if self.parent is not None and event.parent_tool_call_id is None:
                 event.parent_tool_call_id = self.parent
             note = NOTES.get(kind)
             if note is not None:
                 note(self.open, event)
-            if kind is TurnStart:
+            elif kind is TurnStart:
                 self.turn = event.id
             if event.turn_id is None:
                 event.turn_id = self.turn
@@ -420,20 +432,44 @@ class Adapter:
                 self.turn = self.text_sent = None
             if event.timestamp == -1:
                 event.timestamp = self.now if self.now > 0 else 0
-            if arrived is not None and event.timestamp != arrived:
-                event.received_at = arrived
-            if self._out:
-                event.direction = "out"
+            if seldom:
+                event.stream = stream
+                if arrived is not None and event.timestamp != arrived:
+                    event.received_at = arrived
+                if out:
+                    event.direction = "out"
             events.append(event)
 
+    def _take_piece(self, piece: Piece) -> None:
+        """As `_take`, in one step: an event that is made with its stamps takes a third less time than one that is given them after."""
+        arrived, time = self._arrived, self.now if self.now > 0 else 0
+        event = piece.kind(
+            id=self._ids(self.frames, 0),
+            timestamp=time,
+            received_at=None if arrived == time else arrived,
+            turn_id=self.turn,
+            response_id=piece.response_id,
+            block_index=piece.block_index,
+            parent_tool_call_id=self.parent,
+            source=self.source,
+            frame=self.frames,
+            stream=self.context.stream,
+            direction="out" if self._out else None,
+            payload=piece.payload,
+        )
+        note = NOTES.get(piece.kind)
+        if note is not None:
+            note(self.open, event)
+        self._made.append(event)
+
     def _without_frame(self, command: Event, time: int | None) -> list[Event]:
-        own_id, events = command.id, list[Event]()
+        own_id, before = command.id, len(self._made)
         self.now = self.now if time is None else time
-        self._made, self._out, self._arrived = events, False, None
+        self._made, self._out, self._arrived = list(self._made), False, None  # it is counted as one more event of the last frame
         self._take([command])
         command.id = own_id or command.id
         command.source = command.frame = command.stream = None
-        return events
+        return self._made[before:]
 
 
 def called_back(event: Event, callback: AgentCallback) -> Event:
@@ -477,14 +513,23 @@ def derived_ids(source: str) -> Callable[[int, int], str]:
     """Ids for the events of a stream, made of its name and their position (RFC 9562, version 8): the same input, the same ids."""
     digest = sha256(source.encode("utf-8", "surrogatepass")).hexdigest()
     prefix = f"{digest[:8]}-{digest[8:12]}-8{digest[13:16]}-8{digest[17:20]}-"
+    page, head = -1, ""
 
     def make(frame: int, index: int) -> str:
+        nonlocal page, head
+        if frame >> 8 == page and index < 16:  # formatting takes six times as long as this, and every event needs an id
+            return head + _TAILS[frame & 0xFF][index]
         if index < 0x10000 and frame < 0x1_0000_0000:
-            return "%s%08x%04x" % (prefix, frame, index)  # noqa: UP031 (half the time of an f-string, and every event needs one)
+            page, head = frame >> 8, f"{prefix}{frame >> 8:06x}"
+            return f"{prefix}{frame:08x}{index:04x}"
         far = sha256(f"{source}\0{frame}\0{index}".encode("utf-8", "surrogatepass")).hexdigest()
         return f"{far[:8]}-{far[8:12]}-8{far[13:16]}-9{far[17:20]}-{far[20:32]}"
 
     return make
+
+
+_TAILS = [[f"{frame:02x}{index:04x}" for index in range(16)] for frame in range(256)]
+"""The ends of the ids of frames whose numbers begin alike."""
 
 
 def _plain_text(command: UserMessage) -> bytes:

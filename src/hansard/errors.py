@@ -28,7 +28,17 @@ HansardError
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """What somebody who mistyped a name probably meant, as the end of a sentence; nothing if nothing is like it."""
+    from difflib import get_close_matches  # only who erred waits for it
+
+    lower = {word.lower(): word for word in known}
+    found = [lower[word] for word in get_close_matches(name.lower(), lower, n=2, cutoff=0.65)]
+    return f"; did you mean {' or '.join(repr(word) for word in found)}?" if found else ""
 
 
 class HansardError(Exception):
@@ -43,7 +53,7 @@ class UnknownFormat(UsageError):
     """No adapter reads this wire format."""
 
     def __init__(self, name: str, known: list[str]) -> None:
-        super().__init__(f"unknown format {name!r}; known formats: {', '.join(known)}")
+        super().__init__(f"unknown format {name!r}{meant(name, known) or '; known formats: ' + ', '.join(known)}")
         self.name = name
         self.known = known
 
@@ -59,8 +69,8 @@ class InvalidSessionId(UsageError):
 class UnknownSession(UsageError):
     """The store has no session of that id."""
 
-    def __init__(self, session_id: str) -> None:
-        super().__init__(f"no session {session_id!r} in this store; `hansard sessions` lists what is there")
+    def __init__(self, session_id: str, known: Iterable[str] = ()) -> None:
+        super().__init__(f"no session {session_id!r} in this store{meant(session_id, known) or '; `hansard sessions` lists what is there'}")
         self.session_id = session_id
 
 

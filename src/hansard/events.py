@@ -166,7 +166,10 @@ class TurnEnd(Event, tag="turn_end", kw_only=True):
 
 
 class UserMessagePayload(Part):
-    """What was said to the agent. Role is not authorship: injected context arrives as "user" too."""
+    """What was said to the agent. Role is not authorship: injected context arrives as "user" too.
+
+    ``role`` is the wire's own word where that is another one (system, developer).
+    """
 
     text: str
     content: list[AnyBlock] | None = None
@@ -175,6 +178,7 @@ class UserMessagePayload(Part):
     from_session_id: str | None = None
     queued: bool = False
     message_id: str | None = None
+    role: str | None = None
 
 
 class UserMessage(Event, tag="user_message", kw_only=True):

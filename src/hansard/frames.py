@@ -157,7 +157,7 @@ def row(event: Event) -> tuple[Any, ...]:
         _text(event.parent_tool_call_id),
         _text(event.source),
         _text(event.stream),
-        _ROLES.get(event.type),
+        _text(getattr(payload, "role", None)) or _ROLES.get(event.type),
         _text(getattr(payload, "author", None)),
         _text(said(event)),
         _text(getattr(payload, "tool_name", None)),

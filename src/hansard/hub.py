@@ -34,8 +34,10 @@ Obey = Callable[[str, bytes], Awaitable[bytes]]
 class Hub:
     """Use it as a context: at its end every agent is stopped."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, rest_after: float = 0) -> None:
         self.store = store
+        self.rest_after = rest_after
+        """Seconds in which nothing happens, and an agent that can go on later is stopped until it is needed; 0: never."""
         self._open: dict[str, Session] = {}
         self._taking: dict[str, asyncio.Lock] = {}
         self._obey: Obey | None = None
@@ -176,7 +178,8 @@ class Hub:
         """Close what others left open, as soon as it is known that they are gone."""
         pause = WATCH
         while True:
-            await asyncio.sleep(pause)
+            await asyncio.sleep(min(pause, self.rest_after or pause))
+            await self._let_rest()
             began = time.monotonic()
             with suppress(HansardError, OSError):  # the store is away; the next look may see more
                 for session_id in await asyncio.to_thread(self.store.abandoned):
@@ -184,6 +187,11 @@ class Hub:
                         if session_id not in self._open:
                             await asyncio.to_thread(self._close_left, session_id, GONE)
             pause = max(WATCH, EASE * (time.monotonic() - began))
+
+    async def _let_rest(self) -> None:
+        for session in self.sessions if self.rest_after else []:
+            with suppress(HansardError, OSError):  # what cannot be put on the record is not done
+                await session.rest(self.rest_after)
 
     def recover(self) -> list[str]:
         """Close what killed writers left open in the sessions they drove, and say in which. Nothing is read of all others."""

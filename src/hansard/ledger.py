@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import cast
 
+import msgspec
+
 from hansard.events import (
     Answer,
     AssistantChunk,
@@ -72,7 +74,11 @@ class Ledger:
         block = self.blocks.get(key)
         if block is None:
             block = self.blocks[key] = OpenBlock(type(event) is ThinkingChunk, event.parent_tool_call_id)
-        event.payload.text = block.add(event.payload.text)
+        text = event.payload.text
+        if block.half or text[-1:] >= "\ud800":
+            event.payload.text = block.add(text)
+        else:
+            block.parts.append(text)
 
     def done(self, event: Event) -> None:
         """The whole of a block."""
@@ -121,14 +127,13 @@ NOTES: dict[type[Event], Callable[[Ledger, Event], None]] = {
 """What the events that open or close something mean for it."""
 
 
-class OpenBlock:
+class OpenBlock(msgspec.Struct, gc=False):
     """Text or thinking that has begun and not ended."""
 
-    def __init__(self, thinking: bool, parent: str | None) -> None:
-        self.thinking = thinking
-        self.parent = parent
-        self.parts: list[str] = []
-        self.half = ""
+    thinking: bool
+    parent: str | None
+    parts: list[str] = []
+    half: str = ""
 
     @property
     def text(self) -> str:

@@ -51,12 +51,13 @@ def chosen(value: Any, types: Any) -> Any:
     _, field, structs = known
     if field is None or not isinstance(value, dict):
         return types
-    tag = cast("dict[str, Any]", value).get(field)
+    tag: Any = value.get(field)  # pyright: ignore[reportUnknownMemberType]
     if not isinstance(tag, str):
         raise ValueError(f"Object missing required field `{field}`")
-    if tag not in structs:
+    struct = structs.get(tag)
+    if struct is None:
         raise ValueError(f"Invalid value '{tag}'")
-    return structs[tag]
+    return struct
 
 
 _KNOWN: dict[int, tuple[Any, str | None, dict[str, Any]]] = {}
@@ -86,12 +87,12 @@ def _without(value: Any, steps: list[str | int]) -> Any:
 
 def as_object(value: Any) -> dict[str, Any]:
     """The value if it is a JSON object, else an empty one: for parts of a wire that are usually objects."""
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType] (a cast is a call, and this is called much)
 
 
 def as_list(value: Any) -> list[Any]:
     """The value if it is a list, else an empty one."""
-    return cast("list[Any]", value) if isinstance(value, list) else []
+    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
 
 
 def as_int(value: Any) -> int | None:

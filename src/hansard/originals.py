@@ -87,6 +87,8 @@ def wrap(data: bytes, known_json: bool = False) -> Raw:
 
 def _escaped(line: bytes) -> bytes:
     """As it will stand in the log: what `codec.encode` would escape is escaped already, so that an original reads back as it was."""
+    if line.isascii() and 0x7F not in line:
+        return line
     for char in (*_LINE_ENDS, "\x7f"):
         line = line.replace(char.encode(), b"\\u%04x" % ord(char))
     return line

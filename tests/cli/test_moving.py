@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 import time
+from hashlib import sha256
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
-from hansard.events import assistant_chunk, user_message
+from hansard.events import assistant_chunk, session_lifecycle, user_message
 from hansard.importing.find import find
 from hansard.importing.many import watch
 from hansard.importing.session import QUIET
@@ -60,6 +63,36 @@ def test_another_log_of_that_name_is_one_sentence_and_the_others_are_copied(run,
     ran = run("copy", "--all", "--to", other)
     assert (ran.code, "2 copied, 1 failed" in ran.out, ran.err.count("\n"), "another log" in ran.err) == (2, True, 1, True)
     assert (other / "s" / "events.jsonl").read_bytes() == before
+
+
+def test_sessions_travel_in_one_file(run, session, store, other, tmp_path):
+    with JsonlStore(store) as opened:
+        opened.append("large", [user_message(text="x")])
+        opened.put_blob("large", b"a picture")
+        opened.append("large", [session_lifecycle(subtype="attached", path="p.png", blob=sha256(b"a picture").hexdigest(), size=9)])
+    file = tmp_path / "both.zip"
+    assert "2 copied" in run("copy", "--all", "--to", file, "--check").out
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    ran = run("copy", "--all", "--from", file, "--to", other, "--check")
+    assert (ran.code, "2 copied" in ran.out, ran.err) == (0, True, "")
+    for name in (ID, "large"):
+        assert (store / name / "events.jsonl").read_bytes() == (other / name / "events.jsonl").read_bytes()
+    assert open_store(other).get_blob("large", sha256(b"a picture").hexdigest()) == b"a picture"
+    before = file.read_bytes()
+    assert "2 unchanged" in run("copy", "--all", "--to", file).out
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["../events.jsonl", "/s/events.jsonl", "s/../../events.jsonl", "s/blobs/../../x", "readme.txt"])
+def test_a_file_that_is_none_of_sessions_is_refused_and_leaves_nothing(run, other, tmp_path, name):
+    with ZipFile(tmp_path / "odd.zip", "w") as made:
+        made.writestr(name, "x")
+    ran = run("copy", "--all", "--from", tmp_path / "odd.zip", "--to", other)
+    assert (ran.code, "is no file of sessions" in ran.err, ran.err.count("\n")) == (2, True, 1)
+    assert not list(other.glob("*")) and not (tmp_path / "events.jsonl").exists()
+    (tmp_path / "text.zip").write_text("x")
+    assert "is no file of sessions" in run("copy", "--all", "--from", tmp_path / "text.zip", "--to", other).err
+    assert "there is no file" in run("copy", "--all", "--from", tmp_path / "none.zip", "--to", other).err
 
 
 def test_copy_to_a_full_disk_stops_and_says_that_it_can_go_on(run, session, other, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 
 from hansard.agents.agent import Options
 from hansard.errors import LogLocked, UsageError
-from hansard.events import Event, PermissionCancelled, Process, ToolResult, TurnEnd, turn_start
+from hansard.events import Event, PermissionCancelled, Process, SessionLifecycle, ToolResult, TurnEnd, turn_start
 from hansard.hub import Hub
 from hansard.store import JsonlStore, files
 from tests.driving.surroundings import PATIENCE, idle
@@ -54,6 +55,27 @@ def kill_one_that_is_asked(store: JsonlStore, folder: Path) -> None:
     victim.send_signal(signal.SIGKILL)
     victim.wait()
     victim.stdout.close()
+
+
+async def test_an_agent_that_nobody_needs_rests_and_goes_on_with_the_next_message(store: JsonlStore, quick: Options):
+    async with Hub(store, rest_after=0.3) as hub:
+        session, asking = hub.create("demo", quick, "one"), hub.create("demo", quick, "asking")
+        await asking.say("run")
+        await asking.until(lambda past: bool(past.asked))
+        await session.say("hello")
+        await idle(session)
+        async with asyncio.timeout(PATIENCE):
+            while session.running:
+                await asyncio.sleep(0.05)
+        assert asking.running  # it waits for an answer
+        await session.say("hello")
+        await idle(session)
+        events = list(store.read("one"))
+    said = [event.payload.subtype for event in events if isinstance(event, SessionLifecycle)]
+    assert said.count("resting") >= 1
+    assert [event.payload.status for event in events if isinstance(event, TurnEnd)] == ["completed"] * 2
+    assert [event.payload.event for event in events if isinstance(event, Process)].count("started") >= 2
+    assert not any(event.type == "error" for event in events)
 
 
 async def test_a_session_is_open_once_and_all_are_closed_with_the_hub(store: JsonlStore, quick: Options):

@@ -133,6 +133,7 @@ def test_two_people_see_one_answer(visit: Visit, work: Path) -> None:
     other, observer = visit(session), visit(session, "observer")
     for person in (one, other, observer):
         person.sees(".card.permission")
+        person.sees(".people[title='3 are looking: observer, participant, participant']")
     assert observer.run("[...document.querySelectorAll('.card .choice, .composer textarea')].every((one) => one.disabled)")
     assert "looking on" in observer.text(".composer-why")
     other.chooses("3")

@@ -25,6 +25,7 @@ from hansard.projections import projection_for
 from hansard.projections.writing import written
 from hansard.redaction import redact
 from hansard.store import JsonlStore
+from hansard.store.lines import event as line_event
 from tests.projections.referees import REFEREES
 from tests.projections.test_every import projected
 from tests.proof import proves
@@ -98,3 +99,4 @@ def test_damaged_logs_in_every_form(tmp_path: Path, case: dict[str, Any]) -> Non
     for size in (1, 500, 100_000):
         blocks = [block for block, _ in store.read_blocks("s", size)]
         assert encode_lines(event for block in blocks for event in block) == encode_lines(store.read("s"))
+    assert encode_lines(map(line_event, store.records("s"))) == encode_lines(store.read("s"))

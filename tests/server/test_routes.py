@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from hansard.errors import Refused
+from hansard.errors import Refused, StoreAway
 from hansard.events import tool_call, turn_start, user_message
 from hansard.originals import wrap
 from hansard.projections import FORMATS
@@ -29,6 +29,31 @@ async def test_about_the_server(tmp_path: Path):
         agents = {agent["name"]: agent for agent in (await http.get("/api/agents")).json()["agents"]}
         assert agents["demo"]["installed"] and agents["demo"]["can"]["interrupt"]
         assert all(agent["installed"] or agent["problem"] for agent in agents.values())
+
+
+async def test_how_the_server_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    async with served(tmp_path / "store") as here, here.http() as http:
+        assert (await http.get("/api/health")).json()["agents"] == 0
+        session = await demo(http, tmp_path)
+        await here.hub.get(session).say("run")
+        await here.hub.get(session).until(lambda past: bool(past.asked))
+        well = (await http.get("/api/health")).json()
+        assert {name: well[name] for name in ("store", "sessions", "agents", "waiting", "queued")} == {
+            "store": "ok",
+            **dict.fromkeys(("sessions", "agents", "waiting"), 1),
+            "queued": 0,
+        }
+        told = (await http.get("/api/metrics")).text
+        assert "\nhansard_agents 1\n" in told
+        assert "hansard_store_up 1\n" in told
+
+        def away() -> list[str]:
+            raise StoreAway("the database does not answer")
+
+        monkeypatch.setattr(here.store, "abandoned", away)
+        ill = await http.get("/api/health")
+        assert (ill.status_code, ill.json()["store"], "does not answer" in ill.json()["problem"]) == (503, "away", True)
+        assert "hansard_store_up 0\n" in (await http.get("/api/metrics")).text
 
 
 async def test_the_list_of_sessions(tmp_path: Path):

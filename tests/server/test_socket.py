@@ -166,6 +166,23 @@ async def test_many_sessions_on_one_socket(tmp_path: Path):
         assert peer.cursor("s1") == 11
 
 
+async def test_who_looks_is_told_to_who_wants_to_know(tmp_path: Path):
+    async with served(tmp_path) as here, here.socket() as one:
+        session, other = here.session(), here.session()
+        await one.say(type="subscribe", id="a", session=session, presence=True)
+        assert (await one.until("presence"))["people"] == [{"name": "participant", "role": "participant"}]
+        async with here.socket("observer") as two:
+            await two.subscribe(other)
+            await two.subscribe(session, "x")
+            await two.subscribe(session, "y")
+            both = [{"name": "observer", "role": "observer"}, {"name": "participant", "role": "participant"}]
+            assert (await one.until("presence"))["people"] == both
+            assert (await one.until("presence"))["people"] == both  # subscribed twice, it is one person
+        assert (await one.until("presence"))["people"] == both  # one of its two subscriptions is gone
+        assert (await one.until("presence"))["people"] == both[1:]
+        assert not any(message["type"] == "presence" for message in two.got)
+
+
 async def test_what_another_process_writes_is_seen_and_not_touched(tmp_path: Path):
     async with served(tmp_path) as here, here.socket() as peer:
         with JsonlStore(tmp_path) as another:

@@ -3,6 +3,7 @@
 
 import json
 import os
+import random
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,7 @@ from hansard.codec import from_builtins
 from hansard.errors import ForeignEvent, HansardError, InvalidSessionId, SessionExists, UsageError
 from hansard.events import SCHEMA_VERSION, Event, SessionLifecycle, assistant_chunk, session_lifecycle, turn_end
 from hansard.originals import wrap
-from hansard.store import JsonlStore, Store, open_store
+from hansard.store import JsonlStore, Store, batch, checkpoint, open_store
 
 Say = Callable[..., list[Event]]
 
@@ -33,6 +34,36 @@ def test_the_log_begins_with_who_wrote_it(store: Store) -> None:
     assert (first.seq, first.payload.subtype, first.payload.schema_version) == (1, "created", SCHEMA_VERSION)
     assert first.payload.log_id == head.log_id
     assert (first.payload.title, first.payload.format, first.payload.parent_session_id) == ("A talk", "codex-exec-json", "p")
+
+
+def _checkpoint(event: Event) -> tuple[int, str, str | None]:
+    """Where an event stands, what it is, and which title it says if it is a checkpoint."""
+    if event.type != "session_lifecycle" or event.payload.subtype != "checkpoint":
+        return event.seq, event.type, None
+    return event.seq, "checkpoint", event.payload.detail.get("title", "")
+
+
+@pytest.mark.parametrize("run", [1_000, 256 * 1024])
+def test_checkpoints_stand_where_they_are_due_however_large_the_batches_are(
+    store: Store, run: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint, "MAX_RECORDS", 7)
+    monkeypatch.setattr(checkpoint, "MAX_BYTES", 3_000)
+    monkeypatch.setattr(batch, "_RUN", run)
+    luck = random.Random(5)
+    events: list[Event] = [assistant_chunk(text="x" * luck.choice([1, 1, 1, 500, 4_000])) for _ in range(150)]
+    for event in luck.sample(events, 100):
+        event.original = Raw(json.dumps("y" * luck.choice([1, 1, 700])).encode())
+    for _ in range(10):
+        events.insert(luck.randrange(150), luck.choice([turn_end(status="completed"), session_lifecycle(subtype="renamed", title="new")]))
+    for event in events:
+        store.append("one-by-one", [event])
+    stamped = store.append("at-once", events)
+    one, other = [[_checkpoint(event) for event in store.read(name)] for name in ("one-by-one", "at-once")]
+    assert one == other and len(one) > 190 and "new" in {title for _, _, title in one}
+    ids = {event.id for event in stamped}
+    assert [event for event in store.read("at-once") if event.id in ids] == stamped
+    assert store.verify("one-by-one") == store.verify("at-once")
 
 
 def test_a_created_session_gets_an_id_and_cannot_be_created_again(either: Store, place: str) -> None:

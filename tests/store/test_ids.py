@@ -75,6 +75,9 @@ CLOCKS: dict[str, Iterator[int]] = {
 def test_ids_are_unique_and_grow_whatever_the_clock_does(clock: Iterator[int]) -> None:
     ids = TimeOrderedIds(lambda: next(clock))
     made = [ids.next() for _ in range(2000)]
+    for count in (0, 1, 2, 700):
+        made += ids.some(count)
+    assert len(made) == 2703
     assert made == sorted(set(made))
     assert {(UUID(one).version, UUID(one).variant) for one in made} == {(7, "specified in RFC 4122")}
 
@@ -93,6 +96,14 @@ def test_the_order_of_a_log_is_that_of_writing_whatever_the_clock_does(clock: It
     ids = [event.id for event in events]
     assert ids == sorted(set(ids))
     assert [event.payload.text for event in events if event.type == "assistant_chunk"][::2] == [str(number) for number in range(40)] * 5
+
+
+def test_many_ids_at_once_grow_also_where_their_last_digits_run_over() -> None:
+    ids = TimeOrderedIds(lambda: NOW)
+    ids.start_above(str(UUID(int=NOW << 80 | 7 << 76 | 2 << 62 | (1 << 48) - 3)))
+    made = [*ids.some(5), *ids.some(2)]
+    assert made == sorted(set(made))
+    assert [UUID(one).int & 0xFFFF for one in made] == [0xFFFE, 0xFFFF, 0, 1, 2, 3, 4]
 
 
 def test_an_id_carries_its_time() -> None:

@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from hansard.codec import encode_lines
 from hansard.events import Event, RawEvent, assistant_chunk, turn_end, user_message
 from hansard.store import JsonlStore
+from hansard.store.lines import event as line_event
 from tests.proof import Figures, amount, proves
 
 STEPS = amount(40, 100)
@@ -117,6 +118,7 @@ class LogMachine(RuleBasedStateMachine):
         LogMachine.steps += 1
         events = list(self.store.read("s"))
         assert encode_lines(event for block, _ in self.store.read_blocks("s", 300) for event in block) == encode_lines(events)
+        assert encode_lines(map(line_event, self.store.records("s"))) == encode_lines(events)
         assert {event.seq: text for event in events if (text := said(event)) is not None} == self.model
         assert sum(isinstance(event, RawEvent) for event in events) == self.damaged + self.torn
         seqs = [event.seq for event in events if event.seq]

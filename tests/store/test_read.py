@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hansard.codec import decode, encode_lines
+from hansard.codec import decode, encode, encode_lines
 from hansard.errors import UnknownCursor, UnknownSession
 from hansard.events import Event, assistant_chunk, user_message
 from hansard.store import Cursor, JsonlStore, Store
@@ -63,6 +63,22 @@ def test_every_cursor_finds_its_place_between_damaged_lines(long: JsonlStore, lo
     for after in random.Random(4).sample(range(head), 200):
         found = [seq for seq in seqs(long, after, 20) if seq]
         assert found == [seq for seq in range(after + 1, head + 1) if seq not in lost][: len(found)] and found
+
+
+def test_events_are_those_of_the_lines_wherever_they_are_read_from(long: JsonlStore) -> None:
+    head = long.head("s").seq
+    for after, limit, before in [
+        (0, None, None),
+        (0, 1, None),
+        (7, 300, None),
+        (head - 3, 10, None),
+        (5, None, 400),
+        (5, 9, 10),
+        (9, None, 3),
+    ]:
+        lines = [record.line for record in long.records("s", after, limit, before)]
+        assert [encode(event) for event in long.read("s", after, limit, before)] == lines
+        assert (lines == []) == (before == 3)
 
 
 @pytest.mark.parametrize("size", [1, 10_000, 10**7])

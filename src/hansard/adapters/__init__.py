@@ -1,4 +1,4 @@
-"""Adapters: one folder per wire family, found by themselves; other packages add theirs by entry point.
+"""Adapters: one folder per wire family, found by themselves; other packages add theirs by entry points (`hansard.plugins`).
 
 A folder says three things: ``FORMATS``, in which module the adapter of each format is; ``TESTED``, the programs and versions it was
 recorded with; and, if the agent keeps sessions as files, ``LAYOUT``. An adapter is loaded when it is needed: all of them take a third of a
@@ -11,18 +11,18 @@ import importlib
 import pkgutil
 from functools import cache
 from types import ModuleType
+from typing import Any
 
 from hansard.adapter import Adapter
 from hansard.errors import UnknownFormat
 from hansard.layout import Layout
-
-ENTRY_POINT = "hansard.adapters"
+from hansard.plugins import Plugins, is_kind
 
 
 @cache
 def formats() -> dict[str, type[Adapter]]:
     """Every format this installation reads, by name, with its adapter: all of them are loaded."""
-    return {name: _loaded(name) for name in _places()}
+    return {name: _loaded(name) for name in _places()} | ELSEWHERE.loaded()
 
 
 @cache
@@ -37,14 +37,18 @@ def tested() -> dict[str, dict[str, str]]:
     return {folder.__name__.rpartition(".")[2]: getattr(folder, "TESTED", {}) for folder in _folders()}
 
 
+def format_names() -> list[str]:
+    """The names of all formats; no adapter is loaded."""
+    return sorted({*_places(), *ELSEWHERE.names()})
+
+
 def adapter_for(name: str) -> type[Adapter]:
     """The adapter for a format."""
     if name in _places():
         return _loaded(name)
-    found = _from_elsewhere().get(name)
-    if found is None:
-        raise UnknownFormat(name, sorted({*_places(), *_from_elsewhere()}))
-    return found
+    if name in ELSEWHERE.names():
+        return ELSEWHERE.load(name)
+    raise UnknownFormat(name, format_names())
 
 
 @cache
@@ -64,9 +68,9 @@ def _loaded(name: str) -> type[Adapter]:
     return getattr(importlib.import_module(module), adapter)
 
 
-@cache
-def _from_elsewhere() -> dict[str, type[Adapter]]:
-    from importlib.metadata import entry_points  # slow to import, and seldom needed
+def _wrong(name: str, adapter: Any) -> str | None:
+    return is_kind(adapter, Adapter) or (None if name in adapter.formats else f"its `formats` do not name {name!r}")
 
-    points = entry_points(group=ENTRY_POINT)
-    return {name: adapter for point in points for adapter in point.load() for name in adapter.formats}
+
+ELSEWHERE = Plugins("adapters", _places, _wrong)
+"""The adapters of other packages, each under the name of its format."""

@@ -1,37 +1,51 @@
-"""Agents: how each is started, greeted, fed and stopped. One file per family, found by itself; other packages add theirs by entry point."""
+"""Agents: how each is started, greeted, fed and stopped. One file per family, found by itself; other packages add theirs by entry points."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
 from functools import cache
+from typing import Any
 
 from hansard.agents.agent import Agent
-from hansard.errors import UsageError
-
-ENTRY_POINT = "hansard.agents"
+from hansard.errors import UsageError, meant
+from hansard.plugins import Plugins, is_kind
 
 
 @cache
 def agents() -> dict[str, Agent]:
     """Every agent that can be driven, by name."""
+    return _own() | {name: _from_elsewhere(name) for name in ELSEWHERE.loaded()}
+
+
+@cache
+def _own() -> dict[str, Agent]:
     modules = [
         importlib.import_module(module.name)
         for module in pkgutil.iter_modules(__path__, __name__ + ".")
         if module.name != f"{__name__}.keeper"
     ]
-    return {agent.name: agent for module in modules for agent in getattr(module, "AGENTS", ())} | _from_elsewhere()
+    return {agent.name: agent for module in modules for agent in getattr(module, "AGENTS", ())}
 
 
 def agent_for(name: str) -> Agent:
     """The agent of that name."""
-    found = agents().get(name)
-    if found is None:
-        raise UsageError(f"no agent is called {name!r}; there are {', '.join(sorted(agents()))}")
-    return found
+    if name in _own():
+        return _own()[name]
+    if name in ELSEWHERE.names():
+        return _from_elsewhere(name)
+    names = sorted([*_own(), *ELSEWHERE.names()])
+    raise UsageError(f"no agent is called {name!r}{meant(name, names) or '; there are ' + ', '.join(names)}")
 
 
-def _from_elsewhere() -> dict[str, Agent]:
-    from importlib.metadata import entry_points
+@cache
+def _from_elsewhere(name: str) -> Agent:
+    return ELSEWHERE.load(name)()
 
-    return {agent.name: agent for point in entry_points(group=ENTRY_POINT) for agent in point.load()}
+
+def _wrong(name: str, agent: Any) -> str | None:
+    return is_kind(agent, Agent) or (None if agent().name == name else f"it calls itself {agent().name!r}")
+
+
+ELSEWHERE = Plugins("agents", _own, _wrong)
+"""The agents of other packages, each a class under the agent's name."""

@@ -6,11 +6,12 @@ import sys
 
 import click
 
+from hansard.cli import completing
 from hansard.cli.options import json_anyway_option, store_option, store_place
 
 
 @click.command("acp")
-@click.argument("sessions", metavar="[SESSION]...", nargs=-1)
+@click.argument("sessions", metavar="[SESSION]...", nargs=-1, shell_complete=completing.sessions)
 @json_anyway_option
 @store_option
 def command(sessions: tuple[str, ...], store: str | None) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hansard.cli.completing import sessions_or_files
 from hansard.cli.options import AUTO, Source, format_option, json_option, store_option, store_place
 from hansard.errors import UsageError
 
@@ -21,7 +22,7 @@ KNOWN = "known"
 
 
 @click.command("audit")
-@click.argument("what", metavar="[FILE|SESSION]...", nargs=-1)
+@click.argument("what", metavar="[FILE|SESSION]...", nargs=-1, shell_complete=sessions_or_files)
 @click.option(
     "--against",
     metavar="[known|FILE|FOLDER|SESSION]",

@@ -12,6 +12,7 @@ from typing import NoReturn
 
 import click
 
+from hansard.cli import INTERRUPTED
 from hansard.errors import HansardError
 
 FAILED = 2
@@ -20,9 +21,8 @@ FAILED = 2
 BUG = 70
 """Something went wrong that nobody foresaw (EX_SOFTWARE of sysexits.h): never to be taken for a verb's "no"."""
 
-INTERRUPTED = 130
 BROKEN_PIPE = 141
-"""What a shell reports for a program that SIGINT or SIGPIPE ended."""
+"""What a shell reports for a program that SIGPIPE ended."""
 
 REASONS = {
     errno.ENOENT: "no such file or folder",
@@ -113,6 +113,11 @@ def _finish() -> None:
     try:
         _flush()
     except OSError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+        say_nothing_more()
+
+
+def say_nothing_more() -> None:
+    """What is written to stdout from now on goes nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

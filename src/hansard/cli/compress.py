@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 from msgspec import Struct
 
+from hansard.cli.completing import sessions
 from hansard.cli.options import Age, age, json_option, note, store_option, store_path
 from hansard.cli.progress import progress
 from hansard.errors import LogLocked, StoreError, UsageError
@@ -28,7 +29,7 @@ class Done(Struct, omit_defaults=True, rename="camel"):
 
 
 @click.command("compress")
-@click.argument("names", metavar="[SESSION…]", nargs=-1)
+@click.argument("names", metavar="[SESSION…]", nargs=-1, shell_complete=sessions)
 @click.option("--all", "everything", is_flag=True, help="Every session that nobody is writing.")
 @click.option("--older-than", type=age, metavar="AGE", help="Every session in which nothing was said for so long: 30d, 12h, 8w.")
 @click.option("--undo", is_flag=True, help="Unpack instead.")

@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Coroutine, Sequence
 from contextlib import ExitStack
 from typing import Any, Literal
 
-from hansard.cli.common import FAILED, INTERRUPTED
+from hansard.cli import INTERRUPTED
+from hansard.cli.common import FAILED, say_nothing_more
 from hansard.cli.forms import Field, answer_of, fields_of
 from hansard.cli.keyboard import Keyboard
 from hansard.cli.live import Live
@@ -54,6 +55,8 @@ async def converse(hub: Hub, session: Session, side: Side, said: str | None, ima
     finally:
         await hub.close()
         side.goodbye()
+    if side.unheard is not None:
+        raise side.unheard
     return side.code
 
 
@@ -64,6 +67,8 @@ class Side:
         self.session = session
         self.policy: Policy = policy
         self.code = 0
+        self.unheard: OSError | None = None
+        """Why nothing more can be shown."""
         self._interrupts = 0
         self._leaving = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -82,6 +87,7 @@ class Side:
     async def say(self, text: str, content: list[AnyBlock] | None = None) -> None:
         """Say one thing and wait until the agent is done with it and with all that waits."""
         speaking = asyncio.ensure_future(self._say(text, content))
+        speaking.add_done_callback(lambda done: done.cancelled() or done.exception())  # who leaves does not wait for its end
         leaving = asyncio.ensure_future(self._leaving.wait())
         await asyncio.wait([speaking, leaving], return_when=asyncio.FIRST_COMPLETED)
         leaving.cancel()
@@ -110,8 +116,19 @@ class Side:
     async def _interrupt(self) -> None:
         await self.session.interrupt(by="user")
 
+    def watch(self, event: Event) -> None:
+        """An event is on the record. If whoever reads has left, the agent is stopped as at any other end, and its log is whole."""
+        if self.unheard is not None:
+            return
+        try:
+            self.saw(event)
+        except OSError as problem:
+            self.unheard = problem
+            say_nothing_more()
+            self.leave(FAILED)
+
     def saw(self, event: Event) -> None:
-        """An event is on the record."""
+        """What to do about an event."""
         match event:
             case TurnEnd() if event.parent_tool_call_id is None and not self._leaving.is_set():
                 self.code = _code(event.payload.status)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hansard.cli.completing import sessions
 from hansard.cli.options import json_option, note, store_place
 from hansard.cli.places import from_option, opened_pair, to_option
 from hansard.cli.progress import progress
@@ -23,7 +24,7 @@ SHOWN = 10
 
 
 @click.command("copy")
-@click.argument("names", metavar="[SESSION…]", nargs=-1)
+@click.argument("names", metavar="[SESSION…]", nargs=-1, shell_complete=sessions)
 @click.option("--all", "everything", is_flag=True, help="Every session.")
 @from_option
 @to_option
@@ -32,9 +33,9 @@ SHOWN = 10
 def command(names: tuple[str, ...], everything: bool, source: str | None, target: str, check: bool, as_json: bool) -> int:
     """Copy sessions from one store to another, byte for byte.
 
-    STORE is a folder or a database, postgresql://…. Stopped in the middle, it goes on where it was when it is run again. A session that is
-    being written is copied up to its head. Nothing is overwritten: exit code 2 if the target has another log of that name, or any could not
-    be copied.
+    STORE is a folder, a database (postgresql://…) or one file (.zip). Stopped in the middle, it goes on where it was when it is run again.
+    A session that is being written is copied up to its head. Nothing is overwritten: exit code 2 if the target has another log of that
+    name, or any could not be copied.
     """
     if bool(names) == everything:
         raise UsageError("name the sessions to copy, or say --all; not both")

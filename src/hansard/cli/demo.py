@@ -70,11 +70,14 @@ def _serve(folder: Path, speed: float, port: int, opens: bool | None) -> None:
         made = app(store, [token], hosts_of("127.0.0.1", port))
         for work in (lambda: _play_all(store, speed), lambda: _greet(port, token.secret)):
             threading.Thread(target=work, daemon=True).start()
-        click.echo(f"The demo is at {link}")
-        click.echo("Ctrl-C ends it.", err=True)
-        if wants_page(opens):
-            click.launch(link)
-        Listener(made, Limits()).run(sockets=[listening])
+
+        def ready() -> None:
+            click.echo(f"The demo is at {link}")
+            click.echo("Ctrl-C ends it.", err=True)
+            if wants_page(opens):
+                click.launch(link)
+
+        Listener(made, Limits(), ready=ready).run(sockets=[listening])
 
 
 def _invite(store: Store, folder: Path) -> None:

@@ -59,7 +59,18 @@ def examine(store: StorePlace) -> dict[str, Any]:
         "driven": driven({agent["path"]: agent["version"] for agent in agents if agent["path"]}),
         "formats": sorted(formats()),
         "tested": versions,
+        "plugins": plugged_in(),
     }
+
+
+def plugged_in() -> list[dict[str, Any]]:
+    """What other packages add, and what is wrong with it."""
+    import msgspec
+
+    from hansard import adapters, agents, projections, store
+
+    kinds = (adapters.ELSEWHERE, agents.ELSEWHERE, projections.ELSEWHERE, store.ELSEWHERE)
+    return [msgspec.to_builtins(plugin) for kind in kinds for plugin in kind.told()]
 
 
 def tested_versions() -> dict[str, str]:
@@ -159,7 +170,7 @@ def look_at_database(store: str) -> dict[str, Any]:
 
 def show(found: dict[str, Any]) -> None:
     """The same for people."""
-    from hansard.cli.tables import print_table, sized, style
+    from hansard.cli.tables import print_list, print_table, sized, style
     from hansard.terminal import visible_line
 
     click.echo(f"hansard {found['hansard']}, Python {found['python']}, {found['platform']}")
@@ -182,13 +193,33 @@ def show(found: dict[str, Any]) -> None:
         )
         for agent in found["agents"]
     ]
-    print_table(("AGENT", "HERE", "TESTED", "", ""), rows, flexible=4)
+    print_table(("AGENT", "HERE", "TESTED", "", ""), rows, flexible=2)
     click.echo()
-    click.echo("run     " + ", ".join(agent["agent"] for agent in found["driven"] if agent["program"]) + "  (hansard run AGENT)")
+    print_list("run", (agent["agent"] for agent in found["driven"] if agent["program"]), "  (hansard run AGENT)")
     if missing := [agent["agent"] for agent in found["driven"] if not agent["program"]]:
-        click.echo("        not here: " + ", ".join(missing))
+        print_list("missing", missing)
     click.echo()
     if newer := [agent["agent"] for agent in found["agents"] if agent["compared"] == "newer"]:
         click.echo(style(f"{', '.join(newer)}: {ADVICE}", fg="yellow"))
         click.echo()
-    click.echo("formats " + ", ".join(found["formats"]))
+    print_list("formats", found["formats"])
+    show_plugins(found["plugins"])
+
+
+def show_plugins(found: list[dict[str, Any]]) -> None:
+    """What each package adds, and what of it is of no use."""
+    from hansard.cli.tables import style
+    from hansard.terminal import visible_line
+
+    packages: dict[str, list[str]] = {}
+    for plugin in found:
+        what = packages.setdefault(f"{plugin['package']} {plugin['version']}", [])
+        if plugin["problem"] is None:
+            what.append(f"{plugin['kind'].removesuffix('s')} {plugin['name']}")
+    if packages:
+        click.echo()
+    for number, (package, what) in enumerate(packages.items()):
+        click.echo(("        " if number else "plugins ") + visible_line(f"{package}: {', '.join(what) or 'nothing that can be used'}"))
+    for plugin in found:
+        if plugin["problem"] is not None:
+            click.echo(style(f"        {visible_line(plugin['problem'])}", fg="red"))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hansard.cli.options import AUTO, Source, format_option, json_anyway_option, no_original_option, store_option, store_place
+from hansard.cli.completing import event_types, sessions_or_files
+from hansard.cli.options import AUTO, Source, format_option, json_anyway_option, no_original_option, note, store_option, store_place
 from hansard.cli.output import output
 
 if TYPE_CHECKING:
@@ -19,10 +20,17 @@ FLUSH = 256
 
 
 @click.command("events")
-@click.argument("what", metavar="SESSION|FILE")
+@click.argument("what", metavar="SESSION|FILE", shell_complete=sessions_or_files)
 @click.option("--follow", is_flag=True, help="Go on with what is written from now on.")
 @click.option("--after", type=click.IntRange(0), default=0, metavar="N", help="Only events after this seq.")
-@click.option("--type", "types", multiple=True, metavar="T", help="Only events of this type; may be given several times.")
+@click.option(
+    "--type",
+    "types",
+    multiple=True,
+    metavar="T",
+    shell_complete=event_types,
+    help="Only events of this type; may be given several times.",
+)
 @click.option("--limit", type=click.IntRange(0), metavar="N", help="At most so many.")
 @no_original_option
 @json_anyway_option
@@ -38,6 +46,7 @@ def command(
     from hansard.cli.inputs import session_or_file
     from hansard.errors import UsageError
 
+    tell_unknown(types)
     root = store_place(store)
     session, source = (None, Source(what)) if format != AUTO else session_or_file(root, what)
     if session is not None and follow:
@@ -51,6 +60,17 @@ def command(
         if follow:
             raise UsageError("--follow needs a session; `hansard import --watch` turns a growing file into one")
         write_file(source, format, after, frozenset(types), limit, no_original)
+
+
+def tell_unknown(types: tuple[str, ...]) -> None:
+    """Say which of the types nobody here knows. A newer hansard may have written them, so it is no error."""
+    if types:
+        from hansard.errors import meant
+        from hansard.events import TYPES
+
+        for name in types:
+            if name not in TYPES:
+                note(f"no type of event is called {name!r} here{meant(name, TYPES)}")
 
 
 def write_file(source: Source, format: str, after: int, types: frozenset[str], limit: int | None, no_original: bool) -> None:

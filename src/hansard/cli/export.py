@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hansard.cli.completing import forms, sessions_or_files
 from hansard.cli.options import AUTO, Source, format_option, note, store_option, store_place
 from hansard.cli.output import Output
 from hansard.cli.output import output as stdout
@@ -32,18 +33,28 @@ class Forms(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Every form with the sentence its file begins with."""
-        from importlib import import_module
-
-        from hansard.projections import FORMATS
+        from hansard.projections import forms
 
         with formatter.section("Forms"):
-            named = {form: import_module(f"hansard.projections.{place.split('.')[0]}").__doc__ or "" for form, place in FORMATS.items()}
-            formatter.write_dl([(form, text.split(". ")[0].split(".\n")[0]) for form, text in sorted(named.items())])
+            formatter.write_dl([(form, first_sentence(form)) for form in forms()])
+
+
+def first_sentence(form: str) -> str:
+    """What the file of a form begins with; of a plugin that cannot be used, why."""
+    from hansard.projections import projection_for
+
+    try:
+        text = sys.modules[projection_for(form).__module__].__doc__ or ""
+    except UsageError as problem:
+        return str(problem)
+    return text.split(". ")[0].split(".\n")[0]
 
 
 @click.command("export", cls=Forms)
-@click.argument("what", metavar="SESSION|FILE", default="-")
-@click.option("--to", "to", metavar="FORM", required=True, help="The form to give it; `hansard export --help` lists them.")
+@click.argument("what", metavar="SESSION|FILE", default="-", shell_complete=sessions_or_files)
+@click.option(
+    "--to", "to", metavar="FORM", required=True, shell_complete=forms, help="The form to give it; `hansard export --help` lists them."
+)
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Where to; stdout if not said.")
 @click.option("--stream", metavar="NAME", help="Of a session of several streams (a sub-agent's file is one), this one: native, recording.")
 @click.option("--direction", type=click.Choice(["in", "out", "both"]), help="What the agent said, what it was sent, or both: native.")
@@ -90,7 +101,7 @@ def command(
         raise UsageError(f"--{'output' if sending else 'endpoint'} says nothing to {to}")
     made = projection(**given)
     read, total = reading(what, format, store, made)
-    with progress("exporting", total) as advance:
+    with progress("exporting", total, beside=output is None and not sending) as advance:
         redacted = redact(())
         blocks = read(advance)
         pieces = made.blocks(blocks if no_redact else redacted.blocks(blocks))

@@ -9,8 +9,27 @@ import os
 import click
 
 from hansard._version import __version__
-from hansard.cli import VERBS
+from hansard.cli import VERBS, terminal_width
 from hansard.cli.common import boundary
+from hansard.errors import meant
+
+ELSEWHERE = {
+    "cat": "events",
+    "check": "verify",
+    "convert": "export",
+    "find": "search",
+    "grep": "search",
+    "help": "--help",
+    "list": "sessions",
+    "ls": "sessions",
+    "record": "run",
+    "start": "run",
+    "tail": "events --follow",
+    "version": "--version",
+    "view": "show",
+    "web": "serve",
+}
+"""What other programs call what we do, or nearly."""
 
 
 class Verbs(click.Group):
@@ -26,6 +45,14 @@ class Verbs(click.Group):
             return None
         return importlib.import_module(f"hansard.cli.{module_name(cmd_name)}").command
 
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that was named; if there is none, the one that may be meant."""
+        name = args[0]
+        if name not in VERBS and not name.startswith("-") and not ctx.resilient_parsing:
+            other = ELSEWHERE.get(name)
+            ctx.fail(f"no command is called {name!r}" + (f"; did you mean {other!r}?" if other else meant(name, VERBS) or "."))
+        return super().resolve_command(ctx, args)
+
 
 def module_name(verb: str) -> str:
     """The module of a verb: its name, with an underscore where the name alone is a word of Python."""
@@ -38,6 +65,12 @@ def verbs() -> None:
     """The verbatim record of what agents say and do."""
 
 
+def narrow() -> int | None:
+    """How wide a narrow terminal is: click by itself never writes help in less than 50 columns."""
+    width = terminal_width()
+    return width if width < 52 else None
+
+
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code: what the verb returned if that is an int, what it exited with, or 0."""
     outcome: object = None
@@ -45,7 +78,7 @@ def run(arguments: list[str]) -> int:
         with boundary():
             if "_HANSARD_COMPLETE" in os.environ:
                 verbs.main(arguments, prog_name="hansard")  # click answers the shell and exits
-            with verbs.make_context("hansard", arguments) as context:
+            with verbs.make_context("hansard", arguments, terminal_width=narrow()) as context:
                 outcome = verbs.invoke(context)
     except SystemExit as end:
         outcome = end.code

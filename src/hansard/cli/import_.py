@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hansard.cli.completing import formats
 from hansard.cli.options import AUTO, json_option, note, store_option, store_place
 from hansard.cli.progress import progress
 from hansard.errors import StoreError
@@ -25,7 +26,9 @@ SHOWN = 10
 
 @click.command("import")
 @click.argument("paths", metavar="[PATH…]", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--from", "format", metavar="FORMAT", default=AUTO, show_default=True, help="What to read the files as.")
+@click.option(
+    "--from", "format", metavar="FORMAT", default=AUTO, show_default=True, help="What to read the files as.", shell_complete=formats
+)
 @click.option("--watch", is_flag=True, help="Go on: follow files that grow, and take in new ones.")
 @click.option("--closed", is_flag=True, help="Nothing more will come: close open turns now, not after ten quiet minutes.")
 @click.option("--session", metavar="ID", help="The session id, for one file.")

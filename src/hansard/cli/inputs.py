@@ -24,7 +24,7 @@ def session_of(root: StorePlace, name: str) -> str | None:
         check_session_id(name)
     except InvalidSessionId:
         return None
-    found = _beginning(root, name)
+    found = beginning(root, name)
     if name in found:
         return name
     if len(name) < MIN_PREFIX:
@@ -34,7 +34,7 @@ def session_of(root: StorePlace, name: str) -> str | None:
     return found[0] if found else None
 
 
-def _beginning(root: StorePlace, name: str) -> list[str]:
+def beginning(root: StorePlace, name: str) -> list[str]:
     """The sessions that begin so. No log is opened for this."""
     if isinstance(root, str):
         from hansard.store import open_store
@@ -43,7 +43,7 @@ def _beginning(root: StorePlace, name: str) -> list[str]:
             return sorted(info.id for info in store.sessions() if info.id.startswith(name))
     from hansard.store.files import has_log
 
-    if has_log(root / name):
+    if name and has_log(root / name):
         return [name]
     return sorted(entry for entry in os.listdir(root) if entry.startswith(name) and has_log(root / entry)) if root.is_dir() else []
 
@@ -52,8 +52,13 @@ def need_session(root: StorePlace, name: str) -> str:
     """The session of that name; an error if there is none."""
     found = session_of(root, name)
     if found is None:
-        raise UnknownSession(name)
+        raise unknown_session(root, name)
     return found
+
+
+def unknown_session(root: StorePlace, name: str) -> UnknownSession:
+    """That there is no such session, and which one may be meant."""
+    return UnknownSession(name, beginning(root, "") if len(name) >= MIN_PREFIX else ())
 
 
 def session_or_file(root: StorePlace, name: str) -> tuple[str | None, Source | None]:
@@ -62,7 +67,7 @@ def session_or_file(root: StorePlace, name: str) -> tuple[str | None, Source | N
     if session is not None:
         return session, None
     if name != "-" and not os.path.lexists(name) and not {"/", os.sep, "."} & set(name):
-        raise UnknownSession(name)
+        raise unknown_session(root, name)
     return None, Source(name)
 
 

@@ -13,6 +13,7 @@ from typing import IO, Any, BinaryIO, NamedTuple, TypeVar, cast
 
 import click
 
+from hansard.cli.completing import formats
 from hansard.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -58,7 +59,7 @@ def json_anyway_option(function: F) -> F:
 def format_option(function: F) -> F:
     """``--from FORMAT``."""
     text = "The wire format, or auto to recognise it; `hansard doctor` lists them."
-    return click.option("--from", "format", metavar="FORMAT", default=AUTO, show_default=True, help=text)(function)
+    return click.option("--from", "format", metavar="FORMAT", default=AUTO, show_default=True, help=text, shell_complete=formats)(function)
 
 
 def no_original_option(function: F) -> F:

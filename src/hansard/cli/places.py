@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 def from_option(function: F) -> F:
     """``--from STORE``."""
-    text = "Where the sessions are: a folder, or postgresql://…; $HANSARD_STORE or ~/.hansard if not said."
+    text = "Where the sessions are: a folder, a .zip, or postgresql://…; $HANSARD_STORE or ~/.hansard if not said."
     return click.option("--from", "source", metavar="STORE", help=text)(function)
 
 
 def to_option(function: F) -> F:
     """``--to STORE``."""
-    return click.option("--to", "target", metavar="STORE", required=True, help="Where to bring them: a folder, or postgresql://….")(
+    return click.option("--to", "target", metavar="STORE", required=True, help="Where to bring them: a folder, a .zip, or postgresql://….")(
         function
     )
 
@@ -36,8 +36,20 @@ def opened_pair(source: str | None, target: str) -> Generator[tuple[Store, Store
     place, other = store_place(source), store_place(target)
     if same(place, other):
         raise UsageError(f"{shown_place(other)} is the same store: there is nothing to bring anywhere")
-    with open_store(place) as here, open_store(other) as there:
+    with folder_of(place, False) as one, folder_of(other, True) as two, open_store(one) as here, open_store(two) as there:
         yield here, there
+
+
+@contextmanager
+def folder_of(place: StorePlace, keep: bool) -> Generator[StorePlace]:
+    """A store as it is; one file of sessions (`.zip`) as a folder, which is in the file at the end if it is to keep what was brought."""
+    from hansard.moving.bundle import SUFFIX, unpacked
+
+    if isinstance(place, str) or place.suffix != SUFFIX or place.is_dir():
+        yield place
+        return
+    with unpacked(place, keep) as folder:
+        yield folder
 
 
 def same(one: StorePlace, other: StorePlace) -> bool:

@@ -10,12 +10,12 @@ import click
 
 
 @contextmanager
-def progress(doing: str, total: int) -> Generator[Callable[[int], object]]:
-    """A bar of so many bytes; a function that moves it by some."""
-    if not sys.stderr.isatty() or total == 0:
+def progress(doing: str, total: int, beside: bool = False) -> Generator[Callable[[int], object]]:
+    """A bar of so many bytes; a function that moves it by some. None beside output that goes to the same terminal meanwhile."""
+    if not sys.stderr.isatty() or total == 0 or (beside and sys.stdout.isatty()):
         yield _stand_still
         return
-    with click.progressbar(length=total, label=doing, file=sys.stderr, show_pos=False) as bar:
+    with click.progressbar(length=total, label=doing, file=sys.stderr, show_pos=False, width=0) as bar:
         yield bar.update
     sys.stderr.write("\x1b[1A\x1b[2K")  # what was done says the result; the bar goes
 

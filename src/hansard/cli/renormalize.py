@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from hansard.cli.completing import sessions
 from hansard.cli.options import json_option, note, store_option, store_place
 from hansard.cli.progress import progress
 
 
 @click.command("renormalize")
-@click.argument("session")
+@click.argument("session", shell_complete=sessions)
 @click.option("--session", "to", metavar="ID", help="The id of the new session; one is made if not said.")
 @store_option
 @json_option

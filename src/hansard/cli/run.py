@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hansard.cli import completing
 from hansard.cli.options import store_option, store_place
 from hansard.errors import UsageError
 
@@ -19,9 +20,15 @@ if TYPE_CHECKING:
 
 
 @click.command("run")
-@click.argument("agent")
+@click.argument("agent", shell_complete=completing.agents)
 @click.argument("prompt", required=False)
-@click.option("--session", "going_on", metavar="ID", help="Go on with this session, also with another agent.")
+@click.option(
+    "--session",
+    "going_on",
+    metavar="ID",
+    shell_complete=completing.sessions,
+    help="Go on with this session, also with another agent.",
+)
 @click.option("--model", help="Which model the agent uses.")
 @click.option("--mode", "permission_mode", help="The agent's permission mode, in its own word.")
 @click.option("--cwd", type=click.Path(exists=True, file_okay=False), metavar="DIR", help="Where it works; here if not said.")
@@ -67,7 +74,7 @@ def command(agent: str, prompt: str | None, going_on: str | None, as_json: bool,
             hub.talks.policy = "allow" if asks == "allow" else "deny"
             session = hub.create(agent, Options(**options)) if going_on is None else hub.open(need_session(root, going_on))
             side = Machine(session, asks) if as_json else Person(session, asks)
-            session.watchers.append(side.saw)
+            session.watchers.append(side.watch)
             await session.choose(agent, **options)
             return await converse(hub, session, side, said, images)
 

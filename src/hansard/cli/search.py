@@ -7,13 +7,28 @@ from itertools import islice
 
 import click
 
+from hansard.cli import completing
 from hansard.cli.options import json_option, store_option, store_place
 
 
 @click.command("search")
 @click.argument("words", nargs=-1, required=True)
-@click.option("--session", "sessions", multiple=True, metavar="SESSION", help="Only in this session; may be given more than once.")
-@click.option("--type", "types", multiple=True, metavar="TYPE", help="Only in events of this type: user_message, tool_call, ….")
+@click.option(
+    "--session",
+    "sessions",
+    multiple=True,
+    metavar="SESSION",
+    shell_complete=completing.sessions,
+    help="Only in this session; may be given more than once.",
+)
+@click.option(
+    "--type",
+    "types",
+    multiple=True,
+    metavar="TYPE",
+    shell_complete=completing.event_types,
+    help="Only in events of this type: user_message, tool_call, ….",
+)
 @click.option("--limit", type=click.IntRange(1), default=100, show_default=True, metavar="N", help="Stop after so many places.")
 @store_option
 @json_option
@@ -23,14 +38,17 @@ def command(words: tuple[str, ...], sessions: tuple[str, ...], types: tuple[str,
     All the words must stand in one event; case does not matter, and "several words" in quotation marks are one. Exits with 1 if
     nothing is found.
     """
+    from hansard.cli.inputs import need_session
     from hansard.cli.tables import print_json, print_table
     from hansard.searching import Search
     from hansard.store import open_store
     from hansard.terminal import visible_line
 
-    with open_store(store_place(store)) as record:
+    root = store_place(store)
+    with open_store(root) as record:
+        among = [need_session(root, name) for name in sessions]
         query = words[0] if len(words) == 1 else " ".join(f'"{word}"' if " " in word else word for word in words)
-        found = list(islice(Search(record, query, sessions or None, types or None), limit + 1))
+        found = list(islice(Search(record, query, among or None, types or None), limit + 1))
     shown = found[:limit]
     if as_json:
         print_json(shown)

@@ -37,7 +37,7 @@ def command(limit: int | None, store: str | None, as_json: bool) -> None:
         )
         for info in found
     ]
-    print_table(("SESSION", "AGENT", "TITLE", "EVENTS", "UPDATED", "ENDED"), rows, right=(3,), flexible=2)
+    print_table(("SESSION", "AGENT", "TITLE", "EVENTS", "UPDATED", "STATUS"), rows, right=(3,), flexible=2)
     problems = sum(info.problem is not None for info in found)
     if problems:
         click.echo(style(f"{problems} cannot be read; `hansard verify` says why", fg="red"))

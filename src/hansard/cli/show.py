@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hansard.cli import terminal_width
+from hansard.cli.completing import sessions_or_files
 from hansard.cli.options import AUTO, Source, format_option, store_option, store_place
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ COLOURS: dict[str, dict[str, Any]] = {
 
 
 @click.command("show")
-@click.argument("what", metavar="SESSION|FILE")
+@click.argument("what", metavar="SESSION|FILE", shell_complete=sessions_or_files)
 @click.option("--lines", "fold", type=click.IntRange(0), default=10, show_default=True, help="Lines of a tool's result; 0 for all of it.")
 @click.option("--raw", is_flag=True, help="Print what was said as it was said, control characters and all. Not to a terminal.")
 @format_option
@@ -105,9 +107,11 @@ def print_lines(lines: Iterable[Line], raw: bool) -> None:
     from hansard.terminal import visible, wants_colour
 
     coloured = wants_colour(sys.stdout, os.environ.get("NO_COLOR"))
-    out = sys.stdout.buffer
+    out, width = sys.stdout.buffer, terminal_width()
     for line in lines:
         text = "    " * line.depth + (line.text if raw else visible(line.text))
+        if line.tone == "rule" and len(text) > width:
+            text = text[:width] + text[width:].rstrip(text[-1])  # a rule is as long as there is room
         how = COLOURS.get(line.tone) if coloured else None
         out.write((click.style(text, **how) if how else text).encode("utf-8", "backslashreplace") + b"\n")  # half an emoji has no bytes
     out.flush()

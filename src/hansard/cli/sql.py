@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hansard.cli.completing import sessions_or_files
 from hansard.cli.options import AUTO, Source, json_option, store_option, store_place
 from hansard.cli.output import output
 from hansard.errors import UsageError
@@ -23,7 +24,7 @@ ROWS = 1000
 
 @click.command("sql")
 @click.argument("query")
-@click.argument("what", metavar="[SESSION|FILE]...", nargs=-1)
+@click.argument("what", metavar="[SESSION|FILE]...", nargs=-1, shell_complete=sessions_or_files)
 @store_option
 @json_option
 def command(query: str, what: tuple[str, ...], store: str | None, as_json: bool) -> None:

@@ -26,16 +26,44 @@ def print_json(value: Any) -> None:
 def print_table(
     headings: Sequence[str], rows: Iterable[Sequence[str | int | None]], right: Iterable[int] = (), flexible: int | None = None
 ) -> None:
-    """Rows under headings. ``right``: columns aligned to the right; ``flexible``: the one that gives way on a narrow terminal."""
+    """Rows under headings. ``right``: columns aligned to the right; ``flexible``: the one that gives way on a narrow terminal.
+
+    Where that is not enough, each row is a few lines of its own: an id that was cut could not be used.
+    """
     cells = [[visible_line(_text(cell)) for cell in row] for row in rows]
     widths = [max(map(columns, column)) for column in zip(headings, *cells, strict=True)]
+    screen, between = terminal_width(), 2 * (len(widths) - 1)
     if flexible is not None:
-        others = sum(widths) - widths[flexible] + 2 * (len(widths) - 1)
-        widths[flexible] = min(widths[flexible], max(_terminal_width() - others, 16))
+        others = sum(widths) - widths[flexible] + between
+        widths[flexible] = min(widths[flexible], max(screen - others, 16))
+    if sys.stdout.isatty() and sum(widths) + between > screen:
+        for row in cells:
+            _print_stacked(headings, row, screen)
+        return
     aligned = set(right)
     click.echo(style(_line(headings, widths, aligned), bold=True))
     for row in cells:
         click.echo(_line(row, widths, aligned))
+
+
+def print_list(label: str, words: Iterable[str], after: str = "") -> None:
+    """A list after a label, broken between words and indented where the terminal is narrow."""
+    lead = f"{label:7} "
+    for line in wrapped(", ".join(map(visible_line, words)) + after, terminal_width() - len(lead)):
+        click.echo(f"{lead}{line}".rstrip())
+        lead = " " * len(lead)
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """The text in lines of so many columns, broken between words; a word that is longer keeps a line of its own."""
+    lines = [""]
+    for word in text.split(" "):
+        joined = f"{lines[-1]} {word}" if lines[-1] else word
+        if columns(joined) <= width or not lines[-1]:
+            lines[-1] = joined
+        else:
+            lines.append(word)
+    return lines
 
 
 def style(text: str, **how: Any) -> str:
@@ -70,5 +98,14 @@ def _line(cells: Sequence[str], widths: Sequence[int], right: set[int]) -> str:
     return "  ".join(padded).rstrip()
 
 
-def _terminal_width() -> int:
+def _print_stacked(headings: Sequence[str], cells: Sequence[str], width: int) -> None:
+    """One row: its name, and beneath it what is known of it."""
+    click.echo(style(cells[0], bold=True))
+    about = [f"{heading.lower()} {cell}".strip() for heading, cell in zip(headings[1:], cells[1:], strict=True) if cell]
+    for line in wrapped(shortened(" · ".join(about), 4 * width), width - 2):
+        click.echo(f"  {line}")
+
+
+def terminal_width() -> int:
+    """How wide a line may be; wide if nobody looks."""
     return shutil.get_terminal_size((120, 24)).columns if sys.stdout.isatty() else 160

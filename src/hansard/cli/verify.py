@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 from msgspec import Struct
 
+from hansard.cli.completing import sessions
 from hansard.cli.options import json_option, store_option, store_place
 from hansard.errors import StoreError
 from hansard.store import Finding, Store
@@ -20,7 +21,7 @@ class Checked(Struct, omit_defaults=True):
 
 
 @click.command("verify")
-@click.argument("session", required=False)
+@click.argument("session", required=False, shell_complete=sessions)
 @store_option
 @json_option
 def command(session: str | None, store: str | None, as_json: bool) -> int:

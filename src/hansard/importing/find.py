@@ -236,5 +236,15 @@ def _is_document(format: str, path: Path, head: bytes) -> bool:
 
 def nothing_found(homes: list[Path]) -> UsageError:
     """What to say when no path was given and no agent has files here."""
-    looked = ", ".join(map(str, homes)) or "nowhere: no adapter reads an agent's own files"
-    return UsageError(f"no agent's session files here (looked in {looked}); name a file or a folder")
+    looked = ", ".join(dict.fromkeys(_short(home) for home in homes)) or "nowhere: no adapter reads an agent's own files"
+    return UsageError(f"no agent has left session files here (looked in {looked}); name a file or a folder, or try `hansard demo`")
+
+
+def _short(home: Path) -> str:
+    """The folder of an agent that a place is in: where to look for it, not every place in it."""
+    dotted = next((number for number, part in enumerate(home.parts, 1) if part.startswith(".") and part not in (".local", ".config")), None)
+    folder = Path(*home.parts[:dotted]) if dotted is not None else home.parent
+    try:
+        return f"~/{folder.relative_to(Path.home()).as_posix()}"
+    except (ValueError, RuntimeError):
+        return str(folder)

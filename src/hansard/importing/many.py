@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
+import signal
+import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager
 
 from hansard.importing.find import Found
 from hansard.importing.job import Job
@@ -33,10 +33,18 @@ def import_all(
         with closing(open_store(root)) as store:
             yield from imported(store, jobs, closed, quiet)
         return
-    with ProcessPoolExecutor(count, multiprocessing.get_context("spawn")) as pool:
-        waiting = [pool.submit(import_some, str(root), group, closed, quiet) for group in groups]
-        for done in as_completed(waiting):
-            yield from done.result()
+    import multiprocessing  # slow to import, and one session needs none of it
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+
+    with ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _begin, [str(root)]) as pool:
+        try:
+            with _deaf():
+                waiting = [pool.submit(import_some, str(root), group, closed, quiet) for group in groups]
+            for done in as_completed(waiting):
+                yield from done.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)  # what has not begun does not begin
+            raise
 
 
 def by_session(jobs: list[Job]) -> list[list[Job]]:
@@ -47,10 +55,51 @@ def by_session(jobs: list[Job]) -> list[list[Job]]:
     return sorted(groups.values(), key=lambda group: -sum(job.size for job in group))
 
 
+class _Here:
+    """What a process that imports for another one knows."""
+
+    memory: Memory
+    working = stopped = False
+
+
+def _begin(root: str) -> None:
+    """The beginning of one process. What was retired is read once: for each session, it would be the whole store each time."""
+    _Here.memory = Memory(open_store(root))
+    signal.signal(signal.SIGINT, _interrupted)
+
+
 def import_some(root: str, jobs: list[Job], closed: bool, quiet: float) -> list[tuple[Outcome, int]]:
     """The part of one process."""
+    if _Here.stopped:
+        return []
     with closing(open_store(root)) as store:
-        return list(imported(store, jobs, closed, quiet))
+        _Here.working = True
+        try:
+            return list(imported(store, jobs, closed, quiet, _Here.memory))
+        except KeyboardInterrupt:
+            return []  # the log is closed as it is, and the next import goes on from there
+        finally:
+            _Here.working = False
+
+
+def _interrupted(*_: object) -> None:
+    """Ctrl-C reaches every process of the terminal: whoever writes a log closes it, and nobody complains."""
+    _Here.stopped = True
+    if _Here.working:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def _deaf() -> Generator[None]:
+    """Processes that are started meanwhile do not hear Ctrl-C until they know what to do about it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def watch(root: StorePlace, find: Callable[[], Found], quiet: float, rounds: int | None = None) -> Iterator[Outcome]:

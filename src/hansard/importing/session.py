@@ -253,9 +253,11 @@ def _words(problem: Exception) -> str:
     return str(problem)
 
 
-def imported(store: Store, jobs: list[Job], closed: bool, quiet: float) -> Iterator[tuple[Outcome, int]]:
+def imported(
+    store: Store, jobs: list[Job], closed: bool, quiet: float, memory: retired.Memory | None = None
+) -> Iterator[tuple[Outcome, int]]:
     """Import sessions one after the other; each outcome with the bytes its files have."""
-    memory = retired.Memory(store)
+    memory = memory or retired.Memory(store)
     for job in jobs:
         size = job.size
         yield SessionImport(store, job, memory).run(closed, quiet), size

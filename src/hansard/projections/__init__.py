@@ -3,7 +3,8 @@
     messages = hansard.project(events, "openai-messages")
     list(messages), messages.report
 
-`FORMATS` names them all; each lives in the module that stands beside it and is imported when it is used.
+`FORMATS` names ours; each lives in the module that stands beside it and is imported when it is used. Other packages add theirs by entry
+points (`hansard.plugins`).
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from importlib import import_module
 from typing import Any
 
 from hansard.errors import UnknownFormat
-from hansard.events import Event
+from hansard.events import TYPES, Event
+from hansard.plugins import Plugins, is_kind
 from hansard.projections.projection import Projected, Projection, Report, Shape
 
-__all__ = ["FORMATS", "Projected", "Projection", "Report", "Shape", "project", "projection_for"]
+__all__ = ["FORMATS", "Projected", "Projection", "Report", "Shape", "forms", "project", "projection_for"]
 
 FORMATS: dict[str, str] = {
     "acp": "acp.Acp",
@@ -46,14 +48,32 @@ FORMATS: dict[str, str] = {
 """Name of the form, and the projection that makes it."""
 
 
+def forms() -> list[str]:
+    """The name of every form there is."""
+    return sorted([*FORMATS, *ELSEWHERE.names()])
+
+
 def projection_for(format: str) -> type[Projection[Any]]:
     """The projection of that name."""
-    if format not in FORMATS:
-        raise UnknownFormat(format, sorted(FORMATS))
-    module, name = FORMATS[format].split(".")
-    return getattr(import_module(f"{__name__}.{module}"), name)
+    if format in FORMATS:
+        module, name = FORMATS[format].split(".")
+        return getattr(import_module(f"{__name__}.{module}"), name)
+    if format in ELSEWHERE.names():
+        return ELSEWHERE.load(format)
+    raise UnknownFormat(format, forms())
 
 
 def project(events: Iterable[Event], format: str, **options: Any) -> Projected[Any]:
     """Events in another form: iterate over it, then look at its ``report``. Some forms have options (`Projection.options`)."""
     return Projected(projection_for(format)(**options), events)
+
+
+def _wrong(name: str, projection: Any) -> str | None:
+    told = is_kind(projection, Projection)
+    if told is None and (unsaid := TYPES.keys() - projection.uses - projection.leaves.keys()):
+        told = f"it neither uses nor leaves {', '.join(sorted(unsaid))}"
+    return told
+
+
+ELSEWHERE = Plugins("projections", lambda: FORMATS, _wrong)
+"""The projections of other packages, each under the name of its form."""

@@ -35,7 +35,7 @@ def app(
     """
     limits = limits or Limits()
     known = tokens if isinstance(tokens, Tokens) else Tokens(tokens)
-    hub = store if isinstance(store, Hub) else Hub(store)
+    hub = store if isinstance(store, Hub) else Hub(store, limits.rest_seconds)
     serving = Serving(hub, known, limits)
     folder = page or page_folder()
 

@@ -121,6 +121,11 @@ class Listener(uvicorn.Server):
         if self._ready is not None:
             self._ready()
 
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until a signal says stop."""
+        self.config.get_loop_factory()  # its import takes a while, and Ctrl-C meanwhile would leave a coroutine that nobody awaits
+        super().run(sockets)
+
     @contextmanager
     def capture_signals(self) -> Generator[None]:
         """A signal stops the server, and that is all it does."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from hansard._version import __version__
-from hansard.projections import FORMATS
+from hansard.projections import forms
 from hansard.server import protocol
 
 SESSION = {"name": "session", "in": "path", "required": True, "schema": {"type": "string"}}
@@ -46,6 +46,8 @@ class Operation(NamedTuple):
 ONE = "/api/sessions/{session}"
 OPERATIONS: dict[tuple[str, str], Operation] = {
     ("GET", "/api"): Operation("Version, protocol, role, limits", protocol.About),
+    ("GET", "/api/health"): Operation("How the server is", protocol.Health, refusals=(503,)),
+    ("GET", "/api/metrics"): Operation("The same for collectors", str, media="text/plain"),
     ("GET", "/api/agents"): Operation("The agents that can be driven", protocol.AgentList),
     ("GET", "/api/search"): Operation(
         "Where the words were said",
@@ -79,7 +81,7 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     ("GET", f"{ONE}/export"): Operation(
         "Any form, secrets masked",
         bytes,
-        parameters=(query("to", {"type": "string", "enum": sorted(FORMATS)}, True), query("redact", FLAG)),
+        parameters=(query("to", {"type": "string", "enum": forms()}, True), query("redact", FLAG)),
         media="*/*",
         refusals=(413,),
     ),

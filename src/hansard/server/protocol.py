@@ -60,6 +60,8 @@ class Limits(Struct, frozen=True, kw_only=True, rename="camel"):
     """The time a client has to say what it wants."""
     idle_seconds: float = 60
     """The time without any progress after which a connection is closed."""
+    rest_seconds: float = 0
+    """The time in which nothing happens in a session and its agent is stopped until the next message; 0: it runs on."""
 
 
 class Problem(Said):
@@ -82,6 +84,23 @@ class About(Said):
     protocol: int
     role: Role
     limits: Limits
+
+
+class Health(Said):
+    """How the server is, in numbers. ``store`` is ``away`` while it cannot be read, and ``problem`` says why."""
+
+    store: Literal["ok", "away"]
+    uptime_seconds: int
+    connections: int
+    sessions: int
+    """Open here."""
+    agents: int
+    """Running."""
+    waiting: int
+    """Questions that nobody has answered."""
+    queued: int
+    """Messages that wait for their turn."""
+    problem: str | None = None
 
 
 class AgentAbout(Said):
@@ -319,6 +338,8 @@ class Subscribe(Heard, tag="subscribe"):
     after: After | None = None
     types: list[str] | None = None
     originals: bool = False
+    presence: bool = False
+    """Whether to say who else looks at the session."""
 
 
 class Unsubscribe(Heard, tag="unsubscribe"):
@@ -387,6 +408,20 @@ class Live(Said, tag_field="type", tag="live"):
     seq: int
 
 
+class Person(Said):
+    """Somebody who looks at a session. The token says who, never the client."""
+
+    name: str
+    role: Role
+
+
+class Present(Said, tag_field="type", tag="presence"):
+    """Who looks at the session now, this client among them; said whenever it changes."""
+
+    id: str
+    people: list[Person]
+
+
 class Unsubscribed(Said, tag_field="type", tag="unsubscribed"):
     """Nothing of that will follow."""
 
@@ -432,6 +467,6 @@ class PongSaid(Said, tag_field="type", tag="pong"):
     """Yes."""
 
 
-AnySaid = Hello | Subscribed | Events | Live | Unsubscribed | Sessions | Done | Refusal | Trouble | PingSaid | PongSaid
+AnySaid = Hello | Subscribed | Events | Live | Present | Unsubscribed | Sessions | Done | Refusal | Trouble | PingSaid | PongSaid
 
 CLOSE_PROTOCOL, CLOSE_STUCK, CLOSE_FLOOD, CLOSE_RESTART = 4000, 4008, 4009, 1012

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from itertools import islice
 from typing import Any, TypeVar
@@ -27,7 +28,7 @@ from hansard.projections import projection_for
 from hansard.redaction import redact
 from hansard.searching import Search
 from hansard.server import protocol
-from hansard.server.answers import Rejected, answer, failure
+from hansard.server.answers import Rejected, answer, explained, failure
 from hansard.server.feed import Filter, Place, following, shown
 from hansard.server.forking import fork
 from hansard.server.guard import secrets_of, token_of
@@ -67,6 +68,36 @@ class Api:
     async def about(self, request: Request) -> Response:
         """Version, protocol, role, limits."""
         return answer(protocol.About(__version__, protocol.VERSION, token_of(request.scope).role, self._serving.limits))
+
+    async def health(self, request: Request) -> Response:
+        """How the server is; 503 if it cannot do its work."""
+        found = await self._health()
+        return answer(found, 200 if found.store == "ok" else 503)
+
+    async def metrics(self, request: Request) -> Response:
+        """The same for collectors, in the text that Prometheus reads."""
+        found = msgspec.structs.asdict(await self._health())
+        up = {"store_up": int(found.pop("store") == "ok"), **{name: value for name, value in found.items() if isinstance(value, int)}}
+        lines = [f"# TYPE hansard_{name} gauge\nhansard_{name} {value}\n" for name, value in up.items()]
+        return Response("".join(lines), media_type="text/plain; version=0.0.4")
+
+    async def _health(self) -> protocol.Health:
+        serving, problem = self._serving, None
+        try:
+            await run_in_threadpool(self._store.abandoned)
+        except (HansardError, OSError) as trouble:
+            problem = explained(trouble, serving.tokens.secrets)[1].message
+        pasts = [session.past for session in serving.hub.sessions]
+        return protocol.Health(
+            store="ok" if problem is None else "away",
+            uptime_seconds=int(time.monotonic() - serving.since),
+            connections=serving.connections,
+            sessions=len(pasts),
+            agents=sum(session.running for session in serving.hub.sessions),
+            waiting=sum(len(past.asked) for past in pasts),
+            queued=sum(len(past.queue) for past in pasts),
+            problem=problem,
+        )
 
     async def agents(self, request: Request) -> Response:
         """The agents that can be driven."""
@@ -281,6 +312,8 @@ def routes(serving: Serving) -> list[Route]:
     one = "/api/sessions/{session}"
     table: list[tuple[str, str, Callable[[Request], Awaitable[Response]]]] = [
         ("GET", "/api", api.about),
+        ("GET", "/api/health", api.health),
+        ("GET", "/api/metrics", api.metrics),
         ("GET", "/api/agents", api.agents),
         ("GET", "/api/search", api.search),
         ("GET", "/api/sessions", api.sessions),

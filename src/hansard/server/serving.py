@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 from hansard.hub import Hub
 from hansard.server.commands import Bucket, Commands
 from hansard.server.feed import Feeds
 from hansard.server.lists import Lists
+from hansard.server.presence import Presence
 from hansard.server.protocol import Limits
 from hansard.server.states import States
 from hansard.server.tokens import Token, Tokens
@@ -22,7 +25,9 @@ class Serving:
         self.feeds = Feeds(hub.store)
         self.lists = Lists(hub)
         self.states = States(hub.store)
+        self.presence = Presence()
         self.commands = Commands(hub, limits)
+        self.since = time.monotonic()
         self.connections = 0
         """Sockets and streams that are open."""
         self._buckets: dict[str, Bucket] = {}

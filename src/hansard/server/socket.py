@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -29,10 +30,12 @@ from hansard.server.protocol import (
     Hello,
     Listed,
     Live,
+    Person,
     Ping,
     PingSaid,
     Pong,
     PongSaid,
+    Present,
     Refusal,
     Said,
     Sessions,
@@ -280,6 +283,8 @@ class Connection:
             return
         types = None if wanted.types is None else frozenset(wanted.types)
         self.say(Subscribed(wanted.id, session, feed.head.log_id, head))
+        tell = partial(self._present, wanted.id) if wanted.presence else None
+        self._serving.presence.enter(session, self, wanted.id, self._who, tell)
         self._subscriptions[wanted.id] = Subscription(wanted.id, feed, place, head, Filter(types, wanted.originals, self._limits.frame))
 
     def _refuse(self, name: str, problem: Exception) -> None:
@@ -289,7 +294,11 @@ class Connection:
     def _unsubscribe(self, name: str) -> None:
         gone = self._subscriptions.pop(name, None)
         if gone is not None:
+            self._serving.presence.leave(gone.feed.head.session_id, self, name)
             self._leave_feed(gone.feed)
+
+    def _present(self, name: str, people: list[Person]) -> None:
+        self.say(Present(name, people))
 
     def _leave_feed(self, feed: Feed) -> None:
         if not any(other.feed is feed for other in self._subscriptions.values()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -69,6 +70,8 @@ class Life:
         """Called if somebody else writes the session from now on, or it is gone."""
         self._loss: StoreError | None = None
         self._writing = asyncio.Lock()
+        self.heard_at = time.monotonic()
+        """When something was last put on the record."""
         self._flight: Future[list[Event]] | None = None
         """What is being written on another thread."""
 
@@ -180,6 +183,7 @@ class Life:
                 event.turn_id = turn
 
     def _apply(self, stamped: Sequence[Event]) -> None:
+        self.heard_at = time.monotonic()
         for event in stamped:
             self.past.apply(event)
         for event in stamped:
@@ -240,13 +244,14 @@ class Life:
             options = await self._with_talk(options)
             agent.check(options)
             await asyncio.to_thread(adapter_for, agent.format)  # the first use loads its modules, and others would wait for that
+            adapter = self._adapter(agent, options)  # first: one that cannot be loaded must not leave a process behind
             link = await agent.connect(options)
         except HansardError as problem:
             self._record([trouble(str(problem))])
             raise
         self._services = services = Services(options)
         lay_aside = partial(self.store.put_blob, self.id)
-        self._running = running = Running(agent, self._adapter(agent, options), link, self._record, self._write, self._heard, lay_aside)
+        self._running = running = Running(agent, adapter, link, self._record, self._write, self._heard, lay_aside)
         running.over.add_done_callback(lambda _: self._gone(services))
         try:
             await agent.greet(running, options)

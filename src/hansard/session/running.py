@@ -110,6 +110,14 @@ class Running:
     async def _send(
         self, command: Event, answered: bool, before: Sequence[Event] = (), spoken: Event | None = None
     ) -> tuple[Event, ControlResponsePayload]:
+        telling = asyncio.create_task(self._tell(command, answered, before, spoken))
+        telling.add_done_callback(lambda done: done.cancelled() or done.exception())
+        name, stamped = await asyncio.shield(telling)
+        reply = ControlResponsePayload(ok=True) if name is None else await self._answer(name, command)
+        return next((event for event in stamped if type(event) is type(command)), stamped[0]), reply
+
+    async def _tell(self, command: Event, answered: bool, before: Sequence[Event], spoken: Event | None) -> tuple[str | None, list[Event]]:
+        """Write it down, then say it. Both or neither, also if whoever wanted it said does not wait: the log is what was said."""
         async with self._sending:
             if self.over.done():
                 raise AgentGone(f"{self.agent.title} is not running any more")
@@ -126,8 +134,7 @@ class Running:
             if data or self.agent.can.one_shot:
                 self._told = True
                 await self._link.send(data)
-        reply = ControlResponsePayload(ok=True) if name is None else await self._answer(name, command)
-        return next((event for event in stamped if type(event) is type(command)), stamped[0]), reply
+        return name, stamped
 
     async def _answer(self, name: str, command: Event) -> ControlResponsePayload:
         try:
@@ -237,6 +244,7 @@ class Running:
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_exception(problem)
+                waiting.exception()  # whoever asked may have left: then nobody has to hear of it
 
     def _finish(self, reason: str, problem: ErrorInfo | None) -> list[Event]:
         """What closes whatever is open. It happens now: an adapter only knows when it last heard something."""

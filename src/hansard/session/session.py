@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, Literal
@@ -28,6 +29,7 @@ from hansard.events import (
     interrupt,
     permission_response,
     queue_update,
+    session_lifecycle,
 )
 from hansard.projections.words import callback_words
 from hansard.session.life import Life
@@ -236,6 +238,15 @@ class Session(Life):
                 else answer(request_id=request_id, values=None, action="cancel")
             )
             await self._now.send(none)
+
+    async def rest(self, after: float) -> None:
+        """Stop the agent if nothing was said or done for so many seconds and nobody waits. The next message starts it again."""
+        async with self._saying:
+            waits = self.past.busy or self.past.queue or self.past.asked
+            if waits or not self.running or not self.agent.can.resume or time.monotonic() - self.heard_at < after:
+                return
+            self._record([session_lifecycle(subtype="resting", reason=f"nothing happened for {after:g} seconds")])
+            await self.stop()
 
     # ---- what is answered
 

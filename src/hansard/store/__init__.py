@@ -1,4 +1,5 @@
-"""The store: sessions as append-only logs. The interface is `Store`; the embedded engine is `JsonlStore`."""
+"""The store: sessions as append-only logs. The interface is `Store`; the embedded engine is `JsonlStore`. Other packages add engines by
+entry points (`hansard.plugins`): each is called with the address, whose scheme is the entry point's name."""
 
 from __future__ import annotations
 
@@ -7,9 +8,10 @@ import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from hansard.errors import UsageError
+from hansard.plugins import Plugins
 from hansard.store.interface import Asked, Cursor, Finding, Head, Record, SessionInfo, Store
 from hansard.store.jsonl import JsonlStore
 
@@ -31,6 +33,9 @@ __all__ = [
 ]
 
 
+POSTGRES = ("postgresql", "postgres")
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*(?=://)")
+
 StorePlace = Path | str
 """Where a store is: a folder, or the address of a database, which is a str."""
 
@@ -43,7 +48,7 @@ def default_place() -> StorePlace:
 
 def is_database(place: object) -> bool:
     """Whether a place is the address of a database, and no folder."""
-    return isinstance(place, str) and place.startswith(("postgresql://", "postgres://"))
+    return isinstance(place, str) and _SCHEME.match(place) is not None
 
 
 def shown_place(place: StorePlace) -> str:
@@ -58,13 +63,21 @@ def shown_place(place: StorePlace) -> str:
 def open_store(place: str | os.PathLike[str] | None = None, fsync: Literal["default", "always"] = "default") -> Store:
     """The store at a place: a folder, or ``postgresql://…``. Use it as a context, async or not, so that it lets go of what it writes."""
     where = default_place() if place is None else place
-    if isinstance(where, str) and is_database(where):
+    scheme = _SCHEME.match(where) if isinstance(where, str) else None
+    if not isinstance(where, str) or scheme is None:
+        return JsonlStore(Path(where).expanduser(), fsync)
+    if scheme.group() in POSTGRES:
         return _open_database(where)
-    return JsonlStore(Path(where).expanduser(), fsync)
+    if scheme.group() in ELSEWHERE.names():
+        return ELSEWHERE.load(scheme.group())(where)
+    known = ", ".join(f"{name}://" for name in (POSTGRES[0], *ELSEWHERE.names()))
+    raise UsageError(f"no store begins with {scheme.group()}://; there are folders, {known}")
 
 
 def migrate_store(address: str) -> tuple[int, int]:
     """Bring the tables of a database up to this version; the version they had, and the one they have."""
+    if not address.startswith(tuple(f"{scheme}://" for scheme in POSTGRES)):
+        raise UsageError(f"only a store on PostgreSQL has tables to be brought up to date, and {shown_place(address)} is none")
     with _needs_psycopg():
         from hansard.store.postgres.store import migrate_store
     return migrate_store(address)
@@ -84,3 +97,11 @@ def _needs_psycopg() -> Generator[None]:
         if problem.name is None or not problem.name.startswith("psycopg"):
             raise
         raise UsageError("a store on PostgreSQL needs psycopg: pip install 'hansard[postgres]'") from problem
+
+
+def _wrong(name: str, opens: Any) -> str | None:
+    return None if callable(opens) else f"{opens!r} cannot be called with an address"
+
+
+ELSEWHERE = Plugins("stores", lambda: POSTGRES, _wrong)
+"""What opens the stores of other packages, each under the scheme of its addresses."""

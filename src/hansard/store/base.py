@@ -6,13 +6,16 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Iterator
 from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from hansard.errors import UsageError
 from hansard.events import Event
 from hansard.originals import unwrap
 from hansard.store import lines
-from hansard.store.interface import Cursor, Head, Record
+from hansard.store.interface import Cursor, Head, Record, SessionInfo
+
+if TYPE_CHECKING:
+    from hansard.store.notebook import Recorded
 
 INLINE_LIMIT = 1024 * 1024
 """An original above this size becomes a blob."""
@@ -42,6 +45,10 @@ class Engine(ABC):
         """How far the log has got."""
 
     @abstractmethod
+    def sessions(self) -> list[SessionInfo]:
+        """Every session, the one that changed last first."""
+
+    @abstractmethod
     def records(
         self,
         session_id: str,
@@ -59,6 +66,17 @@ class Engine(ABC):
     @abstractmethod
     def get_blob(self, session_id: str, sha256: str) -> bytes:
         """The bytes of that name, checked."""
+
+    def __getitem__(self, session_id: str) -> Recorded:
+        """A session, to iterate over, and as a notebook shows it."""
+        from hansard.store.notebook import Recorded
+
+        return Recorded(self, session_id)
+
+    def _repr_html_(self) -> str:
+        from hansard.store.notebook import listing
+
+        return listing(self.sessions())
 
     def read(
         self,

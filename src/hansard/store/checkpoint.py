@@ -46,6 +46,10 @@ class Chain:
         self._since = seq
         self._records = self._bytes = 0
 
+    def room(self, records: int) -> int:
+        """How many records may follow until it is time for a checkpoint, with so many more."""
+        return max(1, MAX_RECORDS - self._records - records)
+
     def is_due(self, records: int, size: int) -> bool:
         """Whether it is time for a checkpoint, with so many records more."""
         return self._records + records >= MAX_RECORDS or self._bytes + size >= MAX_BYTES

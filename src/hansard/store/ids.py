@@ -65,3 +65,14 @@ class TimeOrderedIds:
             high, low = self._tail >> _LOW_BITS, self._begins & 0x3FFF
             self._begin = f"{self._ms >> 16:08x}-{self._ms & 0xFFFF:04x}-7{high:03x}-{0x8000 | low:04x}-"
         return f"{self._begin}{self._tail & _LAST:012x}"
+
+    def some(self, count: int) -> list[str]:
+        """So many new ids, all of this moment: less work than each alone."""
+        if count == 0:
+            return []
+        first, rest = self.next(), count - 1
+        if (self._tail + rest) >> _LAST_BITS != self._begins:  # the digits they have in common end among them
+            return [first, *[self.next() for _ in range(rest)]]
+        begin, last = self._begin, self._tail & _LAST
+        self._tail += rest
+        return [first, *[f"{begin}{number:012x}" for number in range(last + 1, last + 1 + rest)]]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self
 
 from msgspec import Struct
 
 from hansard.events import Event, RawReason
+
+if TYPE_CHECKING:
+    from hansard.store.notebook import Recorded
 
 Damage = RawReason
 """Why a line of a log is no record."""
@@ -124,6 +127,10 @@ class Store(Protocol):
     async def __aenter__(self) -> Self: ...
 
     async def __aexit__(self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None) -> None: ...
+
+    def __getitem__(self, session_id: str) -> Recorded:
+        """A session, to iterate over, and as a notebook shows it."""
+        ...
 
     def create(self, session_id: str | None = None, **header: Any) -> Head:
         """A new log. ``header`` are fields of its first event: ``format``, ``title``, ``parent_session_id``, …"""

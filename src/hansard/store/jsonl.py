@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import threading
@@ -19,7 +18,6 @@ from hansard.store import blobs, files, packing
 from hansard.store.base import INLINE_LIMIT, Engine
 from hansard.store.batch import Options, created
 from hansard.store.behind import SyncBehind
-from hansard.store.follow import follow
 from hansard.store.ids import TimeOrderedIds, check_session_id, now_ms
 from hansard.store.interface import Asked, Cursor, Finding, Head, Record, SessionInfo
 from hansard.store.listing import Listing, list_abandoned
@@ -30,6 +28,9 @@ from hansard.store.reader import Log
 from hansard.store.transfer import transfer
 from hansard.store.verify import verify
 from hansard.store.writer import Writer
+
+_AT_ONCE = 64 * 1024
+"""So many bytes are decoded at once where events are read."""
 
 
 class JsonlStore(Engine):
@@ -119,6 +120,22 @@ class JsonlStore(Engine):
         with self._log(session_id) as log:
             return log.head()
 
+    def read(
+        self,
+        session_id: str,
+        after: int | Cursor = 0,
+        limit: int | None = None,
+        before: int | None = None,
+        types: Iterable[str] | None = None,
+    ) -> Iterator[Event]:
+        """Events in order of ``seq``, in constant memory. A damaged line comes as a ``raw`` event with ``seq`` 0."""
+        if types is not None:
+            return super().read(session_id, after, limit, before, types)
+        with self._log(session_id) as log:
+            seq = log.seq_of(after)
+        size = _AT_ONCE if limit is None else min(_AT_ONCE, 1024 * limit)
+        return islice(self._events(session_id, seq, before, size), limit)
+
     def read_blocks(self, session_id: str, size: int) -> Iterator[tuple[list[Event], int]]:
         """All of a log's events in blocks of about ``size`` bytes, and how many bytes each is: the fastest way to read everything."""
         with self._log(session_id) as log:
@@ -153,6 +170,8 @@ class JsonlStore(Engine):
         """Like `follow`, but as lines."""
         with self._log(session_id) as log:
             seq = log.seq_of(after)
+        from hansard.store.follow import follow  # with asyncio, which takes longer to import than most commands take to run
+
         return follow(self._folder(session_id), seq)
 
     def sessions(self) -> list[SessionInfo]:
@@ -183,6 +202,8 @@ class JsonlStore(Engine):
 
     async def asked(self) -> AsyncIterator[Asked]:
         """Nothing, for ever."""
+        import asyncio
+
         await asyncio.Event().wait()
         yield Asked("", "", b"")
 
@@ -231,6 +252,14 @@ class JsonlStore(Engine):
                 if before is not None and record.seq >= before:
                     return
                 yield record
+
+    def _events(self, session_id: str, after: int, before: int | None, size: int) -> Iterator[Event]:
+        with self._log(session_id) as log:
+            for block, _ in shown_blocks(log, size, after):
+                for event in block:
+                    if before is not None and event.seq >= before:
+                        return
+                    yield event
 
     def _make_folder(self, folder: Path) -> None:
         try:

@@ -17,7 +17,7 @@ from hansard.store.interface import Damage, Record
 BOM = b"\xef\xbb\xbf"
 
 
-class _Envelope(Struct):
+class _Envelope(Struct, gc=False):
     """As much of a record as finding it takes; the rest of the line is skipped over."""
 
     seq: int

@@ -75,12 +75,12 @@ class Order:
         return earlier is not None and earlier.line == record.line
 
 
-def shown_blocks(log: Log, size: int) -> Iterator[tuple[list[Event], int]]:
-    """All events that are in the log now, in blocks of about ``size`` bytes, and how many bytes each is.
+def shown_blocks(log: Log, size: int, after: int = 0) -> Iterator[tuple[list[Event], int]]:
+    """All events after a seq that are in the log now, in blocks of about ``size`` bytes, and how many bytes each is.
 
     Nearly always nothing is damaged, repeated or of a newer version. Then a block is decoded at once, in half the time.
     """
-    reader, order = Reader(log), Order(log, 0)
+    reader, order = Reader(log, after), Order(log, after)
     while True:
         block = reader.ahead(size)
         if events := block and order.take_block(block):

@@ -19,9 +19,9 @@ from hansard.store.cursors import seq_of
 from hansard.store.interface import Head, Record
 from hansard.store.part import Part, form, open_part, read
 
-BLOCK = 256 * 1024
-_WINDOW = 64 * 1024  # where bisection stops and reading on is cheaper
-_PROBE = 8 * 1024
+BLOCK = 128 * 1024
+_WINDOW = 16 * 1024  # where bisection stops and reading on is cheaper
+_PROBE = 2 * 1024
 
 
 class Segment(NamedTuple):

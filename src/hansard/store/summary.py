@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
@@ -49,6 +50,20 @@ class Summary(Struct, omit_defaults=True):
     def agent(self) -> str | None:
         """Who is speaking, as it said itself, or else whose wire it is."""
         return self.agent_id if self.introduced else self.source
+
+    def saw_all(self, events: Iterable[Event]) -> None:
+        """Take events in. Of those in a row that change nothing but when something was said last, only the last one counts."""
+        plain: Event | None = None
+        for event in events:
+            if type(event) not in _TOLD:
+                plain = event
+                continue
+            if plain is not None:
+                self.saw(plain)
+                plain = None
+            self.saw(event)
+        if plain is not None:
+            self.saw(plain)
 
     def saw(self, event: Event) -> None:
         """Take an event in."""

@@ -158,16 +158,16 @@ class Writer:
 
     def _append(self, events: Iterable[Event], line_end: bytes = b"", checkpoint: bool = False) -> list[Event]:
         batch = Batch(self.session_id, partial(blobs.put, self._folder), self._options, self._ids, self._seq, self._chain)
-        stamped = [batch.add(event) for event in events]
+        stamped = batch.add(list(events))
         if checkpoint:
             batch.add_checkpoint()
         unhashed = b"".join(batch.unhashed)
-        data = line_end + b"".join(batch.hashed) + unhashed
+        data = b"".join([line_end, *batch.hashed, unhashed])
         if data:
             segment = self._segment
             self._write(data, batch.durable or self._options.strict)
             self._seq, self._chain = batch.seq, batch.chain
-            self._chain.add(unhashed, len(batch.unhashed))
+            self._chain.add(unhashed, batch.open)
             if self._segment == segment:  # last: until then the log is not as we left it, and would be looked at again
                 self._size += len(data)
         return stamped

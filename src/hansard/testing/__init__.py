@@ -1,9 +1,12 @@
 """The promises every adapter keeps, as plain functions that raise AssertionError. For our own tests, and for adapters from elsewhere.
 
-``check_adapter("parrot-json", data)`` holds a recorded stream to all of them; ``check_truth`` compares the events with what user and model
-really said, for streams recorded against a scripted model.
+``check_recordings("recordings/parrot")`` holds a folder of recordings to all of them (`hansard.testing.recordings` says what is in it);
+``check_adapter("parrot-json", data)`` one stream; ``check_truth`` compares the events with what user and model really said, for streams
+recorded against a scripted model. ``check_projection`` and ``check_store`` are for the other things that a package can add.
 """
 
+from hansard.testing.heard import Heard
+from hansard.testing.others import check_projection, check_store
 from hansard.testing.promises import (
     check_adapter,
     check_chunks,
@@ -22,10 +25,12 @@ from hansard.testing.promises import (
     pieces,
     verbatim,
 )
+from hansard.testing.recordings import check_recording, check_recordings, recordings_in, write_golden
 from hansard.testing.truth import Fact, Loss, check_truth, facts
 
 __all__ = [
     "Fact",
+    "Heard",
     "Loss",
     "check_adapter",
     "check_chunks",
@@ -36,13 +41,19 @@ __all__ = [
     "check_order",
     "check_originals",
     "check_paths",
+    "check_projection",
     "check_questions",
+    "check_recording",
+    "check_recordings",
     "check_splits",
+    "check_store",
     "check_tools",
     "check_truth",
     "check_turns",
     "check_usage",
     "facts",
     "pieces",
+    "recordings_in",
     "verbatim",
+    "write_golden",
 ]

@@ -26,6 +26,7 @@ from hansard.events import (
     PermissionRequest,
     PermissionResponse,
     Question,
+    Result,
     SessionLifecycle,
     ThinkingChunk,
     ThinkingDone,
@@ -67,6 +68,7 @@ def check_events(events: list[Event]) -> None:
     check_tools(events)
     check_questions(events)
     check_usage(events)
+    check_failures(events)
     check_json(events)
 
 
@@ -310,6 +312,15 @@ def check_usage(events: list[Event]) -> None:
     counted = Counter(event.response_id for event in events if isinstance(event, UsageEvent) and event.payload.scope == "message")
     twice = [name for name, count in counted.items() if name is not None and count > 1]
     assert not twice, f"usage of one message counted more than once: {twice[:3]}"
+
+
+def check_failures(events: list[Event]) -> None:
+    """Whatever ended in an error says which, and whose it is: the provider's, the agent's, the way's."""
+    for event in events:
+        if isinstance(event, TurnEnd | Result) and event.payload.status == "error":
+            error = event.payload.error
+            assert error is not None, f"{_name(event)} does not say what went wrong"
+            assert error.error_source, f"{_name(event)} does not say whose error it is"
 
 
 def check_json(events: list[Event]) -> None:

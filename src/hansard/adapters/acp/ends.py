@@ -83,7 +83,9 @@ def end_of(stop_reason: str) -> tuple[TurnStatus, ErrorInfo | None]:
     """Status and error for a stop reason. One that nobody knows is not called a success."""
     status = _STOPS.get(stop_reason, "lost")
     if stop_reason == "max_turn_requests":
-        return status, ErrorInfo(code="max_turns", message="the limit of model requests in a turn was reached", provider_code=stop_reason)
+        return status, ErrorInfo(
+            code="max_turns", message="the limit of model requests in a turn was reached", provider_code=stop_reason, error_source="agent"
+        )
     if stop_reason == "max_tokens":
         return status, ErrorInfo(code="output_length", message="the answer reached the output limit", provider_code=stop_reason)
     if stop_reason == "cancelled":

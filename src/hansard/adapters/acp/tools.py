@@ -11,6 +11,7 @@ import binascii
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 from msgspec import UNSET
 
 from hansard.adapter import Adapter, Context
@@ -48,6 +49,10 @@ class Tools(Adapter):
         """What we read of a ``_meta``. It is everybody's own: what is of another type than we know is simply something else."""
         if value is None:
             return NO_META
+        try:
+            return msgspec.convert(value, wire.Meta)
+        except (ValueError, RecursionError):
+            pass
         try:
             return convert(value, wire.Meta)[0]
         except (ValueError, RecursionError):

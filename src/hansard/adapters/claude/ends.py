@@ -76,11 +76,15 @@ def end_of(
             return "max_tokens", ErrorInfo(code="output_length", message="the answer reached the output limit", provider_code=stop_reason)
         return ("denied" if denied else "completed"), None
     if terminal_reason == "prompt_too_long":
-        return "error", ErrorInfo(code="context_overflow", message=text or terminal_reason, provider_code=terminal_reason, status=status)
+        return "error", ErrorInfo(
+            code="context_overflow", message=text or terminal_reason, provider_code=terminal_reason, status=status, error_source="agent"
+        )
     if failure is not None:
         return ("max_tokens" if failure.code == "output_length" else "error"), failure
     code = _SUBTYPES.get(subtype or "") or _code(None, status, text or "")
-    return "error", ErrorInfo(code=code, message=text or subtype or "", provider_code=terminal_reason or subtype, status=status)
+    return "error", ErrorInfo(
+        code=code, message=text or subtype or "", provider_code=terminal_reason or subtype, status=status, error_source="agent"
+    )
 
 
 class Thrown(Protocol):

@@ -8,7 +8,7 @@ from hansard.adapters.claude import blocks
 from hansard.adapters.claude.wire import Tokens
 
 
-class Piece:
+class Streamed:
     """A block of a message that is being streamed."""
 
     def __init__(self, kind: str = "") -> None:
@@ -28,20 +28,23 @@ class Message:
     """One provider message: its blocks come one frame each, or in pieces, or both."""
 
     def __init__(self) -> None:
-        self.blocks: dict[int, Piece] = {}
+        self.blocks: dict[int, Streamed] = {}
         self.model: str | None = None
         self.tokens: Tokens | None = None
         self.counted = False
 
-    def start(self, index: int, block: Any, item: Any) -> Piece:
-        started = self.blocks[index] = Piece(kind_of(block))
+    def start(self, index: int, block: Any, item: Any) -> Streamed:
+        started = self.blocks[index] = Streamed(kind_of(block))
         started.item = item
         if isinstance(block, blocks.ToolUse | blocks.ServerToolUse | blocks.McpToolUse):
             started.tool_id, started.tool_name = block.id, block.name
         return started
 
-    def block(self, index: int) -> Piece:
-        return self.blocks.setdefault(index, Piece())
+    def block(self, index: int) -> Streamed:
+        found = self.blocks.get(index)
+        if found is None:
+            found = self.blocks[index] = Streamed()
+        return found
 
     def take(self, block: Any) -> int:
         """The index of a whole block: that of the piece-wise block it completes, else the next one."""
@@ -51,7 +54,7 @@ class Message:
                 started.done = True
                 return index
         index = max(self.blocks, default=-1) + 1
-        self.blocks[index] = Piece(kind)
+        self.blocks[index] = Streamed(kind)
         self.blocks[index].done = True
         return index
 

@@ -412,16 +412,25 @@ class ClaudeSession(ClaudeOutput):
         yield session_lifecycle(subtype="replay_started", provider_session_id=line.session_id)
 
     def typed(self, text: str) -> str:
-        """What was typed. The file shows a command in the harness's tags; the queue had it as it was."""
-        queued = None
-        if self.sent is not None and self.now >= self.sent[1]:
-            queued, self.sent = self.sent[0], None
+        """What was typed. The file shows a command in the harness's tags, by its first name; the queue had it as it was."""
         command = blocks.slash_command(text) if text.startswith(_COMMAND) else None
         if command is None or not command.name:
+            self.queued(text)
             return text
-        if queued is not None:
-            return queued
-        return f"/{command.name} {command.args}" if command.args else f"/{command.name}"
+        told = f"/{command.name} {command.args}" if command.args else f"/{command.name}"
+        queued = self.queued(told)
+        return queued if queued is not None and queued.startswith("/") else told
+
+    def queued(self, told: str) -> str | None:
+        """What the queue had of a message: what was taken out of it last, or further back, where the line is missing that took it out."""
+        taken = None
+        if self.sent is not None and self.now >= self.sent[1]:
+            taken, self.sent = self.sent[0], None
+        for place, waited in enumerate([taken, *self.waiting]):
+            if waited is not None and waited.split() == told.split():
+                del self.waiting[:place]
+                return waited
+        return taken
 
     def spoken_line(self, said: list[Any], text: str, author: Author, line: disk.User) -> Event:
         event = cast("UserMessage", self.user_message(said, blocks.text_of(said), author, line.uuid, queued=False))
@@ -458,7 +467,10 @@ class ClaudeSession(ClaudeOutput):
                 yield self.note(attached)
                 if not line.is_sidechain:
                     failure = ErrorInfo(
-                        code="max_turns", message=f"reached the maximum of {attached.max_turns} turns", provider_code="max_turns_reached"
+                        code="max_turns",
+                        message=f"reached the maximum of {attached.max_turns} turns",
+                        provider_code="max_turns_reached",
+                        error_source="agent",
                     )
                     yield Error(payload=failure)
                     yield from self.over("error", failure)
@@ -584,7 +596,10 @@ class ClaudeSession(ClaudeOutput):
         spent = self.budget is not None and (line.total_cost_usd or 0) >= self.budget
         if self.turn is not None and spent:
             failure = ErrorInfo(
-                code="max_budget", message=f"spent {line.total_cost_usd} of {self.budget} US$", provider_code="budget_exhausted"
+                code="max_budget",
+                message=f"spent {line.total_cost_usd} of {self.budget} US$",
+                provider_code="budget_exhausted",
+                error_source="agent",
             )
             yield Error(payload=failure)
             yield from self.over("error", failure)

@@ -12,10 +12,10 @@ from typing import Any, ClassVar, Literal, cast
 
 import msgspec
 
-from hansard.adapter import Adapter, Context
+from hansard.adapter import Adapter, Context, Piece
 from hansard.adapters.claude import blocks, wire
 from hansard.adapters.claude.ends import end_of, error_of
-from hansard.adapters.claude.messages import Message, Piece
+from hansard.adapters.claude.messages import Message, Streamed
 from hansard.adapters.claude.plan import Plan
 from hansard.adapters.claude.words import arguments, merged, told, usage_of
 from hansard.content import SlashCommandBlock, TextBlock
@@ -28,6 +28,8 @@ from hansard.events import (
     Error,
     ErrorInfo,
     Event,
+    StatusChange,
+    StatusChangePayload,
     TextPayload,
     ThinkingChunk,
     ThinkingDone,
@@ -36,6 +38,8 @@ from hansard.events import (
     ToolCallPayload,
     ToolInputChunk,
     ToolInputChunkPayload,
+    ToolProgress,
+    ToolProgressPayload,
     Usage,
     auth_status,
     configuration_change,
@@ -279,86 +283,86 @@ class ClaudeOutput(Adapter):
     def stream_event(self, frame: wire.StreamEvent) -> Iterable[Event]:
         self.parent = frame.parent_tool_use_id or self.parent
         message_id = frame.api_message_id or self.streaming.get(self.parent)
-        said = STREAMED[type(frame.event)](self, message_id, frame)
+        said = STREAMED[type(frame.event)](self, message_id, frame.event, frame)
         return chain(self.need_turn(), said) if self.turn is None and self.parent is None else said
 
-    def message_start(self, message_id: str | None, frame: wire.StreamEvent) -> Iterable[Event]:
-        started = cast("wire.MessageStart", frame.event).message
+    def message_start(self, message_id: str | None, event: wire.MessageStart, frame: wire.StreamEvent) -> Piece:
+        started = event.message
         message_id = started.id or message_id
         self.streaming[self.parent] = message_id
         message = self.message(message_id)
         message.model, message.tokens = started.model, started.usage
-        return (at(status_change(status="message_start", detail={"model": started.model}), message_id),)
+        return Piece(StatusChange, StatusChangePayload("message_start", {"model": started.model}), message_id)
 
-    def message_delta(self, message_id: str | None, frame: wire.StreamEvent) -> Iterator[Event]:
-        event = cast("wire.MessageDelta", frame.event)
+    def message_delta(self, message_id: str | None, event: wire.MessageDelta, frame: wire.StreamEvent) -> Iterator[Event]:
         message = self.message(message_id)
         message.tokens = merged(message.tokens, event.usage)
         detail = {key: value for key, value in told(event.delta).items() if value is not None}
         yield at(status_change(status="message_delta", detail=detail), message_id)
         yield from self.message_usage(message_id, final=True)
 
-    def message_stop(self, message_id: str | None, frame: wire.StreamEvent) -> Iterator[Event]:
+    def message_stop(self, message_id: str | None, event: wire.MessageStop, frame: wire.StreamEvent) -> Iterator[Event]:
         yield at(status_change(status="message_stop", detail=frame.abandoned_blocks), message_id)
         yield from self.message_usage(message_id, final=False)
 
-    def ping(self, message_id: str | None, frame: wire.StreamEvent) -> Iterable[Event]:
+    def ping(self, message_id: str | None, event: wire.Ping, frame: wire.StreamEvent) -> Iterable[Event]:
         return (heartbeat(),)
 
-    def stream_error(self, message_id: str | None, frame: wire.StreamEvent) -> Iterable[Event]:
-        told = cast("wire.StreamError", frame.event).error
+    def stream_error(self, message_id: str | None, event: wire.StreamError, frame: wire.StreamEvent) -> Iterable[Event]:
+        told = event.error
         error = as_object(told)
         return (Error(payload=error_of(str(error.get("type")), None, str(error.get("message", told)))),)
 
-    def block_start(self, message_id: str | None, frame: wire.StreamEvent) -> Iterable[Event]:
-        event = cast("wire.ContentBlockStart", frame.event)
+    def block_start(self, message_id: str | None, event: wire.ContentBlockStart, frame: wire.StreamEvent) -> Piece:
         block = self.read(event.content_block, blocks.Block)
         started = self.message(message_id).start(event.index, block, event.content_block)
         match block:
             case blocks.ToolUse() | blocks.ServerToolUse() | blocks.McpToolUse():
-                said = tool_progress(tool_call_id=block.id, tool_name=block.name, status="pending")
+                payload = ToolProgressPayload(tool_call_id=block.id, tool_name=block.name, status="pending")
+                return Piece(ToolProgress, payload, message_id, event.index)
             case blocks.Text():
-                said = AssistantChunk(payload=TextPayload(block.text))
+                return Piece(AssistantChunk, TextPayload(block.text), message_id, event.index)
             case blocks.Thinking():
-                said = ThinkingChunk(payload=TextPayload(block.thinking))
+                return Piece(ThinkingChunk, TextPayload(block.thinking), message_id, event.index)
             case _:
                 kind = started.kind or as_object(event.content_block).get("type")
-                said = status_change(status="content_block_start", detail={"block": kind})
-        return (at(said, message_id, event.index),)
+                return Piece(StatusChange, StatusChangePayload("content_block_start", {"block": kind}), message_id, event.index)
 
-    def delta(self, message_id: str | None, frame: wire.StreamEvent) -> Iterable[Event]:
-        event = cast("wire.ContentBlockDelta", frame.event)
+    def delta(self, message_id: str | None, event: wire.ContentBlockDelta, frame: wire.StreamEvent) -> Piece:
         index, delta = event.index, event.delta
         if type(delta) is wire.TextDelta:
-            return (AssistantChunk(payload=TextPayload(delta.text), response_id=message_id, block_index=index),)
+            return Piece(AssistantChunk, TextPayload(delta.text), message_id, index)
         if type(delta) is wire.ThinkingDelta:
-            return (ThinkingChunk(payload=TextPayload(delta.thinking), response_id=message_id, block_index=index),)
+            return Piece(ThinkingChunk, TextPayload(delta.thinking), message_id, index)
         block = self.message(message_id).block(index)
         if type(delta) is wire.InputJsonDelta:
             offset = block.received
             block.input.append(delta.partial_json)
             block.received += len(delta.partial_json)
             payload = ToolInputChunkPayload(block.tool_id or f"{message_id}:{index}", delta.partial_json, offset, block.tool_name)
-            return (ToolInputChunk(payload=payload, response_id=message_id, block_index=index),)
+            return Piece(ToolInputChunk, payload, message_id, index)
         if type(delta) is wire.SignatureDelta:
             block.signature = delta.signature
-            return (at(status_change(status="signature_delta", detail={"signature": delta.signature}), message_id, index),)
+            return Piece(StatusChange, StatusChangePayload("signature_delta", {"signature": delta.signature}), message_id, index)
         cited = cast("wire.CitationsDelta", delta).citation
         block.citations.append(cited)
-        return (at(status_change(status="citations_delta", detail={"citation": cited}), message_id, index),)
+        return Piece(StatusChange, StatusChangePayload("citations_delta", {"citation": cited}), message_id, index)
 
-    def block_stop(self, message_id: str | None, frame: wire.StreamEvent) -> Iterator[Event]:
+    def block_stop(self, message_id: str | None, event: wire.ContentBlockStop, frame: wire.StreamEvent) -> Iterable[Event]:
         """The whole block came before this, as an assistant frame; if it did not, the pieces are all we will ever have."""
-        index = cast("wire.ContentBlockStop", frame.event).index
+        index = event.index
         block = self.message(message_id).block(index)
-        if not block.done:
-            block.done = True
-            for event in self.assembled(message_id, index, block):
-                event.synthetic = True
-                yield at(event, message_id, index)
-        yield at(status_change(status="content_block_stop"), message_id, index)
+        stop = Piece(StatusChange, StatusChangePayload("content_block_stop"), message_id, index)
+        return stop if block.done else self.unsaid(message_id, index, block, stop)
 
-    def assembled(self, message_id: str | None, index: int, block: Piece) -> Iterator[Event]:
+    def unsaid(self, message_id: str | None, index: int, block: Streamed, stop: Piece) -> Iterator[Event]:
+        block.done = True
+        for event in self.assembled(message_id, index, block):
+            event.synthetic = True
+            yield at(event, message_id, index)
+        yield from stop
+
+    def assembled(self, message_id: str | None, index: int, block: Streamed) -> Iterator[Event]:
         pieces = self.open.text(message_id, index)
         match block.kind:
             case "text":
@@ -374,7 +378,7 @@ class ClaudeOutput(Adapter):
 
     def assistant(self, frame: wire.Assistant) -> Iterator[Event]:
         self.parent = frame.parent_tool_use_id or self.parent
-        if self.parent is None:
+        if self.parent is None and self.turn is None:
             yield from self.need_turn(self.trigger())
         message_id = frame.message.id
         message = self.message(message_id)
@@ -385,7 +389,8 @@ class ClaudeOutput(Adapter):
             index = message.take(block)
             for event in self.block(block, item, phase, frame):
                 yield at(event, message_id, index)
-        yield from self.context_usage(frame.context_usage)
+        if frame.context_usage is not None:
+            yield from self.context_usage(frame.context_usage)
         if frame.is_api_error_message or frame.error is not None:
             text = blocks.text_of(blocks.to_blocks(content))
             self.failure = error_of(frame.error, frame.api_error_status, text, frame.api_error_type)
@@ -587,7 +592,7 @@ ClaudeOutput.meanings = {
     wire.KeepAlive: ClaudeOutput.other,
 }
 
-STREAMED: dict[type[Any], Callable[[ClaudeOutput, str | None, wire.StreamEvent], Iterable[Event]]] = {
+STREAMED: dict[type[Any], Callable[[ClaudeOutput, str | None, Any, wire.StreamEvent], Iterable[Event]]] = {
     wire.ContentBlockDelta: ClaudeOutput.delta,
     wire.ContentBlockStart: ClaudeOutput.block_start,
     wire.ContentBlockStop: ClaudeOutput.block_stop,

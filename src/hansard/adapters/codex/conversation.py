@@ -131,7 +131,13 @@ class Conversation(Adapter):
         yield at(thinking_done(text=text, summary=summary), name, index)
 
     def user(
-        self, content: list[AnyBlock], author: str = "human", message_id: str | None = None, queued: bool = False, sender: str | None = None
+        self,
+        content: list[AnyBlock],
+        author: str = "human",
+        message_id: str | None = None,
+        queued: bool = False,
+        sender: str | None = None,
+        role: str | None = None,
     ) -> Event:
         """Something was said to the agent."""
         return user_message(
@@ -141,6 +147,7 @@ class Conversation(Adapter):
             message_id=message_id,
             queued=queued,
             from_agent_id=sender,
+            role=role,
         )
 
     # ---- items of the Responses API
@@ -153,7 +160,7 @@ class Conversation(Adapter):
             case responses.Message(role="user"):
                 yield from self.user_item(item)
             case responses.Message():
-                yield self.user(blocks.to_blocks(item.content), "harness", item.id)
+                yield self.user(blocks.to_blocks(item.content), "harness", item.id, role=item.role)
             case responses.AgentMessage():
                 yield self.user(blocks.to_blocks(item.content), "agent", item.id, sender=item.author)
             case responses.Reasoning():

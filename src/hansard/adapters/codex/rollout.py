@@ -246,6 +246,7 @@ class CodexRollout(Conversation):
             failure = ErrorInfo(
                 code="context_overflow" if self.overflowed else "unknown",
                 message="the turn ended without a final answer; the file does not say why",
+                error_source="agent",
             )
         status: TurnStatus = "completed" if failure is None else end_of(failure)
         if failure is None and self.denied and not self.allowed:
@@ -262,7 +263,9 @@ class CodexRollout(Conversation):
         yield from self.settle()
         word = event.reason or "aborted"
         if word == "budget_limited":
-            yield from self.over("error", ErrorInfo(code="max_budget", message=word, provider_code=word), word, event.duration_ms)
+            yield from self.over(
+                "error", ErrorInfo(code="max_budget", message=word, provider_code=word, error_source="agent"), word, event.duration_ms
+            )
             return
         yield interrupt(reason="user_cancel" if word == "interrupted" else "error", by=None if word == "interrupted" else word)
         yield from self.over("interrupted", aborted(word), word, event.duration_ms)

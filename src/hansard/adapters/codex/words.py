@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 from typing import Any, cast
@@ -151,9 +152,16 @@ def arguments(text: Any) -> Any:
         return text
 
 
+# `shlex` goes through a command character by character; nearly every command of Codex is a shell, its option and one quoted script.
+_QUOTED_SCRIPT = re.compile(r"""[^\s'"\\]+ (?:-lc|-c|-Command|/c) (?:'([^']*+)'|"((?:[^"\\]|\\.)*+)")""", re.DOTALL)
+_ESCAPED = re.compile(r"""\\(["\\])""")
+
+
 def script_of(command: Any) -> str | None:
     """What a shell was asked to run: the ``…`` of ``/bin/bash -lc '…'``, from an argv or from its shell-quoted form."""
     if isinstance(command, str):
+        if (quoted := _QUOTED_SCRIPT.fullmatch(command)) is not None:
+            return quoted[1] if quoted[2] is None else _ESCAPED.sub(r"\1", quoted[2])
         try:
             command = shlex.split(command)
         except ValueError:

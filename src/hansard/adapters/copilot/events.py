@@ -101,7 +101,7 @@ class Copilot(Adapter):
             case wire.UserSaid(data=said):
                 yield from self.said(said)
             case wire.SystemSaid(data=said) | wire.SystemNotified(data=said):
-                yield user_message(text=said.content, author="harness", message_id=said.message_id)
+                yield user_message(text=said.content, author="harness", message_id=said.message_id, role="system")
                 if said.kind is not None:
                     yield status_change(status="system.notification", detail=said.kind)
             case wire.AssistantSaid(data=answered):
@@ -566,7 +566,9 @@ class Copilot(Adapter):
     def result(self, message: wire.Over) -> Iterator[Event]:
         yield from self.need_turn("user")
         if message.exit_code not in (None, 0) and self.failure is None and not self.aborted:
-            self.failure = ErrorInfo(code="unknown", message=f"exit code {message.exit_code}", provider_code=str(message.exit_code))
+            self.failure = ErrorInfo(
+                code="unknown", message=f"exit code {message.exit_code}", provider_code=str(message.exit_code), error_source="agent"
+            )
         status, error = self.end()
         used = as_object(message.usage)
         yield status_change(status="result", detail={"exitCode": message.exit_code, "usage": message.usage})

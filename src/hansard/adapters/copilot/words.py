@@ -67,7 +67,7 @@ def error_of(message: str, word: str | None, status: int | None) -> ErrorInfo:
         provider_code=word,
         status=status,
         retryable=None if status is None else (status in (408, 409, 429) or status >= 500) and word != "quota",
-        error_source="provider" if status is not None else None,
+        error_source="provider" if status is not None else "agent",
     )
 
 

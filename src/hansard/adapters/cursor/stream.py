@@ -100,7 +100,7 @@ class CursorStream(Adapter):
     def at_end(self) -> Iterator[Event]:
         """The documentation says how a failure looks: the stream ends early, without a result; the message is on stderr."""
         if self.turn is not None:
-            yield from self.end_turn("error", error=ErrorInfo(code="unknown", message=_NO_RESULT))
+            yield from self.end_turn("error", error=ErrorInfo(code="unknown", message=_NO_RESULT, error_source="agent"))
 
     # ---- messages
 
@@ -279,7 +279,7 @@ def error_of(message: str, word: str | None) -> ErrorInfo:
     """The error that a result speaks of; nothing but its words tells which."""
     found: list[ErrorCode] = [code for pattern, code in _CODES if pattern.search(message)]
     code: ErrorCode = found[0] if found else "unknown"
-    return ErrorInfo(code=code, message=message, provider_code=word)
+    return ErrorInfo(code=code, message=message, provider_code=word, error_source="agent")
 
 
 def usage_of(tokens: wire.Tokens) -> Usage:

@@ -77,7 +77,7 @@ def classify(message: str, kind: str | None = None, status: int | None = None) -
         status=status,
         retryable=retryable and _FOR_GOOD.search(message) is None if code in ("rate_limit", "api_error") else None,
         details=inner.get("details"),
-        error_source="provider" if message.startswith("[API Error") or status is not None else None,
+        error_source="provider" if message.startswith("[API Error") or status is not None else "agent",
     )
 
 

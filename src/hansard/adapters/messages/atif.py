@@ -82,7 +82,8 @@ class Atif(Talk):
         elif step.source not in ("user", "system"):
             yield raw(kind=step.source, reason="unknown_type")
         elif step.message or step.source == "user":  # a step of the system may say nothing
-            yield from self.hear(self.blocks(step.message), "human" if step.source == "user" else "harness")
+            spoken = self.blocks(step.message)
+            yield from self.hear(spoken, "human") if step.source == "user" else self.hear(spoken, "harness", "system")
         for result in results:
             for reference in result.subagent_trajectory_ref or []:
                 if (one := below.pop(reference.trajectory_id, None)) is not None:

@@ -82,7 +82,7 @@ class Lists(Talk):
             yield session_init(agent_id=self.source, model=body.model) if first else configuration_change(subtype="model", model=body.model)
         if body.system is not None and (system := _digest({"content": body.system})) != self._system:
             self._system = system
-            yield from self.hear(self.blocks(body.system), "harness")
+            yield from self.hear(self.blocks(body.system), "harness", "system")
         yield from self.statement(body.messages)
 
     def statement(self, values: list[Any]) -> Iterator[Event]:
@@ -113,7 +113,7 @@ class Lists(Talk):
                 yield from self.need_turn()
                 yield self.result(call, message.content, None, message.name)
             case "system" | "developer":
-                yield from self.hear(self.blocks(message.content), "harness")
+                yield from self.hear(self.blocks(message.content), "harness", message.role)
             case "user":
                 yield from self.user(message.content)
             case _:

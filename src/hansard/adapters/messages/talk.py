@@ -18,14 +18,14 @@ class Talk(Adapter):
     answered = False
     """Whether the last word was such an answer."""
 
-    def hear(self, blocks: list[AnyBlock], author: Literal["human", "harness"]) -> Iterator[Event]:
+    def hear(self, blocks: list[AnyBlock], author: Literal["human", "harness"], role: str | None = None) -> Iterator[Event]:
         """Something was said to the agent. What the harness says begins no turn."""
         if author == "human" and self.is_main:
             yield from self.settle()
             yield from self.start_turn("user")
         text = "\n".join(block.text for block in blocks if isinstance(block, TextBlock))
         plain = all(isinstance(block, TextBlock) for block in blocks) and len(blocks) < 2
-        yield user_message(text=text, content=None if plain else blocks, author=author)
+        yield user_message(text=text, content=None if plain else blocks, author=author, role=role)
 
     @property
     def is_main(self) -> bool:

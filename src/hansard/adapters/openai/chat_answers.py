@@ -89,7 +89,10 @@ class Answer:
 
     def choice(self, index: int) -> Choice:
         """The choice of that index."""
-        return self.choices.setdefault(index, Choice(index))
+        found = self.choices.get(index)
+        if found is None:
+            found = self.choices[index] = Choice(index)
+        return found
 
     @property
     def first(self) -> Choice | None:

@@ -82,7 +82,9 @@ def end_of_choice(reason: str | None, refused: bool) -> tuple[TurnStatus, ErrorI
 def end_of_incomplete(reason: str | None) -> tuple[TurnStatus, ErrorInfo | None]:
     """Status of a turn whose last response stayed incomplete."""
     if reason == "max_messages":
-        return "error", ErrorInfo(code="max_turns", message="the response reached its limit of messages", provider_code=reason)
+        return "error", ErrorInfo(
+            code="max_turns", message="the response reached its limit of messages", provider_code=reason, error_source="provider"
+        )
     status = _INCOMPLETE.get(str(reason), "error")
     return status, _limit(status, reason)
 

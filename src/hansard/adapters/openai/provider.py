@@ -150,6 +150,7 @@ class OpenAI(Adapter):
             text=parts.text_of(blocks),
             content=None if parts.plain(blocks) else blocks,
             author="human" if role == "user" else "harness",
+            role=None if role == "user" else role,
             from_agent_id=name,
             message_id=message_id,
         )

@@ -78,7 +78,10 @@ class Running:
 
     def slot(self, index: int) -> Slot:
         """The item at that place of the output."""
-        return self.slots.setdefault(index, Slot(self.id, self.block))
+        found = self.slots.get(index)
+        if found is None:
+            found = self.slots[index] = Slot(self.id, self.block)
+        return found
 
 
 class Responses(Items):
@@ -121,6 +124,8 @@ class Responses(Items):
                 yield slot.put(AssistantChunk(payload=TextPayload(message.delta)), "part", message.content_index)
                 if message.logprobs:
                     yield slot.put(status_change(status="logprobs", detail=message.logprobs), "part", message.content_index)
+            case _ if isinstance(message, wire.InputDelta):
+                yield self.input_delta(message)
             case wire.SummaryTextDelta():
                 chunk = ThinkingChunk(payload=TextPayload(message.delta))
                 yield self.slot(message.output_index).put(chunk, "summary", message.summary_index)
@@ -168,8 +173,6 @@ class Responses(Items):
                 yield self.audio(message)
             case wire.SteerAccepted() | wire.SteerPending() | wire.SteerFailed():
                 yield from self.steered(message)
-            case _ if isinstance(message, wire.InputDelta):
-                yield self.input_delta(message)
             case _ if isinstance(message, wire.ListProgress):
                 server = getattr(self.slot(message.output_index).item, "server_label", None)
                 yield mcp_status(server="unknown" if server is None else server, state=_word(message))

@@ -50,7 +50,7 @@ def error_of(error: Any) -> ErrorInfo:
         status=_status_in(text) if as_int(status) is None else as_int(status),
         retryable=retryable if isinstance(retryable, bool) else None,
         details={key: value for key, value in data.items() if key not in _SAID} or None,
-        error_source="provider" if word == "APIError" else None,
+        error_source="provider" if word == "APIError" else "agent",
     )
 
 
@@ -110,4 +110,4 @@ def end_of_finish(finish: str) -> tuple[TurnStatus, ErrorInfo | None]:
         return "refused", None
     if finish in ("length", "max-tokens", "max_tokens"):
         return "max_tokens", ErrorInfo(code="output_length", message="the answer reached the output limit", provider_code=finish)
-    return "error", ErrorInfo(code="unknown", message=f"the model stopped: {finish}", provider_code=finish)
+    return "error", ErrorInfo(code="unknown", message=f"the model stopped: {finish}", provider_code=finish, error_source="provider")

@@ -67,7 +67,10 @@ class OpenCode(Adapter):
     # ---- whose session it is
 
     def session(self, session_id: str) -> Session:
-        return self.sessions.setdefault(session_id, Session(session_id))
+        found = self.sessions.get(session_id)
+        if found is None:
+            found = self.sessions[session_id] = Session(session_id)
+        return found
 
     def enter(self, session_id: str | None) -> Iterator[Event]:
         """Turn to the session that speaks: its turn, what it has open, and the call it hangs on."""

@@ -104,7 +104,7 @@ def error_of(message: str, word: str | None = None, status: int | None = None) -
         provider_code=word,
         status=status,
         retryable=status in (408, 409, 429) or status >= 500 if status is not None else None,
-        error_source="provider" if status is not None else None,
+        error_source="provider" if status is not None else "agent",
     )
 
 

@@ -5,7 +5,7 @@ The form: https://github.com/postgres/postgres/blob/REL_15_STABLE/src/backend/ut
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from struct import Struct, pack
 
 from psycopg import postgres
@@ -17,37 +17,40 @@ _LENGTH = Struct("!i").pack
 _MISSING = _LENGTH(-1)
 
 
-class Numbers(bytes):
+class _Array:
+    """The bytes of an array. What becomes a parameter is not copied again: a batch is half a megabyte."""
+
+    def __init__(self, parts: Iterable[bytes]) -> None:
+        self.data = b"".join(parts)
+
+
+class Numbers(_Array):
     """An ``int8[]``."""
 
 
-class Texts(bytes):
+class Texts(_Array):
     """A ``text[]``."""
 
 
-class Lines(bytes):
+class Lines(_Array):
     """A ``bytea[]``."""
 
 
 def numbers(values: Sequence[int]) -> Numbers:
     """None of them is missing."""
-    return Numbers(_begin("int8", len(values)) + b"".join([_NUMBER(8, value) for value in values]))
+    return Numbers([_begin("int8", len(values)), *[_NUMBER(8, value) for value in values]])
 
 
 def texts(values: Sequence[str | None]) -> Texts:
     """None of them holds a NUL or half of a surrogate pair; some may be missing."""
-    some = b"".join([_MISSING if value is None else _text(value) for value in values])
-    return Texts(_begin("text", len(values), None in values) + some)
+    data = [None if value is None else value.encode() for value in values]
+    missing = None in data
+    return Texts([_begin("text", len(values), missing), *[_MISSING if one is None else _LENGTH(len(one)) + one for one in data]])
 
 
 def lines(values: Sequence[bytes]) -> Lines:
     """None of them is missing."""
-    return Lines(_begin("bytea", len(values)) + b"".join([part for value in values for part in (_LENGTH(len(value)), value)]))
-
-
-def _text(value: str) -> bytes:
-    data = value.encode()
-    return _LENGTH(len(data)) + data
+    return Lines([_begin("bytea", len(values)), *[part for value in values for part in (_LENGTH(len(value)), value)]])
 
 
 def _begin(kind: str, length: int, missing: bool = False) -> bytes:
@@ -58,8 +61,8 @@ def _begin(kind: str, length: int, missing: bool = False) -> bytes:
 class _AsItIs(Dumper):
     format = Format.BINARY
 
-    def dump(self, obj: bytes) -> bytes:
-        return obj
+    def dump(self, obj: _Array) -> bytes:
+        return obj.data
 
 
 class _Numbers(_AsItIs):

@@ -39,6 +39,13 @@ class Glance(Struct, frozen=True):
     bytes: int
 
 
+def _glance(pool: Pool, span: Span, place: Place, rings: int) -> Glance:
+    """Look behind a place, which moves on."""
+    now = look(pool, span.log)
+    found, is_last = pool.ask(partial(page, span=span, place=place, now=now))
+    return Glance(rings, found, place, is_last, now.bytes)
+
+
 class Watched:
     """A session that is followed: the bells of its followers, how often they rang, and what was found lately."""
 
@@ -70,9 +77,7 @@ class Watched:
         if known is not None and known.found:  # lines never change, but there may be more by now
             return replace(known, is_last=False)
         rings, end = self.rings, replace(place)
-        now = await asyncio.to_thread(look, pool, span.log)
-        found, is_last = await asyncio.to_thread(pool.ask, partial(page, span=span, place=end, now=now))
-        glance = Glance(rings, found, end, is_last, now.bytes)
+        glance = await asyncio.to_thread(_glance, pool, span, end, rings)
         if len(self.bells) > 1:
             self._glances[key] = glance
             for old in list(self._glances)[:-_KEPT]:

@@ -6,6 +6,7 @@ Whoever is not the holder of the session any more, or does not know its end, wri
 from __future__ import annotations
 
 import json
+from itertools import accumulate
 from typing import Any
 from uuid import UUID
 
@@ -22,16 +23,17 @@ from hansard.store.summary import Summary
 _LATEST = 2**63 - 1
 
 
-class Line(Struct, frozen=True, gc=False):
-    """A record's row."""
+class Lines(Struct):
+    """The rows of records, column by column."""
 
-    seq: int
-    start: int
-    time: int
-    type: str
-    id: str
-    line: bytes
-    said: str | None = None
+    seqs: list[int] = field(default_factory=list[int])
+    starts: list[int] = field(default_factory=list[int])
+    times: list[int] = field(default_factory=list[int])
+    types: list[str] = field(default_factory=list[str])
+    ids: list[str] = field(default_factory=list[str])
+    lines: list[bytes] = field(default_factory=list[bytes])
+    said: list[str | None] = field(default_factory=list[str | None])
+    """What is looked for when somebody searches."""
 
 
 class Scrap(Struct, frozen=True, gc=False):
@@ -55,16 +57,22 @@ class End(Struct):
     """So many damaged lines stand behind the last record."""
     summary: Summary = field(default_factory=Summary)
 
-    def add(self, event: Event, line: bytes, seq: int, kind: str) -> Line:
-        """The row of an event that comes next; ``line`` is without its line end."""
-        time = event.timestamp if -1 <= event.timestamp <= _LATEST else max(-1, min(event.timestamp, _LATEST))
-        row = Line(seq, self.bytes, time, clean(kind), clean(event.id), line, _said(event, kind))
-        self.summary.saw(event)
-        if type(event) is SessionLifecycle:
+    def add(self, rows: Lines, events: list[Event], lines: list[bytes], seqs: list[int], types: list[str]) -> None:
+        """Put the rows of events that come next to the others; ``lines`` are without their line ends."""
+        if not events:
+            return
+        *starts, end = accumulate([len(line) + 1 for line in lines], initial=self.bytes)
+        rows.seqs += seqs
+        rows.starts += starts
+        rows.times += _times([event.timestamp for event in events])
+        rows.types += _clean(types)
+        rows.ids += _clean([event.id for event in events])
+        rows.lines += lines
+        rows.said += [clean(said(event).lower()) if kind in SAID else None for event, kind in zip(events, types, strict=True)]
+        self.summary.saw_all(events)
+        if SessionLifecycle in set(map(type, events)):
             self.log_id = clean(self.summary.log_id)
-        self.seq, self.behind = seq, 0
-        self.bytes += len(line) + 1
-        return row
+        self.seq, self.bytes, self.behind = seqs[-1], end, 0
 
     def add_damaged(self, line: bytes, reason: Damage) -> Scrap:
         """The row of a damaged line that comes next."""
@@ -80,7 +88,7 @@ class Rows(Struct):
 
     before: End
     end: End
-    lines: list[Line]
+    lines: Lines = field(default_factory=Lines)
     usage: str | None = None
     """What the session has used by then; None: as before."""
     scraps: list[Scrap] = field(default_factory=list[Scrap])
@@ -105,11 +113,11 @@ WITH fence AS (
     ON CONFLICT (id) DO NOTHING
     RETURNING 1
 )"""
+# Behind SELECT the arrays go row by row into the table; behind FROM each would be stored once more first.
 _LINES = """, written AS (
     INSERT INTO event (session_id, seq, start, time, type, id, line, said)
-    SELECT %(session)s, one.* FROM fence,
-           unnest(%(seqs)b::int8[], %(starts)b::int8[], %(times)b::int8[], %(types)b::text[], %(ids)b::text[], %(lines)b::bytea[],
-                  %(words)b::text[]) AS one
+    SELECT %(session)s, unnest(%(seqs)b::int8[]), unnest(%(starts)b::int8[]), unnest(%(times)b::int8[]), unnest(%(types)b::text[]),
+           unnest(%(ids)b::text[]), unnest(%(lines)b::bytea[]), unnest(%(words)b::text[]) FROM fence
 )"""
 _SCRAPS = """, kept AS (
     INSERT INTO damaged (session_id, after, number, start, reason, line)
@@ -148,16 +156,16 @@ def write(
         "usage": rows.usage,
     }
     text = _BEGIN if new else _GO_ON
-    if rows.lines:
+    if rows.lines.seqs:
         text += _LINES
         values |= {
-            "seqs": arrays.numbers([line.seq for line in rows.lines]),
-            "starts": arrays.numbers([line.start for line in rows.lines]),
-            "times": arrays.numbers([line.time for line in rows.lines]),
-            "types": arrays.texts([line.type for line in rows.lines]),
-            "ids": arrays.texts([line.id for line in rows.lines]),
-            "lines": arrays.lines([line.line for line in rows.lines]),
-            "words": arrays.texts([line.said for line in rows.lines]),
+            "seqs": arrays.numbers(rows.lines.seqs),
+            "starts": arrays.numbers(rows.lines.starts),
+            "times": arrays.numbers(rows.lines.times),
+            "types": arrays.texts(rows.lines.types),
+            "ids": arrays.texts(rows.lines.ids),
+            "lines": arrays.lines(rows.lines.lines),
+            "words": arrays.texts(rows.lines.said),
         }
     if rows.scraps:
         text += _SCRAPS
@@ -172,11 +180,6 @@ def write(
     return found is not None and found[0] == 1
 
 
-def _said(event: Event, kind: str) -> str | None:
-    """What is looked for when somebody searches."""
-    return clean(said(event).lower()) if kind in SAID else None
-
-
 def state_of(summary: Summary) -> bytes:
     """The summary for the row."""
     return json.dumps(msgspec.to_builtins(summary)).encode()  # this parser takes half an emoji
@@ -185,6 +188,19 @@ def state_of(summary: Summary) -> bytes:
 def summary_of(state: bytes) -> Summary:
     """The summary from the row."""
     return msgspec.convert(json.loads(state), Summary)
+
+
+def _times(times: list[int]) -> list[int]:
+    """As a column can hold them."""
+    if min(times) >= -1 and max(times) <= _LATEST:
+        return times
+    return [max(-1, min(time, _LATEST)) for time in times]
+
+
+def _clean(texts: list[str]) -> list[str]:
+    """The same as `clean` of each, which is nearly always nothing."""
+    together = "".join(texts)
+    return texts if together.isascii() and "\0" not in together else [clean(text) for text in texts]
 
 
 def clean(text: str | None) -> Any:

@@ -76,14 +76,17 @@ class _Bringing:
     def _rows(self, some: list[Record]) -> Rows:
         end = copy(self.end)
         end.summary = copy(end.summary)
-        rows = Rows(self.end, end, [])
+        rows = Rows(self.end, end)
         events: list[Event] = []
+        whole: list[Record] = []
         for record in some:
-            if record.damage is None and record.seq > end.seq:
-                events.append(lines.event(record))
-                rows.lines.append(end.add(events[-1], record.line, record.seq, record.type))
+            if record.damage is None and record.seq > (whole[-1].seq if whole else end.seq):
+                whole.append(record)
             else:  # a record whose turn is over stands where it stands, and is none of the log's
+                events += _add(rows, whole)
+                whole = []
                 rows.scraps.append(end.add_damaged(lines.raw(record), record.damage or "noise"))
+        events += _add(rows, whole)
         rows.usage = self._spending.count(events)
         return rows
 
@@ -94,3 +97,12 @@ class _Bringing:
         except UnknownSession:
             return False
         return (now.log_id, now.seq, now.bytes) == (rows.end.log_id, rows.end.seq, rows.end.bytes)
+
+
+def _add(rows: Rows, records: list[Record]) -> list[Event]:
+    """Put records that come next to the rows; their events."""
+    events = [lines.event(record) for record in records]
+    rows.end.add(
+        rows.lines, events, [record.line for record in records], [record.seq for record in records], [record.type for record in records]
+    )
+    return events

@@ -26,7 +26,7 @@ from hansard.store.postgres.blobs import put_blob
 from hansard.store.postgres.lease import NOBODY, Lease
 from hansard.store.postgres.pool import Pool
 from hansard.store.postgres.reader import CHOSEN_ROWS, Place, Span, stored
-from hansard.store.postgres.rows import End, Line, Rows, clean, write
+from hansard.store.postgres.rows import End, Rows, clean, write
 from hansard.store.postgres.spending import Spending
 from hansard.store.postgres.taking import Taken, held_by
 from hansard.store.recovery import State, count, recovered
@@ -44,7 +44,8 @@ class Attempt(Struct):
     stamped: list[Event]
     rows: Rows
     chain: Chain
-    unhashed: list[bytes]
+    unhashed: bytes
+    open: int
 
 
 class Writer:
@@ -143,7 +144,7 @@ class Writer:
                     return was.stamped
                 again = False
             attempt = was if was is not None and again else self._made(given, checkpoint)
-            if not attempt.rows.lines:
+            if not attempt.rows.lines.seqs:
                 return attempt.stamped
             try:
                 done = self._write(attempt)
@@ -166,20 +167,28 @@ class Writer:
         end = copy(self._end)
         end.summary = copy(end.summary)
         batch = Batch(self.session_id, partial(put_blob, self._pool, self.session_id), self._options, self._ids, end.seq, self._chain)
-        known = self._known({event.id for event in given if event.id})
-        stamped: list[Event] = []
-        for event in given:
-            found = known.get(event.id) if event.id else None
-            if found is None:
-                found = batch.add(event)
-                known[found.id] = found
-            stamped.append(found)
+        stamped = self._stamped(batch, given)
         if checkpoint:
             batch.add_checkpoint()
-        texts = batch.hashed + batch.unhashed
-        lines = [end.add(event, line[:-1], event.seq, event.type) for event, line in zip(batch.events, texts, strict=True)]
-        rows = Rows(self._end, end, lines, self._spending.count(batch.events))
-        return Attempt(given, stamped, rows, batch.chain, batch.unhashed)
+        rows = Rows(self._end, end)
+        events, unhashed = batch.events, b"".join(batch.unhashed)
+        lines = b"".join([*batch.hashed, unhashed]).split(b"\n")[:-1]
+        end.add(rows.lines, events, lines, [event.seq for event in events], [event.type for event in events])
+        rows.usage = self._spending.count(events)
+        return Attempt(given, stamped, rows, batch.chain, unhashed, batch.open)
+
+    def _stamped(self, batch: Batch, given: list[Event]) -> list[Event]:
+        """Put events into a batch, but for those that are in the log already or twice among them: those are as they were the first time."""
+        ids = {event.id for event in given if event.id}
+        if not ids:
+            return batch.add(given)
+        known: dict[str | int, Event] = {**self._known(ids)}
+        new: dict[str | int, Event] = {}
+        for place, event in enumerate(given):
+            if event.id not in known:
+                new.setdefault(event.id or place, event)
+        known |= zip(new, batch.add(list(new.values())), strict=True)
+        return [known[event.id or place] for place, event in enumerate(given)]
 
     def _said_before(self, types: frozenset[str]) -> Iterator[Event]:
         log = Head(self.session_id, self._end.log_id, self._end.seq, self._end.bytes)
@@ -201,16 +210,16 @@ class Writer:
 
     def _adopt(self, attempt: Attempt) -> None:
         self._end, self._chain = attempt.rows.end, attempt.chain
-        self._chain.add(b"".join(attempt.unhashed), len(attempt.unhashed))
+        self._chain.add(attempt.unhashed, attempt.open)
         self._pending, self._new = None, False
         self._spending.written()
         self._lease.wrote(self.session_id)
 
     def _stands(self, attempt: Attempt) -> bool:
         """Whether a batch was written after all. If it was not, it may still be on its way; then the fence stops what comes next."""
-        last: Line = attempt.rows.lines[-1]
-        row = self._look(last.seq)
-        return row is not None and row[0] == attempt.rows.end.log_id and row[3] == last.line
+        rows = attempt.rows
+        row = self._look(rows.lines.seqs[-1])
+        return row is not None and row[0] == rows.end.log_id and row[3] == rows.lines.lines[-1]
 
     def _look(self, seq: int) -> tuple[Any, ...] | None:
         return self._pool.ask(lambda connection: connection.cursor(binary=True).execute(_LOOK, [seq, self.session_id]).fetchone())

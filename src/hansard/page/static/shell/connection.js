@@ -19,7 +19,7 @@ const AWAY = 2_000;
  * @typedef {{now(): number, after(ms: number, work: () => void): any, cancel(timer: any): void, chance(): number}} Clock
  * @typedef {{
  *   events(events: Event[]): void, live(seq: number): void, subscribed(head: number, logId: string): void,
- *   lost(code: string, message: string, had: Cursor): void
+ *   lost(code: string, message: string, had: Cursor): void, present?(people: {name: string, role: string}[]): void
  * }} Reader
  * @typedef {{
  *   state(state: State): void, sessions(all: boolean, changed: any[], removed: string[]): void, hello(hello: any): void,
@@ -180,6 +180,8 @@ export class Connection {
         return this._events(message);
       case "live":
         return this._live(message);
+      case "presence":
+        return this.subscriptions.get(message.id)?.reader.present?.(message.people);
       case "done":
         return this._answered(message.commandId)?.done(message.seq);
       case "refused":
@@ -301,8 +303,8 @@ export class Connection {
     this.subscriptions.delete(subscription.name);
     subscription.name = `s${++this.names}`;
     this.subscriptions.set(subscription.name, subscription);
-    const { name: id, session, cursor } = subscription;
-    this._say({ type: "subscribe", id, session, ...(cursor && { after: { ...cursor } }) });
+    const { name: id, session, cursor, reader } = subscription;
+    this._say({ type: "subscribe", id, session, ...(cursor && { after: { ...cursor } }), ...(reader.present && { presence: true }) });
   }
 
   /** @param {object} message */

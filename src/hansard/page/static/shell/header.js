@@ -42,6 +42,7 @@ export class Header {
     this.contextWord = h("span", { class: "number" });
     this.context = h("span", { class: "context", role: "img" }, this.ring, this.contextWord);
     this.cost = h("span", { class: "number cost", title: "What the session cost so far" });
+    this.people = h("span", { class: "number people", role: "img", $hidden: true });
     const menu = new Menu({ label: "More", class: "icon", right: true }, () => hooks.menu(), "⋯");
     const side = h("button", { type: "button", class: "icon", "aria-label": "Inspector", title: "Inspector (i)", onclick: () => hooks.side() }, "◨");
     this.element = h(
@@ -52,6 +53,7 @@ export class Header {
       h(
         "div",
         { class: "header-tools" },
+        this.people,
         this.context,
         this.cost,
         h("button", { type: "button", class: "icon wide-only", "aria-label": "Jump to a turn", title: "Jump to a turn (n)", onclick: () => hooks.turns() }, "≡"),
@@ -77,6 +79,15 @@ export class Header {
     this.doing.replaceChildren(mark(facts.standing, facts.doing === null), facts.doing ? h("span", { class: "doing-word", dir: "auto" }, facts.doing) : "");
     this.cost.textContent = money(facts.costUsd);
     this._context(facts.context);
+  }
+
+  /** Who looks at this session; nothing is said of being alone. @param {{name: string, role: string}[]} people */
+  present(people) {
+    const words = `${people.length} are looking: ${people.map((one) => (one.name === one.role ? one.name : `${one.name} (${one.role})`)).join(", ")}`;
+    this.people.hidden = people.length < 2;
+    this.people.textContent = `◉ ${people.length}`;
+    this.people.title = words;
+    this.people.setAttribute("aria-label", words);
   }
 
   /** @param {Menu} menu @param {HTMLElement} word @param {string | null} value @param {boolean} fixed */

@@ -98,6 +98,7 @@ export class Page {
     this.view?.close();
     this.findBar.close();
     this.types = null;
+    this.header.present([]);
     this.view = session === null ? null : new View(session, this.connection, this.side.inspector, this._viewHooks());
     this.main.classList.toggle("empty", this.view === null);
     this.room.replaceChildren(this.view ? this.view.element : this._welcome());
@@ -116,6 +117,7 @@ export class Page {
 
   _viewHooks() {
     return {
+      present: (/** @type {{name: string, role: string}[]} */ people) => this.header.present(people),
       changed: () => this._changed(),
       gone: (/** @type {string} */ why) => {
         tell(why, "bad");

@@ -26,7 +26,10 @@ export class View {
    * @param {string} session
    * @param {import("./connection.js").Connection} connection
    * @param {HTMLElement} workbench where the inspector goes
-   * @param {{changed(): void, gone(why: string): void, open(session: string): void, select(seq: number): void}} hooks
+   * @param {{
+   *   changed(): void, gone(why: string): void, open(session: string): void, select(seq: number): void,
+   *   present(people: {name: string, role: string}[]): void
+   * }} hooks
    */
   constructor(session, connection, workbench, hooks) {
     this.session = session;
@@ -82,6 +85,7 @@ export class View {
         events: (events) => this._events(events),
         live: () => this._live(),
         lost: (code, message, had) => this._lost(code, message, had),
+        present: (people) => this.hooks.present(people),
       },
       after,
     );

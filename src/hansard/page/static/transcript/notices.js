@@ -64,8 +64,9 @@ function ofStatus(payload) {
   if (status === "compacting") return notice({ tone: "info", icon: "⇲", words: "Compacting the conversation" });
   if (status === "step_start") return notice({ icon: "", words: "" });
   if (/hook/i.test(status)) return ofHook(status, detail, payload.detail);
-  if (/warning|deprecat/i.test(status)) {
-    return notice({ icon: "△", words: line(textOf(detail.summary) ?? textOf(detail.message) ?? status), more: payload.detail });
+  if (/warning|deprecat|^(informational|notice)$/i.test(status)) {
+    const said = [detail.summary, detail.message, detail.content, detail.title].find((text) => typeof text === "string" && text !== "");
+    return notice({ icon: "△", words: line(said ?? status), more: payload.detail });
   }
   return null;
 }
@@ -87,6 +88,7 @@ const LIFE = /** @type {Record<string, string>} */ ({
   cleared: "Conversation cleared",
   closed: "Session closed",
   deleted: "Deleted at the agent",
+  resting: "The agent was stopped; a message starts it again",
   resumed: "Resumed",
   revert_cleared: "Going back was called off",
   revert_committed: "Went back to an earlier message",

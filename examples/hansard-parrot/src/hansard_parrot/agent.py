@@ -1,0 +1,16 @@
+"""How a parrot is started. Its wire is the adapter's business."""
+
+from __future__ import annotations
+
+from hansard.agents.agent import Agent, Capabilities, Options
+
+
+class ParrotAgent(Agent):
+    """One process, JSON both ways."""
+
+    name, title, format, programs = "parrot", "Parrot", "parrot-json", ("parrot",)
+    install = "pip install hansard-parrot"
+    can = Capabilities(images=False, resume=False, model=False, mode=False, mcp=False)
+
+    def argv(self, options: Options) -> list[str]:
+        return ["--json"]

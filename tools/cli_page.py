@@ -1,0 +1,170 @@
+"""docs/cli.md: every command with what its `--help` says, and examples. `tests/test_blocks.py` runs all of it."""
+
+from __future__ import annotations
+
+from click.testing import CliRunner
+
+from hansard.cli import HELP, VERBS
+from hansard.cli.group import verbs
+from tools.features import NOTICE
+
+WIDTH = 88
+"""Columns of the texts, as in `tests/blocks.py`."""
+
+EXAMPLES: dict[str, str] = {
+    "demo": """\
+$ hansard demo --terminal --speed 0
+━━ …
+…
+""",
+    "run": """\
+$ hansard run demo --allow "edit"
+…
+? may it use edit …
+…
+  allow, by policy
+…
+$ echo "say good morning" | hansard run demo - --json | wc -l
+…
+""",
+    "serve": """\
+$ hansard serve --observer-link
+hansard is at http://127.0.0.1:7413/?token=…
+to look only:  http://127.0.0.1:7413/?token=…
+""",
+    "normalize": """\
+$ hansard normalize --from claude-stream-json --no-original stdout.jsonl | head -n 2 | tail -n 1
+{"type":"turn_start",…}
+$ cat stdout.jsonl | hansard normalize --from claude-stream-json - | grep -c '^{"type":"tool_call"'
+1
+""",
+    "import": """\
+$ hansard import
+sessions: 4 added
+…
+$ hansard import stdout.jsonl
+sessions: 1 added
+…
+$ hansard import
+sessions: 4 unchanged
+…
+""",
+    "sessions": """\
+$ hansard sessions
+SESSION … AGENT …
+…
+$ hansard sessions --json | head -n 3
+[
+  {
+    "id": "…",
+""",
+    "show": """\
+$ hansard show codex-01a1 --lines 2
+…
+user:
+  Count the lines of poem.txt.
+…
+$ hansard show stdout.jsonl
+…
+── completed · end_turn …
+""",
+    "search": """\
+$ hansard search ferries
+SESSION … § … WHEN … WHAT … SAID
+gemini-af16f6f8-… user_message …
+…
+""",
+    "events": """\
+$ hansard events claude-7653 --type tool_result --no-original
+{"type":"tool_result",…"isError":true,"exitCode":3}}
+""",
+    "sql": """\
+$ hansard sql "select tool_name, count(*) n from events where type = 'tool_call' group by 1 order by 2 desc"
+tool_name … n
+Bash … 3
+…
+""",
+    "export": """\
+$ hansard export claude-7653 --to markdown -o session.md
+$ hansard export claude-7653 --to html -o session.html
+$ hansard export claude-7653 --to openai-messages --report left-out.json | head -n 2
+[
+{"role":"user","content":"Run the heron-tool-fail check."},
+""",
+    "audit": """\
+$ hansard audit claude-7653
+claude-session: 28 frames, 17.8 kB, 36 events; every one accounted for, byte for byte
+…
+""",
+    "renormalize": """\
+$ hansard renormalize claude-7653
+…
+""",
+    "verify": """\
+$ hansard verify
+… logs are as written
+""",
+    "compress": """\
+$ hansard compress codex-01a1
+…
+$ hansard compress --undo codex-01a1
+…
+""",
+    "copy": """\
+$ hansard copy --all --to ~/elsewhere
+…
+""",
+    "ship": """\
+$ hansard ship --to ~/elsewhere
+…
+""",
+    "retire": """\
+$ hansard retire --older-than 90d --archive ~/archive
+…
+""",
+    "schema": """\
+$ hansard schema | head -n 2
+…
+""",
+    "doctor": """\
+$ hansard doctor
+hansard …, Python …
+store   ~/.hansard: … sessions, …
+…
+""",
+}
+"""What a command can be asked, in a home with sessions of four agents. Those that wait for somebody else (an editor, a database) have none."""
+
+
+def command_line() -> str:
+    """Every command."""
+    parts = [NOTICE + PAGE, block("hansard --help", HELP.format(verbs="\n".join(f"  {verb:10} {line}" for verb, line in VERBS.items())))]
+    for verb in VERBS:
+        parts += [f"\n## hansard {verb}\n\n", block(f"hansard {verb} --help", help_of(verb))]
+        if verb in EXAMPLES:
+            parts.append(f"\n```console\n{EXAMPLES[verb]}```\n")
+    return "".join(parts)
+
+
+def help_of(verb: str) -> str:
+    """What a command says of itself."""
+    said = CliRunner().invoke(verbs, [verb, "--help"], prog_name="hansard", terminal_width=WIDTH)
+    if said.exit_code != 0:
+        raise SystemExit(said.output)
+    return said.output
+
+
+def block(command: str, output: str) -> str:
+    """A command and what it says."""
+    return f"```console\n$ {command}\n{output.rstrip()}\n```\n"
+
+
+PAGE = """# The command line
+
+Exit codes: 0 done; 1 the answer is no (damage found, a frame unaccounted for, nothing found); 2 it could not be done, and one sentence on
+stderr says why. Wherever a command takes a session, the beginning of its id is enough; where it takes a store, that is a folder or
+`postgresql://…`, and `$HANSARD_STORE` or `~/.hansard` if nothing is said. `--json` gives programs what a table gives people.
+
+The examples are run by `tests/test_blocks.py`, in a home with sessions of four agents; `…` stands for what is different elsewhere.
+
+"""

@@ -65,6 +65,7 @@ REVIEWED = {
     ("adapters/acp/calls.py", "replace"): "a terminal's bytes shown as text; they stay in the frame as they came",
     ("adapters/acp/tools.py", "replace"): "likewise",
     ("session/services.py", "replace"): "on the way out: a command's output, as its agent asked for it",
+    ("store/postgres/rows.py", "replace"): "in the columns for lists and searching; the line beside them has it",
 }
 """What is found and does no harm, with the reason."""
 LOSSY = {"replace", "ignore"}

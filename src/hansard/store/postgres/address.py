@@ -44,7 +44,7 @@ def parse(text: str) -> Address:
     try:
         found = conninfo_to_dict(urlunsplit(parts._replace(query=rest)))
     except psycopg.ProgrammingError as problem:
-        hidden = str(problem).strip().splitlines()[0].replace(parts.password or text, "…")
+        hidden = str(problem).strip().split("\n")[0].replace(parts.password or text, "…")
         raise UsageError(f"not the address of a database: {hidden}") from None
     told: dict[str, str | int] = {name: value for name, value in found.items() if value is not None}
     return Address({"application_name": "hansard", **_PATIENCE, **told}, schema, _shown(told, schema))

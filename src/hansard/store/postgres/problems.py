@@ -38,7 +38,7 @@ def is_away(problem: psycopg.Error) -> bool:
 
 def _said(problem: psycopg.Error, address: Address) -> str:
     said = problem.diag.message_primary or str(problem)
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in said.split("\n") if line.strip()]
     several = len(lines) > 1 and lines[0].startswith("Multiple connection attempts")
     text = lines[several].removeprefix("- ") if lines else type(problem).__name__
     password = address.conninfo.get("password")

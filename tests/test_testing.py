@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,9 +33,23 @@ from hansard.events import (
     user_message,
 )
 from hansard.normalizing import normalize
-from hansard.testing import Loss, check_adapter, check_events, check_originals, check_truth, facts, promises
+from hansard.store import JsonlStore
+from hansard.testing import (
+    Loss,
+    check_adapter,
+    check_events,
+    check_originals,
+    check_projection,
+    check_recordings,
+    check_store,
+    check_truth,
+    facts,
+    others,
+    promises,
+    write_golden,
+)
 from hansard.testing.truth import Shown
-from tests.recorded import Recording, recordings, told
+from tests.recorded import FOLDER, Recording, recordings, told
 
 FORMAT = "claude-control"
 
@@ -371,3 +388,80 @@ def test_a_call_with_nothing_to_know_it_by_is_a_fact_only_where_the_wire_has_its
     truth = {"turns": [{"user": None, "model": [call], "usage": {}, "end": "completed"}]}
     assert facts([], truth, b'{"y":{"x":2}}\n') == []
     assert [fact.found for fact in facts([], truth, b'{"y":{"x":1}}\n')] == [False]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Folders of recordings, forms and stores of others
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two recordings, as somebody else would keep them."""
+    path = shutil.copytree(FOLDER / "cursor-stream-json", tmp_path / "cursor-stream-json")
+    for scenario in path.iterdir():
+        if scenario.is_dir() and scenario.name not in ("text", "parallel"):
+            shutil.rmtree(scenario)
+    (path / "losses.toml").unlink()
+    return path
+
+
+def test_a_folder_that_keeps_every_promise_passes(folder: Path) -> None:
+    assert check_recordings(folder) == 2
+    assert write_golden(folder) == []
+
+
+def test_an_event_that_is_not_in_the_golden_file_is_found_and_written_on_request(folder: Path) -> None:
+    golden = folder / "text" / "golden.jsonl"
+    whole = golden.read_bytes()
+    golden.write_bytes(whole.replace(b"Roter Sand", b"Alte Weser"))
+    with pytest.raises(AssertionError, match=r"cursor-stream-json/text: event \d+ is"):
+        check_recordings(folder)
+    assert write_golden(folder) == [golden] and golden.read_bytes() == whole
+
+
+def test_what_the_truth_has_and_the_events_have_not_is_found(folder: Path) -> None:
+    wire = folder / "text" / "stdout.jsonl"
+    wire.write_bytes(wire.read_bytes().replace(b'"assistant"', b'"unheard-of"'))
+    write_golden(folder)
+    with pytest.raises(AssertionError, match="cursor-stream-json/text"):
+        check_recordings(folder)
+
+
+def test_an_empty_folder_is_no_proof(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="no recordings"):
+        check_recordings(tmp_path)
+
+
+@pytest.mark.parametrize("form", ["markdown", "atif", "native"])
+def test_our_own_forms_pass(form: str) -> None:
+    assert check_projection(form, events_of("claude-control/permission_ok"))
+
+
+def test_a_form_that_gives_other_bytes_each_time_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = count()
+    monkeypatch.setattr(others, "written", lambda pieces, shape: [str((list(pieces), next(numbers))).encode()])
+    with pytest.raises(AssertionError, match="other bytes"):
+        check_projection("markdown", events_of("claude-control/permission_ok"))
+
+
+def test_our_own_store_passes(tmp_path: Path) -> None:
+    with JsonlStore(tmp_path) as store:
+        check_store(store)
+        assert store.sessions() == []
+
+
+BAD_STORES = {
+    "loses an event": ("read", lambda store: lambda *a, **k: list(JsonlStore.read(store, *a, **k))[1:]),
+    "forgets a title": ("sessions", lambda store: list),
+    "gives another blob": ("get_blob", lambda store: lambda *a: b"other"),
+    "heeds no cursor": ("read", lambda store: lambda session, after=0, *a, **k: JsonlStore.read(store, session, 0, *a, **k)),
+}
+
+
+@pytest.mark.parametrize("wrong", BAD_STORES)
+def test_a_store_that_does_not_do_what_it_says_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
+    name, make = BAD_STORES[wrong]
+    with JsonlStore(tmp_path) as store:
+        monkeypatch.setattr(store, name, make(store))
+        with pytest.raises(AssertionError):
+            check_store(store)

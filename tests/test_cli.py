@@ -27,6 +27,7 @@ NOT_VERBS = {
     "__init__",
     "against",
     "common",
+    "completing",
     "conversation",
     "forms",
     "frames",

@@ -339,6 +339,14 @@ def test_notices_are_passed_on_in_the_agents_own_word(method: str) -> None:
     assert event.payload.detail["message"] == "hear"
 
 
+def test_spoken_words_are_those_of_the_one_who_spoke() -> None:
+    adapter = CodexAppServer()
+    (asked,) = feed(adapter, note("thread/realtime/transcript/done", role="user", text="what is the time?"))
+    (said,) = feed(adapter, note("thread/realtime/transcript/done", role="assistant", text="noon"))
+    assert (asked.type, asked.payload.transcription) == ("user_audio", "what is the time?")
+    assert (said.type, said.payload.text) == ("assistant_done", "noon")
+
+
 UNRECORDED = [
     (note("thread/closed"), "session_lifecycle"),
     (note("item/fileChange/outputDelta", itemId="c", delta="x"), "tool_output_chunk"),

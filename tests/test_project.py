@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import subprocess
 import sys
 import tomllib
-import zipfile
 from importlib.metadata import distribution
 from pathlib import Path
 
-import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -96,6 +93,34 @@ def test_importing_hansard_imports_no_terminal_and_no_server():
     assert not [module for module in modules if module.startswith(("hansard.cli", "hansard.server", "hansard.hub"))]
 
 
+TIERS = {
+    "reading": (
+        "import hansard; list(hansard.normalize(b'{}', 'claude-control'))",
+        "store importing moving projections agents session hub server client",
+    ),
+    "keeping": ("import hansard, hansard.importing.many, hansard.moving.session; hansard.open('.')", "agents session hub server client"),
+    "passing on": ("import hansard; list(hansard.project([], 'html'))", "store importing agents session hub server client"),
+    "driving": ("import hansard, hansard.hub; hansard.execute, hansard.Session", "server client"),
+}
+"""What each tier of docs/decisions/0030-tiers.md does, and what it does without."""
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_each_tier_works_without_those_above_it(tier: str):
+    work, without = TIERS[tier]
+    modules = imported_by("-c", work)
+    assert not {f"hansard.{name}" for name in without.split()} & modules
+    assert not packages(modules) & {"starlette", "uvicorn", "websockets"}
+
+
+def test_types_are_checked_strictly():
+    settings = PYPROJECT["tool"]["pyright"]
+    assert settings["strict"] == ["src"] and {"src", "tests", "tools"} <= set(settings["include"])
+    lint = (ROOT / "Makefile").read_text().partition("\nlint:")[2].partition("\n\n")[0]
+    assert "pyright --warnings" in lint
+    assert "lint" in (ROOT / "Makefile").read_text().partition("\ncheck:")[2].partition("\n")[0]
+
+
 def test_version_imports_nothing_but_the_version():
     modules = imported_by("-m", "hansard", "--version")
     assert not packages(modules) & {"click", "rich", "msgspec", "asyncio"}, "hansard/__init__.py must import its names on use"
@@ -137,19 +162,3 @@ def test_the_lock_covers_what_pyproject_asks_for():
 def test_a_plain_install_stays_small():
     assert len(PYPROJECT["project"]["dependencies"]) <= 6
     assert len(installed_with("hansard")) <= 12
-
-
-@pytest.mark.slow
-def test_the_same_source_gives_the_same_wheel(tmp_path):
-    wheels: list[Path] = []
-    for name in ("one", "two"):
-        folder = tmp_path / name
-        build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
-        subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
-        wheels += folder.glob("*.whl")
-    one, two = (hashlib.sha256(wheel.read_bytes()).hexdigest() for wheel in wheels)
-    assert one == two
-    names = zipfile.ZipFile(wheels[0]).namelist()
-    assert "hansard/py.typed" in names
-    assert any(name.endswith("/licenses/LICENSE") for name in names)
-    assert not [name for name in names if not name.startswith("hansard")]

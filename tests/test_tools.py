@@ -39,6 +39,7 @@ KNOWN = ("execute", "read", "edit", "search", "fetch", "agent", "mcp")
 
 ANOTHER_AGENT = "speaks to a sub-agent that is there already, or about it"
 NOT_TYPED: dict[tuple[str, str], str] = {
+    ("claude", "SendMessage"): ANOTHER_AGENT,
     ("codex", "closeAgent"): ANOTHER_AGENT,
     ("codex", "close_agent"): ANOTHER_AGENT,
     ("codex", "list_agents"): ANOTHER_AGENT,

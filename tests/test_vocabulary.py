@@ -10,6 +10,7 @@ import pytest
 
 import hansard
 from hansard.events import Event
+from hansard.projections.state import State
 from hansard.store import JsonlStore
 from tests.recorded import Recording, recordings, told
 
@@ -222,6 +223,19 @@ def test_the_output_of_a_command_belongs_to_the_command() -> None:
     assert answers[asked["/nonsense-lynx-slash"].turn_id] == "No such lynx-slash command."
     done = [event.payload.detail["commandUuid"] for event in of(events, "status_change") if event.payload.status == "command_completed"]
     assert done == [event.payload.message_id for event in asked.values()]
+
+
+def test_a_team_says_who_is_in_it_what_they_say_and_whose_task_is_whose() -> None:
+    events = heard("claude-control/team")
+    said = [(event.payload.member_id, event.payload.detail["to"], event.payload.text) for event in of(events, "team_message")]
+    assert said == [(None, "scout", "lead asks about the lynx-team"), ("scout", "main", "scout saw the lynx-team")]
+    state = State()
+    for event in events:
+        state.apply(event)
+    team = state.snapshot().teams[""]
+    assert {name: one.status for name, one in team.members.items()} == {"scout": "completed"}
+    assert {name: (one.member_id, one.status) for name, one in team.tasks.items()} == {"1": ("scout", "in_progress")}
+    assert team.messages == 2
 
 
 SEVEN = {

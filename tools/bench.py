@@ -15,6 +15,15 @@ the middle of the rounds, and the lowest and highest of them. Figures without so
 """
 
 
+GROWTH = """
+## How cost grows
+
+![Cost at 1, 10 and 100 times the work](growth.svg)
+
+What is on the dashed line or below it grows with the work or less. Anything above it is a bug.
+"""
+
+
 def bench() -> str:
     """The page."""
     known = {name: found for name, found in last().items() if name in SCRIPTS}
@@ -28,6 +37,7 @@ def bench() -> str:
         [
             NOTICE + INTRO,
             f"{sum(goals)} of {len(goals)} goals are reached.\n\n" + table(["", *HEAD], rows),
+            GROWTH,
             "\n## What is measured\n\n" + table(["script", "what", "last run"], scripts),
         ]
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from math import inf
 from time import monotonic
 
@@ -45,6 +45,8 @@ class Search:
         patience: float = inf,
     ) -> None:
         self.complete = True
+        self.advance: Callable[[int], object] = lambda size: None
+        """Told how many bytes of logs are done with, if somebody wants to know."""
         self._store = store
         self._words = _words(query)
         self._hints = [hint for word in self._words if (hint := _hint(word)) is not None]
@@ -66,6 +68,7 @@ class Search:
                         raise
             if not self.complete:
                 return
+            self.advance(info.bytes)
 
     def _in(self, info: SessionInfo) -> Iterator[Found]:
         for number, record in enumerate(self._store.said(info.id, self._words, self._types)):

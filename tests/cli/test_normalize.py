@@ -81,7 +81,12 @@ def test_everything_is_read_by_whoever_waits_and_no_more(wire):
 
 @pytest.mark.parametrize(
     ("argument", "words"),
-    [("missing.jsonl", "no such file or folder"), (".", "this is a folder"), ("/dev/null", "no known format begins like this")],
+    [
+        ("missing.jsonl", "no such file or folder"),
+        (".", "this is a folder"),
+        ("/dev/null", "is empty"),
+        (__file__, "no known format begins like this"),
+    ],
 )
 def test_what_cannot_be_read_is_one_sentence_and_exit_code_2(run, argument, words):
     ran = run("normalize", argument)

@@ -63,7 +63,7 @@ def test_import_without_a_path_finds_the_agents_own_files(run, tmp_path):
 def test_import_with_nothing_to_import_says_where_it_looked(run, tmp_path):
     ran = run("import", "--home", tmp_path / "nobody")
     assert ran.code == 2
-    assert ".claude/projects" in ran.err
+    assert f"{tmp_path}/nobody/.claude," in ran.err
 
 
 def test_import_tells_its_totals_as_json(run, tmp_path):
@@ -177,7 +177,7 @@ def test_no_verb_lets_a_hostile_value_drive_a_terminal(run, tmp_path, store):
     asked += [[*verb, "--json"] for verb in (["sessions"], ["search", "needle"], ["audit", ID])]
     asked += [["export", ID, "--to", form] for form in ("markdown", "native", "openai-messages")] + [["normalize", str(path)]]
     for verb in asked:
-        bar = verb[0] == "export"  # whose progress bar moves the cursor
+        bar = verb[0] in ("search", "verify")  # whose progress bar moves the cursor
         _, said = on_a_terminal(*verb, errors=subprocess.DEVNULL if bar else subprocess.STDOUT, **environment)
         shown = STYLE.sub("", said)
         assert [char for char in shown if UNSAFE.match(char)] == [], verb

@@ -6,12 +6,15 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from hansard.agents.agent import Options
 from hansard.content import AudioBlock, TextBlock
 from hansard.errors import AgentGone, Refused
+from hansard.events import session_init, session_lifecycle
 from hansard.session import Session
+from hansard.session.past import LAUNCHED, Launch, Past
 from hansard.store import JsonlStore
 from tests.driving.surroundings import idle, until
 
@@ -144,3 +147,13 @@ async def test_a_setting_holds_in_the_next_process(session: Session, tmp_path: P
     assert not payloads(again, "permission_request")
     assert again.past.state.mode == "auto"
     await again.close()
+
+
+def test_the_agents_own_word_for_its_session_counts() -> None:
+    """Whoever starts a session may name one to resume; the one that goes on is the one that the agent names."""
+    wanted = Launch(agent="demo", options=Options(resume="what a client said"), run=0)
+    launched = session_lifecycle(subtype=LAUNCHED, detail=msgspec.to_builtins(wanted))
+    init = session_init(agent_id="demo", provider_session_id="what the agent said")
+    init.session_id, init.source = "ours", "demo"
+    past = Past.of([launched, init])
+    assert (past.own, past.launch and past.launch.options.resume) == ("what the agent said", "what a client said")

@@ -5,16 +5,23 @@ from __future__ import annotations
 import errno
 import json
 import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
+from threading import Event as Flag
 
 import pytest
 
 from hansard.codec import encode
 from hansard.errors import AppendFailed
 from hansard.events import Event
+from hansard.importing import many
 from hansard.importing.find import Found, find
 from hansard.importing.many import import_all, watch
 from hansard.importing.position import NOTE
+from hansard.retired import Memory
 from hansard.store import JsonlStore, files
 from tests import imported
 from tests.imported import run
@@ -209,6 +216,37 @@ def test_many_sessions_are_imported_by_several_processes(root, tmp_path, monkeyp
     paths = [project(tmp_path, turn(number), session=SESSION[:-2] + f"{number:02}") for number in range(6)]
     assert [outcome.state for outcome in run(root, paths[0].parent, processes=2)] == ["added"] * 6
     assert len(JsonlStore(root).sessions()) == 6
+
+
+def test_a_process_reads_once_what_was_retired_however_many_sessions_it_imports(root, tmp_path, monkeypatch):
+    listed: list[Path] = []
+    sessions = JsonlStore.sessions
+    monkeypatch.setattr(JsonlStore, "sessions", lambda store: listed.append(store.root) or sessions(store))
+    monkeypatch.setattr(many._Here, "memory", Memory(JsonlStore(root)), raising=False)
+    monkeypatch.setattr(many._Here, "stop", Flag(), raising=False)
+    for number in range(6):
+        path = project(tmp_path, turn(number), session=SESSION[:-2] + f"{number:02}")
+        ((outcome, _),) = many.import_some(str(root), find([path], None).jobs, False, 600)
+        assert outcome.state == "added"
+    assert len(listed) == 1
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_an_import_by_several_processes_at_once_and_quietly(root, tmp_path):
+    """It is heard by this process alone, as `kill -INT` would have it, while the others are starting or at work."""
+    talk = [turn(one, answer="because " * 200) for one in range(6000)]
+    first, _ = (project(tmp_path, *talk, session=SESSION[:-2] + f"{number:02}") for number in range(2))
+    command = [sys.executable, "-m", "hansard", "import", str(first.parent), "--store", str(root), "--jobs", "2"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as importing:
+        while not (root.is_dir() and os.listdir(root)):  # one of them is at work
+            assert importing.poll() is None
+            time.sleep(0.05)
+        importing.send_signal(signal.SIGINT)
+        assert importing.communicate() == (b"", b"")
+    assert importing.returncode == 130
+    store = JsonlStore(root)
+    assert all(not found.is_damage for info in store.sessions() for found in store.verify(info.id))
+    assert sum(info.events for info in store.sessions()) < 12_000, "it went on to the end"
 
 
 def test_watching_follows_files_that_grow_and_files_that_come(root, tmp_path, monkeypatch):

@@ -153,6 +153,13 @@ export const plays = {
     return { pinged, before, after: states.at(-1), closed: sockets[0].isClosed };
   },
 
+  async doesNotTalkToAnotherProtocol() {
+    const { sockets, states, clock } = stage();
+    sockets[0].says({ type: "hello", protocol: 99, version: "9", role: "participant", heartbeatMs: 15_000 });
+    await clock.pass(60_000);
+    return { state: states.at(-1), sockets: sockets.length, said: sockets[0].sent.length, closed: sockets[0].isClosed };
+  },
+
   async waitsLongerEachTime() {
     const { sockets, clock } = stage();
     const waits = [];

@@ -155,6 +155,16 @@ def test_a_block_of_any_kind_is_shown(renderer: Watched, block: Json, words: str
     assert words in drawn(renderer, [*BEGUN, said], 'document.querySelector(".content-block").textContent')
 
 
+def test_what_was_spoken_is_its_words_and_its_sound(renderer: Watched) -> None:
+    sound = "0" * 64
+    spoken = event(2, "user_audio", {"transcription": "what is the time?", "durationMs": 2500, "audio": sound})
+    look = """[document.querySelector(".user-message").textContent, document.querySelector(".user-message audio")?.src ?? ""]"""
+    shown = f"(events) => {{ const shown = fresh({{ blob: (name) => `/blobs/${{name}}` }}); shown.replayEvents(events); return {look}; }}"
+    words, source = renderer.run(shown, [BEGUN[0], spoken])
+    assert "what is the time?" in words
+    assert source.endswith(f"/blobs/{sound}")
+
+
 def test_a_picture_is_a_picture(renderer: Watched) -> None:
     dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
     said = event(3, "content_block", {"block": {"type": "image", "mediaType": "image/png", "data": dot}}, responseId="r", blockIndex=0)

@@ -49,6 +49,10 @@ def test_eighteen_seconds_of_silence_are_the_end_of_a_connection(renderer: Watch
     assert got == {"pinged": 1, "before": "open", "after": "waiting", "closed": True}
 
 
+def test_a_server_of_another_protocol_is_not_talked_to(renderer: Watched) -> None:
+    assert play(renderer, "doesNotTalkToAnotherProtocol") == {"state": "shut", "sockets": 1, "said": 0, "closed": True}
+
+
 @proves("L-07")
 def test_it_waits_longer_each_time_and_never_quite_as_long(renderer: Watched) -> None:
     got = play(renderer, "waitsLongerEachTime")

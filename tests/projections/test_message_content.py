@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hansard import parse_message_content
+from hansard import events as e
+from hansard import parse_message_content, project
 from hansard.projections.message_content import SHAPES
 from tests.projections.message_schemas import is_content
 from tests.test_properties import json_values
@@ -102,3 +103,16 @@ def test_every_type_is_among_these() -> None:
 @pytest.mark.parametrize("text", ['{"a":1,"a":2}', "{", "[1,", "[" * 100_000, '"quoted"', "12", "null", '{"a":NaN}', " ", "\ud83d"])
 def test_text_that_json_would_change_stays_text(text: str) -> None:
     assert parse_message_content(text) == [{"type": "text", "text": text}]
+
+
+def test_a_message_is_a_record_with_its_content_parsed() -> None:
+    events = [e.user_message("hello"), e.tool_call("c", "Bash", {"command": "ls"}), e.tool_result("c", "a.py"), e.assistant_done("done")]
+    for seq, event in enumerate(events, 1):
+        event.id, event.seq, event.session_id, event.timestamp = f"e{seq}", seq, "s", 1000 * seq
+        event.response_id = None if event.type == "user_message" else f"m{seq}"
+    records = list(project(events, "messages-parsed"))
+    assert all(list(record) == ["id", "sessionId", "role", "content", "sequence", "createdAt", "parsed"] for record in records)
+    assert [record["sequence"] for record in records] == [1, 2, 3, 4]
+    assert [record["role"] for record in records] == ["user", "assistant", "user", "assistant"]
+    assert [record["parsed"] for record in records] == [parse_message_content(record["content"]) for record in records]
+    assert [block["type"] for record in records for block in record["parsed"]] == ["text", "tool_use", "tool_result", "text"]

@@ -53,6 +53,24 @@ def test_tokens_are_told_once_for_a_message_and_cache_is_apart():
     assert message["metadata"] == {"source": "claude", "sessionId": "s", "model": "opus"}
 
 
+def test_a_standard_message_has_these_fields_and_no_others():
+    fields = {"id", "role", "timestamp", "content", "usage", "metadata", "error", "_original"}
+    about = {"source", "model", "sessionId", "cliVersion", "stop_reason", "stop_sequence"}
+    seen: set[str] = set()
+    for stream in streams():
+        if stream.main and stream.recording.path.name in ("text", "tool_fail", "err_auth", "interrupt"):
+            for message in project_as("standard-messages", list(normalize(stream.data, stream.format, stream.context))):
+                seen |= message.keys()
+                assert message.keys() >= {"id", "role", "timestamp", "content", "metadata", "_original"}
+                assert message["metadata"].keys() <= about
+                assert isinstance(message["content"], list)
+                assert all(isinstance(block, dict) for block in message["content"])
+                assert message.get("error", {}).keys() <= {"code", "message", "details"}
+    assert seen == fields
+    (said,) = project_as("standard-messages", placed(e.user_message("hello")))
+    assert said["content"] == [{"type": "text", "text": "hello"}]
+
+
 def test_an_unknown_count_is_not_zero():
     projected = project_as("standard-messages", answer(e.assistant_done("Hi"), e.usage("message", e.Usage(input_tokens=3))))
     (message,) = projected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import msgspec
@@ -20,7 +21,7 @@ def nobody() -> None:
 
 
 def seqs(chunk: Chunk | None) -> list[int]:
-    return [event["seq"] for event in msgspec.json.decode(chunk.text)] if chunk is not None else []
+    return [event["seq"] for event in msgspec.json.decode(chunk.data)] if chunk is not None else []
 
 
 async def read(feed: Feed, place: Place, wanted: Filter = ALL) -> tuple[list[int], Place]:
@@ -44,6 +45,33 @@ async def test_the_same_place_is_made_into_json_once(tmp_path: Path):
         feeds.leave(feed, nobody)
 
 
+async def test_a_place_that_many_come_to_at_once_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    with JsonlStore(tmp_path) as store:
+        session = store.create().session_id
+        store.append(session, words(1000))
+        feeds, reads = Feeds(store), list[Place]()
+        feed, _ = await feeds.join(session, nobody)
+        read_once = feed._read
+        monkeypatch.setattr(feed, "_read", lambda place, wanted: reads.append(place) or read_once(place, wanted))
+        found = await asyncio.gather(*(feed.after(Place(0), ALL) for _ in range(20)))
+        assert reads == [Place(0)]
+        assert all(chunk is found[0] for chunk in found) and seqs(found[0])[0] == 1
+        feeds.leave(feed, nobody)
+
+
+async def test_who_leaves_takes_nobody_along_who_waits_for_the_same(tmp_path: Path):
+    with JsonlStore(tmp_path) as store:
+        session = store.create().session_id
+        store.append(session, words(1000))
+        feeds = Feeds(store)
+        feed, _ = await feeds.join(session, nobody)
+        first, second = (asyncio.create_task(feed.after(Place(0), ALL)) for _ in range(2))
+        await asyncio.sleep(0)
+        first.cancel()
+        assert seqs(await second)[0] == 1
+        feeds.leave(feed, nobody)
+
+
 async def test_a_reader_that_came_to_the_end_goes_on_when_the_end_has_moved_on(tmp_path: Path):
     with JsonlStore(tmp_path) as store:
         session = store.create().session_id
@@ -56,7 +84,7 @@ async def test_a_reader_that_came_to_the_end_goes_on_when_the_end_has_moved_on(t
             store.append(session, words(1000))
         head = store.head(session).seq
         assert head - place.seq > RECENT  # it stands before what is kept in memory
-        await eventually(lambda: feed.seq == head)
+        await eventually(lambda: feed.goes_on(Place(head - 1)))
         found, place = await read(feed, place)
         assert found == list(range(302, head + 1)) and place.seq == head
         feeds.leave(feed, nobody)
@@ -77,7 +105,7 @@ async def test_what_nobody_looks_at_is_not_kept(tmp_path: Path):
 def test_a_cache_has_its_limit():
     cache = Cache(limit=100)
     for number in range(50):
-        cache.put(number, Chunk("x" * 10, Place(number), 1, 1))
+        cache.put(number, Chunk(b"x" * 10, Place(number), 1, 1))
     assert cache._size == 100
     assert [cache.get(number) is not None for number in (0, 39, 40, 49)] == [False, False, True, True]
 
@@ -88,6 +116,11 @@ def test_a_cache_has_its_limit():
         b'{"type":"x","seq":1,"payload":{"original":{"a":1}},"original":{"b": [1.50, "\\u00e9"]},"eol":"\\r\\n"}',
         b'{"original":null,"type":"x","seq":1,"newer":{"field":true}}',
         b'{"type":"x","seq":1,"payload":"\\ud83d","original":"\\ud83d"}',
+        b'{"type":"x","seq":1,"payload":{"a":1,"original":{"b":1}},"original":{"b":1}}',
+        b'{"type":"x","seq":1,"original":{"b":1},"payload":{"a":1,"original":{"b":1}}}',
+        b'{"type":"x","seq":1,"eol":"\\r\\n","original":",\\"original\\":1"}',
+        b'{"original":{"a":1}}',
+        b'{"type":"x", "seq":1, "original": {"a":1} }',
     ],
 )
 def test_an_original_is_left_out_and_nothing_else(line: bytes):

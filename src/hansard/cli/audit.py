@@ -102,14 +102,11 @@ def audit_session(root: StorePlace, session: str, make: MakeAuditor | None = Non
 
 def show(found: Audit, everything: bool) -> None:
     """The audit for people."""
-    from hansard.cli.tables import counted, print_table, sized, style
+    from hansard.cli.tables import counted, print_table, print_wrapped, sized, style
 
     lost = len(found.unaccounted) + len(found.altered)
     verdict = "every one accounted for, byte for byte" if not lost else f"{lost} NOT ACCOUNTED FOR"
-    click.echo(
-        f"{found.format}: {counted(found.frames)} frames, {sized(found.bytes)}, {counted(found.events)} events; "
-        + style(verdict, fg="red" if lost else "green")
-    )
+    print_wrapped(f"{found.format}: {counted(found.frames)} frames, {sized(found.bytes)}, {counted(found.events)} events; {verdict}")
     for title, numbers in (("in no event", found.unaccounted), ("not given back byte for byte", found.altered)):
         if numbers:
             click.echo(style(f"frames {title}: {', '.join(map(str, numbers[:20]))}{' …' if len(numbers) > 20 else ''}", fg="red"))
@@ -137,7 +134,7 @@ def show(found: Audit, everything: bool) -> None:
 
 def show_paths(found: Audit, everything: bool) -> None:
     """The fields that no event has."""
-    from hansard.cli.tables import counted, print_table
+    from hansard.cli.tables import counted, print_table, print_wrapped
 
     paths = sorted(found.only_in_original.items(), key=lambda item: (item[1].reviewed, item[0]))
     known = len(paths) - len(found.new_paths)
@@ -147,7 +144,7 @@ def show_paths(found: Audit, everything: bool) -> None:
         print_table(("ONLY IN THE ORIGINAL", "TIMES", "", "FOR EXAMPLE"), rows, right=(1,), flexible=3)
     if known and not everything:
         click.echo()
-        click.echo(f"{counted(known)} more fields were reviewed and left in the original; --all lists them")
+        print_wrapped(f"{counted(known)} more fields were reviewed and left in the original; --all lists them")
 
 
 def _often(item: tuple[str, int]) -> int:

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from hansard.store.jsonl import JsonlStore
 
 
+SHOWN = 10
+"""So many problems are told one by one."""
+
+
 class Done(Struct, omit_defaults=True, rename="camel"):
     """One session: what became of it, its length as text, and what it takes on the disk."""
 
@@ -106,6 +110,8 @@ def show(done: list[Done], undo: bool) -> None:
     click.echo(f"sessions: {', '.join(told)}")
     if changed and not undo:
         click.echo(f"{sized(text)} in {sized(stored)}, {text / stored:.1f} times smaller")
-    for one in done:
-        if one.state == "failed":
-            note(f"{one.session}: {one.problem}")
+    failed = [one for one in done if one.state == "failed"]
+    for one in failed[:SHOWN]:
+        note(f"{one.session}: {one.problem}")
+    if len(failed) > SHOWN:
+        note(f"and {len(failed) - SHOWN} more; --json lists them all")

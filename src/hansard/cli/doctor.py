@@ -170,16 +170,16 @@ def look_at_database(store: str) -> dict[str, Any]:
 
 def show(found: dict[str, Any]) -> None:
     """The same for people."""
-    from hansard.cli.tables import print_list, print_table, sized, style
+    from hansard.cli.tables import print_list, print_table, print_wrapped, sized, style
     from hansard.terminal import visible_line
 
-    click.echo(f"hansard {found['hansard']}, Python {found['python']}, {found['platform']}")
+    print_wrapped(f"hansard {found['hansard']}, Python {found['python']}, {found['platform']}")
     store = found["store"]
     if store["exists"]:
         free = f", {sized(store['free'])} free" if "free" in store else ""
-        click.echo(f"store   {visible_line(store['path'])}: {store['sessions']} sessions, {sized(store['bytes'])}{free}")
+        print_list("store", [f"{store['path']}: {store['sessions']} sessions, {sized(store['bytes'])}{free}"])
     else:
-        click.echo(f"store   {visible_line(store['path'])}: not there yet, the first import makes it")
+        print_list("store", [f"{store['path']}: not there yet, the first import makes it"])
     for problem in store["problems"]:
         click.echo(style(f"        {visible_line(problem)}", fg="red"))
     click.echo()

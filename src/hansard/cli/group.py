@@ -68,7 +68,7 @@ def verbs() -> None:
 def narrow() -> int | None:
     """How wide a narrow terminal is: click by itself never writes help in less than 50 columns."""
     width = terminal_width()
-    return width if width < 52 else None
+    return width - 2 if width < 52 else None
 
 
 def run(arguments: list[str]) -> int:

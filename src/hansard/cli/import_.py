@@ -152,11 +152,11 @@ def report(root: StorePlace, found: Found, outcomes: list[Outcome], seconds: flo
 
 def show(totals: dict[str, Any]) -> None:
     """The totals for people, on one line or two."""
-    from hansard.cli.tables import counted, sized
+    from hansard.cli.tables import counted, print_wrapped, sized
 
     states = [f"{totals[state]} {state}" for state in ("added", "updated", "unchanged", "replaced", "failed") if totals[state]]
     click.echo(f"sessions: {', '.join(states) or 'none'}")
-    click.echo(f"{counted(totals['events'])} events from {sized(totals['bytes'])} in {totals['seconds']:.1f} s, in {totals['store']}")
+    print_wrapped(f"{counted(totals['events'])} events from {sized(totals['bytes'])} in {totals['seconds']:.1f} s, in {totals['store']}")
     if totals["unknown"]:
         click.echo(f"{totals['unknown']} files of no known format were passed over")
 

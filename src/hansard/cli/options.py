@@ -148,6 +148,8 @@ class Source:
         from hansard.recognising import recognise
 
         found = recognise(self.head())
+        if not self.head():
+            raise UsageError(f"{self.shown} is empty: there is nothing to read")
         if found is None:
             raise UsageError(f"{self.shown}: no known format begins like this; name one with --from (`hansard doctor` lists them)")
         note(f"{self.shown}: read as {found}")

@@ -22,7 +22,7 @@ class Output(Protocol):
 
 
 class Terminal:
-    """A terminal. Half a character waits for its other half."""
+    """A terminal. Half a character waits for its other half. It is told UTF-8, as by everything else here, also where the language is C."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -30,7 +30,7 @@ class Terminal:
 
     def write(self, data: bytes, /) -> None:
         """Some of it."""
-        self._stream.write(visible(self._decoder.decode(data)))
+        self._stream.buffer.write(visible(self._decoder.decode(data)).encode("utf-8", "backslashreplace"))
 
     def flush(self) -> None:
         """Show it."""

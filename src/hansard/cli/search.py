@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import datetime
 from itertools import islice
 
@@ -9,6 +10,7 @@ import click
 
 from hansard.cli import completing
 from hansard.cli.options import json_option, store_option, store_place
+from hansard.cli.progress import progress
 
 
 @click.command("search")
@@ -48,7 +50,10 @@ def command(words: tuple[str, ...], sessions: tuple[str, ...], types: tuple[str,
     with open_store(root) as record:
         among = [need_session(root, name) for name in sessions]
         query = words[0] if len(words) == 1 else " ".join(f'"{word}"' if " " in word else word for word in words)
-        found = list(islice(Search(record, query, among or None, types or None), limit + 1))
+        search = Search(record, query, among or None, types or None)
+        total = sum(info.bytes for info in record.sessions()) if sys.stderr.isatty() else 0
+        with progress("searching", total) as search.advance:
+            found = list(islice(search, limit + 1))
     shown = found[:limit]
     if as_json:
         print_json(shown)

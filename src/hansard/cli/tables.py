@@ -54,6 +54,12 @@ def print_list(label: str, words: Iterable[str], after: str = "") -> None:
         lead = " " * len(lead)
 
 
+def print_wrapped(text: str) -> None:
+    """A sentence, broken between words where the terminal is narrow. Colours are for the caller to add to one that is short."""
+    for line in wrapped(text, terminal_width()):
+        click.echo(line)
+
+
 def wrapped(text: str, width: int) -> list[str]:
     """The text in lines of so many columns, broken between words; a word that is longer keeps a line of its own."""
     lines = [""]

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from hansard.cli.completing import sessions
 from hansard.cli.options import json_option, store_option, store_place
+from hansard.cli.progress import progress
 from hansard.errors import StoreError
 from hansard.store import Finding, Store
 
@@ -36,8 +37,16 @@ def command(session: str | None, store: str | None, as_json: bool) -> int:
 
     root = store_place(store)
     opened = open_store(root)
-    names = [info.id for info in opened.sessions()] if session is None else [need_session(root, session)]
-    report = [check(opened, name) for name in names]
+    if session is None:
+        sizes = {info.id: info.bytes for info in opened.sessions()}
+    else:
+        name = need_session(root, session)
+        sizes = {name: 0}
+    report: list[Checked] = []
+    with progress("checking", sum(sizes.values())) as advance:
+        for name, size in sizes.items():
+            report.append(check(opened, name))
+            advance(size)
     damaged = [entry for entry in report if not entry.ok]
     if as_json:
         print_json(report)

@@ -8,12 +8,16 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
 
 from hansard.importing.find import Found
 from hansard.importing.job import Job
 from hansard.importing.session import Outcome, SessionImport, imported
 from hansard.retired import Memory
 from hansard.store import StorePlace, open_store
+
+if TYPE_CHECKING:
+    from multiprocessing.synchronize import Event
 
 ENOUGH = 16 * 1024 * 1024
 """So many bytes are worth starting other processes for."""
@@ -36,13 +40,16 @@ def import_all(
     import multiprocessing  # slow to import, and one session needs none of it
     from concurrent.futures import ProcessPoolExecutor, as_completed
 
-    with ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _begin, [str(root)]) as pool:
+    spawn = multiprocessing.get_context("spawn")
+    stop = spawn.Event()
+    with ProcessPoolExecutor(count, spawn, _begin, (str(root), stop)) as pool:
         try:
             with _deaf():
                 waiting = [pool.submit(import_some, str(root), group, closed, quiet) for group in groups]
             for done in as_completed(waiting):
                 yield from done.result()
         except BaseException:
+            stop.set()
             pool.shutdown(wait=False, cancel_futures=True)  # what has not begun does not begin
             raise
 
@@ -59,39 +66,26 @@ class _Here:
     """What a process that imports for another one knows."""
 
     memory: Memory
-    working = stopped = False
+    stop: Event
 
 
-def _begin(root: str) -> None:
+def _begin(root: str, stop: Event) -> None:
     """The beginning of one process. What was retired is read once: for each session, it would be the whole store each time."""
-    _Here.memory = Memory(open_store(root))
-    signal.signal(signal.SIGINT, _interrupted)
+    _Here.memory, _Here.stop = Memory(open_store(root)), stop
 
 
 def import_some(root: str, jobs: list[Job], closed: bool, quiet: float) -> list[tuple[Outcome, int]]:
-    """The part of one process."""
-    if _Here.stopped:
-        return []
+    """The part of one process. Told to stop, it closes the log as it is, and the next import goes on from there."""
     with closing(open_store(root)) as store:
-        _Here.working = True
         try:
-            return list(imported(store, jobs, closed, quiet, _Here.memory))
+            return list(imported(store, jobs, closed, quiet, _Here.memory, _Here.stop.is_set))
         except KeyboardInterrupt:
-            return []  # the log is closed as it is, and the next import goes on from there
-        finally:
-            _Here.working = False
-
-
-def _interrupted(*_: object) -> None:
-    """Ctrl-C reaches every process of the terminal: whoever writes a log closes it, and nobody complains."""
-    _Here.stopped = True
-    if _Here.working:
-        raise KeyboardInterrupt
+            return []
 
 
 @contextmanager
 def _deaf() -> Generator[None]:
-    """Processes that are started meanwhile do not hear Ctrl-C until they know what to do about it."""
+    """Processes that are started meanwhile do not hear Ctrl-C, which reaches all of a terminal: they end when this one says so."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

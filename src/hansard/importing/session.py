@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -52,9 +52,11 @@ class Outcome(Struct, rename="camel", omit_defaults=True):
 class SessionImport:
     """A session and its files. It can be run again and again: what it has understood is kept in between."""
 
-    def __init__(self, store: Store, job: Job, retired: retired.Memory) -> None:
+    def __init__(self, store: Store, job: Job, retired: retired.Memory, stopped: Callable[[], bool] | None = None) -> None:
         self.store = store
         self.job = job
+        self._stopped = stopped
+        """Whether it is to end, asked between two batches: what is being written is written."""
         self._retired = retired
         self._memory: Memory | None = None
         self._readings: dict[str, Reading | Stated] = {}
@@ -185,6 +187,8 @@ class SessionImport:
         return None if first is None else first.timestamp if first.received_at is None else first.received_at
 
     def _add(self, events: list[Event], outcome: Outcome) -> None:
+        if self._stopped is not None and self._stopped():
+            raise KeyboardInterrupt
         self._batch += events
         self._waiting += sum(len(memoryview(event.original)) for event in events[:1] if event.original is not None)
         if len(self._batch) >= BATCH or self._waiting >= BATCH_BYTES:
@@ -254,10 +258,15 @@ def _words(problem: Exception) -> str:
 
 
 def imported(
-    store: Store, jobs: list[Job], closed: bool, quiet: float, memory: retired.Memory | None = None
+    store: Store,
+    jobs: list[Job],
+    closed: bool,
+    quiet: float,
+    memory: retired.Memory | None = None,
+    stopped: Callable[[], bool] | None = None,
 ) -> Iterator[tuple[Outcome, int]]:
     """Import sessions one after the other; each outcome with the bytes its files have."""
     memory = memory or retired.Memory(store)
     for job in jobs:
         size = job.size
-        yield SessionImport(store, job, memory).run(closed, quiet), size
+        yield SessionImport(store, job, memory, stopped).run(closed, quiet), size

@@ -247,7 +247,8 @@ class Api:
         for session in self._serving.hub.sessions:
             if session.id == name:
                 return answer(session.past.state.snapshot())
-        return self._exported(request, "state", False)
+        await run_in_threadpool(self._must_be_short, name)
+        return answer(await run_in_threadpool(self._serving.states.of, name))
 
     async def export(self, request: Request) -> Response:
         """Any form, secrets masked."""
@@ -260,10 +261,13 @@ class Api:
     def _exported(self, request: Request, form: str, masked: bool) -> Response:
         name = _session(request)
         projection = projection_for(form)()
-        if self._store.head(name).bytes > self._serving.limits.export:
-            raise Rejected(413, "too_large", "this log is too large to be exported by the server; `hansard export` has no limit")
+        self._must_be_short(name)
         parts = exported(self._store, name, projection, redact((), self._serving.tokens.secrets) if masked else None)
         return StreamingResponse(parts, media_type=TYPES.get(projection.shape, "application/octet-stream"))
+
+    def _must_be_short(self, name: str) -> None:
+        if self._store.head(name).bytes > self._serving.limits.export:
+            raise Rejected(413, "too_large", "this log is too large to be exported by the server; `hansard export` has no limit")
 
     # ---- files
 

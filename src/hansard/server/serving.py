@@ -10,6 +10,7 @@ from hansard.server.feed import Feeds
 from hansard.server.lists import Lists
 from hansard.server.presence import Presence
 from hansard.server.protocol import Limits
+from hansard.server.states import States
 from hansard.server.tokens import Token, Tokens
 
 
@@ -24,6 +25,7 @@ class Serving:
         self.feeds = Feeds(hub.store)
         self.lists = Lists(hub)
         self.presence = Presence()
+        self.states = States(hub.store)
         self.commands = Commands(hub, limits)
         self.since = time.monotonic()
         self.connections = 0

@@ -243,6 +243,7 @@ class Life:
         try:
             options = await self._with_talk(options)
             agent.check(options)
+            await asyncio.to_thread(adapter_for, agent.format)  # the first use loads its modules, and others would wait for that
             adapter = self._adapter(agent, options)  # first: one that cannot be loaded must not leave a process behind
             link = await agent.connect(options)
         except HansardError as problem:

@@ -52,6 +52,8 @@ _PRINTED = ("<local-command-stdout>", "<local-command-stderr>", "<bash-stdout>",
 _COMMAND = ("<command-name>", "<command-message>", "<bash-input>")
 _STDOUT = re.compile(r"<local-command-(?:stdout|stderr)>(.*?)</local-command-(?:stdout|stderr)>", re.DOTALL)
 _API_ERROR = re.compile(r'"type":\s*"(\w+_error)"')
+_AGENTS = ("agent", "coordinator", "peer", "teammate")
+"""Origins of what another agent said: one that this one started, or the one that started it."""
 _QUEUE = {"enqueue": "queued", "dequeue": "sent", "remove": "cancelled", "popAll": "edited"}
 _UNIQUE_LINES = {
     "queue-operation",
@@ -363,7 +365,7 @@ class ClaudeSession(ClaudeOutput):
             return "harness" if line.is_meta else "agent"
         if line.is_meta or line.is_compact_summary or line.is_visible_in_transcript_only or line.turn_companion:
             return "harness"
-        if origin in ("teammate", "peer", "agent"):
+        if origin in _AGENTS:
             return "agent"
         if origin not in (None, "human") or line.prompt_source == "system" or text.startswith((_INTERRUPTED, *_PRINTED)):
             return "harness"
@@ -487,7 +489,8 @@ class ClaudeSession(ClaudeOutput):
         if human:
             yield from self.need_turn("user")
             self.final = False
-        yield self.user_message(said, text, "human" if human else "harness", attached.source_uuid or line.uuid, queued=True)
+        author: Author = "agent" if as_object(attached.origin).get("kind") in _AGENTS else "human" if human else "harness"
+        yield self.user_message(said, text, author, attached.source_uuid or line.uuid, queued=True)
 
     def file(self, attached: disk.File, line: disk.Attachment) -> Event:
         """A file that was put beside the prompt: what the model saw as text, the file itself as a block."""

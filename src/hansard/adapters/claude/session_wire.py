@@ -85,6 +85,7 @@ class QueuedCommand(Wire, tag_field="type", tag="queued_command"):
     prompt: Annotated[Any, read_as(Block)] = None
     source_uuid: str | None = None
     command_mode: str | None = field(default=None, name="commandMode")
+    origin: Any = None
 
 
 class File(Wire, tag_field="type", tag="file", rename="camel"):

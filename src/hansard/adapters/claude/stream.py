@@ -17,6 +17,7 @@ from hansard.adapters.claude import blocks, wire
 from hansard.adapters.claude.ends import end_of, error_of
 from hansard.adapters.claude.messages import Message, Streamed
 from hansard.adapters.claude.plan import Plan
+from hansard.adapters.claude.team import Team
 from hansard.adapters.claude.words import arguments, merged, told, usage_of
 from hansard.content import SlashCommandBlock, TextBlock
 from hansard.events import (
@@ -92,6 +93,7 @@ class ClaudeOutput(Adapter):
         self.turns = 0
         self.tasks: dict[str, str] = {}
         self.plan = Plan()
+        self.team = Team()
         self.said: set[str] = set()
         self.unstarted: set[str] = set()
 
@@ -175,6 +177,7 @@ class ClaudeOutput(Adapter):
             case wire.TaskNotification():
                 detail = told(message, "summary", "tool_use_id")
                 yield self.task(message.task_id, message.tool_use_id, message.status, message.summary, detail)
+                yield from self.team.ended(message.tool_use_id or self.tasks.get(message.task_id), message.status)
             case wire.PermissionDenied():
                 yield permission_response(
                     request_id=message.tool_use_id, decision="deny", message=message.message or message.decision_reason, by="policy"
@@ -419,6 +422,7 @@ class ClaudeOutput(Adapter):
             case blocks.ToolUse() | blocks.ServerToolUse():
                 yield self.tool_call(block.id, block.name, block.input)
                 yield from self.plan.called(block.name, block.input)
+                yield from self.team.called(block.id, block.name, block.input, self.parent)
             case blocks.McpToolUse():
                 yield self.tool_call(block.id, block.name, block.input, block.server_name)
             case None:

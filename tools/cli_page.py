@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from click.testing import CliRunner
 
-from hansard.cli import HELP, VERBS
+from hansard.cli import VERBS, overview
 from hansard.cli.group import verbs
 from tools.features import NOTICE
 
 WIDTH = 88
 """Columns of the texts, as in `tests/blocks.py`."""
+
+WIDE = 120
+"""Columns of ``hansard --help`` where it is not printed on a terminal."""
 
 EXAMPLES: dict[str, str] = {
     "demo": """\
@@ -58,7 +61,7 @@ sessions: 4 unchanged
 """,
     "sessions": """\
 $ hansard sessions
-SESSION                                      AGENT   TITLE                                            EVENTS  UPDATED           ENDED
+SESSION                                      AGENT   TITLE                                            EVENTS  UPDATED           STATUS
 …
 gemini-af16f6f8-3f1e-4d56-9ce3-54dc626ae7ec  gemini  How many ferries leave before noon?                  14  2026-11-15 20:05  completed
 claude-e275c11f-816a-4b9d-a230-9cc0cebe4ae9  claude  Let a helper look at the heron-subagent.             68  2026-11-15 19:47  completed
@@ -118,14 +121,14 @@ $ hansard verify
     "compress": """\
 $ hansard compress codex-01a1
 sessions: 1 compressed
-65.4 kB in … kB, … times smaller
+… kB in … kB, … times smaller
 $ hansard compress --undo codex-01a1
 sessions: 1 unpacked
 """,
     "copy": """\
 $ hansard copy --to ~/elsewhere claude-7653
 sessions: 1 copied
-38 events, 32.7 kB in … s, to ~/elsewhere
+38 events, … kB in … s, to ~/elsewhere
 """,
     "ship": """\
 $ hansard ship --to ~/elsewhere
@@ -136,7 +139,7 @@ sessions: … copied, 1 unchanged
 $ hansard retire --older-than 1h --archive ~/archive --dry-run
 SESSION … EVENTS     SIZE  SHA-256
 …
-codex-01a1e0b0-6ae8-7783-b4e3-3dcbbdd7e5d1   would be archived      27  65.4 kB
+codex-01a1e0b0-6ae8-7783-b4e3-3dcbbdd7e5d1   would be archived      27  … kB
 …
 """,
     "schema": """\
@@ -155,7 +158,7 @@ store   ~/.hansard: … sessions, …
 
 def command_line() -> str:
     """Every command."""
-    parts = [NOTICE + PAGE, block("hansard --help", HELP.format(verbs="\n".join(f"  {verb:10} {line}" for verb, line in VERBS.items())))]
+    parts = [NOTICE + PAGE, block("hansard --help", overview(WIDE))]
     for verb in VERBS:
         parts += [f"\n## hansard {verb}\n\n", block(f"hansard {verb} --help", help_of(verb))]
         if verb in EXAMPLES:

@@ -19,6 +19,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 ADAPTERS = "src/hansard/adapters"
 SITE = ROOT / "build" / "site"
+PICTURES = (".gif", ".png", ".svg")
 
 NAV: dict[str, list[str]] = {
     "Start": [
@@ -130,7 +131,10 @@ def write(staged: Path) -> None:
         target.write_text(stage(place, path, known))
     for folder, (name, about) in FOLDERS.items():
         (staged / folder / "index.md").write_text(index(name, about, _inside(f"{folder}/", sources())))
-    shutil.copytree(ROOT / "docs" / "screenshots", staged / "screenshots")
+    for picture in (path for path in (ROOT / "docs").rglob("*") if path.suffix in PICTURES):
+        target = staged / picture.relative_to(ROOT / "docs")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(picture, target)
     shutil.copytree(ROOT / "tools" / "site", staged / "assets")
     shutil.copy(ROOT / "src/hansard/page/static/icons/quiet.svg", staged / "assets")
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import Raw
 
 from hansard.adapter import Context
@@ -18,6 +21,7 @@ from hansard.adapters.codex.ends import end_of, error_of
 from hansard.adapters.codex.exec import CodexExec
 from hansard.adapters.codex.requests import CodexAppServer
 from hansard.adapters.codex.rollout import CodexRollout
+from hansard.adapters.codex.words import script_of
 from hansard.content import DiffBlock, ImageBlock, TextBlock
 from hansard.errors import CannotEncode
 from hansard.events import (
@@ -901,3 +905,13 @@ def test_the_turn_that_exec_begins_is_that_of_the_prompt() -> None:
 def test_exec_takes_text_only() -> None:
     with pytest.raises(CannotEncode):
         CodexExec().send(user_message(text="a", content=[TextBlock(text="a"), ImageBlock(data="", media_type="image/png")]))
+
+
+@given(st.text(alphabet="'\"\\ a$\n#|", max_size=12), st.sampled_from(["'", '"', ""]))
+def test_a_script_is_unquoted_as_a_shell_would_do_it(text: str, quote: str) -> None:
+    command = f"/bin/bash -lc {quote}{text}{quote}"
+    try:
+        argv = shlex.split(command)
+    except ValueError:
+        argv = []
+    assert script_of(command) == (argv[2] if len(argv) == 3 else None)

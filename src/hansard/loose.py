@@ -51,7 +51,7 @@ def chosen(value: Any, types: Any) -> Any:
     _, field, structs = known
     if field is None or not isinstance(value, dict):
         return types
-    tag: Any = value.get(field)  # pyright: ignore[reportUnknownMemberType]
+    tag: Any = value.get(field)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     if not isinstance(tag, str):
         raise ValueError(f"Object missing required field `{field}`")
     struct = structs.get(tag)

@@ -94,7 +94,10 @@ class Client:
 
     def hear(self) -> list[bytes]:
         """The messages that are there, whole ones."""
-        data = self._rest + self.socket.recv(1024 * 1024)
+        new = self.socket.recv(1024 * 1024)
+        if not new:
+            raise SystemExit(f"a client was let go: {self._rest[-200:]!r}")
+        data = self._rest + new
         at, found = 0, list[bytes]()
         while len(data) - at >= 2:
             size, begin = data[at + 1], at + 2
@@ -106,6 +109,8 @@ class Client:
                 break
             found.append(data[begin : begin + size])
             at = begin + size
+            if found[-1] == b'{"type":"ping"}':
+                self._say({"type": "pong"})
         self._rest = data[at:]
         return found
 

@@ -101,6 +101,7 @@ def _agent(item: Any) -> str:
 
 if __name__ == "__main__":
     collector = Collector()
-    code = pytest.main(["--collect-only", "-q", "-p", "no:cacheprovider", "tests/driving"], plugins=[collector])
+    imported = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # hansard is, above, and it has a plugin for pytest
+    code = pytest.main(["--collect-only", "-q", "-p", "no:cacheprovider", *imported, "tests/driving"], plugins=[collector])
     print("\n" + json.dumps(collector.seen))
     sys.exit(code)

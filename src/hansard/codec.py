@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from math import isfinite
-from typing import Any, Union, cast
+from typing import Any, cast
 
 import msgspec
 from msgspec import Raw
@@ -20,7 +20,9 @@ _encoder = msgspec.json.Encoder()
 
 @cache
 def _strict() -> msgspec.json.Decoder[Event]:
-    return msgspec.json.Decoder(Union[tuple(TYPES.values())])  # noqa: UP007 (a union that is computed)
+    from hansard.strict import decoder  # when the first event is read
+
+    return decoder
 
 
 # U+0085, U+2028 and U+2029 end a line for many readers. Inside JSON they can only stand in strings, where an escape means the same.
@@ -105,6 +107,7 @@ def from_builtins(fields: dict[str, Any]) -> Event:
     if "original" in known:
         known["original"] = Raw(_dumps(known["original"]))
     extra: dict[str, Any] = {}
+    _strict()  # has made the structs ready
     while True:
         try:
             event = msgspec.convert(known, event_type)

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from hansard.framing import Frame
+from hansard.structs import prepare
 
 Row = Mapping[str, Any]
 T = TypeVar("T")
@@ -98,3 +99,6 @@ def read_line(data: bytes, type: type[T]) -> T | None:
         return msgspec.json.decode(data, type=type)
     except ValueError:
         return None
+
+
+prepare(globals())

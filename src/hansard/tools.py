@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from hansard.events import ToolCallPayload
 from hansard.loose import as_list, as_object
+from hansard.structs import prepare
 
 # --------------------------------------------------------------------------------------------------------------------
 # What a call can ask for
@@ -378,3 +379,6 @@ def _call_server(call: ToolCallPayload) -> CallServer:
         return CallServer(parts[2], call.args, parts[1]) if len(parts) == 3 and parts[0] == "mcp" else CallServer(call.tool_name, call.args)
     prefix = re.match(rf"(?:mcp_{{1,2}})?{re.escape(call.server)}(?:__|[_-])", call.tool_name)
     return CallServer(call.tool_name[prefix.end() :] if prefix else call.tool_name, call.args, call.server)
+
+
+prepare(globals())

@@ -20,6 +20,7 @@ from hansard.agents.process import Command, Process
 from hansard.errors import AgentNotStarted, CannotEncode, Refused, UsageError
 from hansard.events import ConfigurationChangePayload, ControlRequest, ControlResponsePayload, Event, UserMessage
 from hansard.framing import Framer, Lines
+from hansard.structs import prepare
 
 
 class Options(Struct, kw_only=True, omit_defaults=True, rename="camel"):
@@ -207,3 +208,6 @@ def value(option: str, text: str) -> str:
     if "\0" in text:
         raise UsageError(f"{option} cannot have a NUL in it")
     return f"{option}={text}"
+
+
+prepare(globals())

@@ -21,6 +21,7 @@ from hansard.errors import AgentGone, UsageError
 from hansard.events import ConfigurationChangePayload, configuration_change
 from hansard.framing import Frame, ServerSentEvents
 from hansard.loose import as_list, as_object
+from hansard.structs import prepare
 
 HOST = "127.0.0.1"
 USER = "opencode"
@@ -299,3 +300,6 @@ def _named(about: dict[str, Any]) -> dict[str, Any]:
 
 
 AGENTS = (OpenCode(),)
+
+
+prepare(globals())

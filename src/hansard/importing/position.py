@@ -11,6 +11,7 @@ from hansard.adapter import was_finish
 from hansard.errors import HansardError
 from hansard.events import Event, SessionLifecycle
 from hansard.store import Store
+from hansard.structs import prepare
 
 NOTE = "import.json"
 
@@ -97,3 +98,6 @@ class _Stream:
 
 class Replaced(HansardError):
     """The file is not the one that was read before: it is shorter, or begins differently."""
+
+
+prepare(globals())

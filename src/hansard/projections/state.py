@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct, field
 
+from hansard import strict
 from hansard.events import (
     TYPES,
     Answer,
@@ -50,6 +51,7 @@ from hansard.loose import as_object
 from hansard.projections.projection import Projection
 from hansard.projections.reasons import BOOKKEEPING, STREAMING, except_for
 from hansard.projections.tally import Context, Spent, Tally, is_main
+from hansard.structs import prepare
 
 Phase = Literal["idle", "running", "waiting", "closed"]
 """``waiting``: for a person's answer."""
@@ -449,3 +451,6 @@ def _described(named: list[Any], known: list[Any]) -> list[Any]:
     """Commands that are only named, with what was told about them before."""
     about = {as_object(command).get("name"): command for command in known if isinstance(as_object(command).get("name"), str)}
     return [about.get(command, command) if isinstance(command, str) else command for command in named]
+
+
+prepare(globals(), strict.decoder)

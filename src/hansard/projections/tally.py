@@ -12,7 +12,9 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct, field
 
+from hansard import strict
 from hansard.events import Event, Result, SessionInit, SessionLifecycle, TurnEnd, TurnStart, Usage, UsageEvent, UsagePayload
+from hansard.structs import prepare
 
 TOKENS = (
     "input_tokens",
@@ -395,3 +397,6 @@ def _sum(counts: list[Counted]) -> Sum:
     for count in counts:
         made.add(count.numbers, {*TOKENS, COST} - count.numbers.keys())
     return made
+
+
+prepare(globals(), strict.decoder)

@@ -6,9 +6,11 @@ from typing import Annotated, Any, Literal, get_args
 
 from msgspec import Meta, Raw, Struct, field
 
+from hansard import strict
 from hansard.agents.agent import Capabilities
 from hansard.content import AnyBlock
 from hansard.searching import Found
+from hansard.structs import prepare
 
 VERSION = 1
 """Of this protocol. It changes when an old client would misunderstand a new server."""
@@ -470,3 +472,6 @@ class PongSaid(Said, tag_field="type", tag="pong"):
 AnySaid = Hello | Subscribed | Events | Live | Present | Unsubscribed | Sessions | Done | Refusal | Trouble | PingSaid | PongSaid
 
 CLOSE_PROTOCOL, CLOSE_STUCK, CLOSE_FLOOD, CLOSE_RESTART = 4000, 4008, 4009, 1012
+
+
+prepare(globals(), strict.decoder)

@@ -17,6 +17,7 @@ from hansard.server.answers import Rejected, explained
 from hansard.server.feed import Feed, Filter, Place
 from hansard.server.serving import Serving
 from hansard.store import Cursor
+from hansard.structs import prepare
 
 HEARTBEAT = 15.0
 ENDLESS = "hansard.endless"
@@ -110,3 +111,6 @@ def _block(log_id: str, data: bytes) -> bytes:
         seq = msgspec.json.decode(raw, type=_Numbered).seq
         parts.append((b"id: %s:%d\n" % (log_id.encode(), seq) if seq else b"") + b"data: " + bytes(raw) + b"\n\n")
     return b"".join(parts)
+
+
+prepare(globals())

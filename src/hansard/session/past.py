@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct, field
 
+from hansard import strict
 from hansard.agents.agent import Options
 from hansard.events import (
     AgentCallback,
@@ -32,6 +33,7 @@ from hansard.ledger import Ledger
 from hansard.loose import as_object
 from hansard.projections.state import State
 from hansard.session.talked import Talked, remember
+from hansard.structs import prepare
 
 LAUNCHED = "launched"
 """The lifecycle event that says with which agent, and how, a session goes on."""
@@ -157,3 +159,6 @@ class Past(Struct):
 
 def _is_cancelled(event: Event) -> bool:
     return event.payload.decision == "cancelled" if isinstance(event, PermissionResponse) else event.payload.action == "cancelled"
+
+
+prepare(globals(), strict.decoder)

@@ -30,6 +30,7 @@ from hansard.loose import as_object
 from hansard.originals import wrap
 from hansard.store.ids import now_ms
 from hansard.store.streams import Streams
+from hansard.structs import prepare
 
 ANSWER_TIME = 60.0
 """Seconds an agent may take to answer a request of ours (a handshake, a setting)."""
@@ -300,3 +301,6 @@ def _reason(problem: Any) -> str:
     words, details = said.get("message", said.get("error", problem)), as_object(said.get("data")).get("details")
     reason = words if isinstance(words, str) else "refused" if words is None else msgspec.json.encode(words).decode()
     return f"{reason}: {details}" if isinstance(details, str) else reason
+
+
+prepare(globals())

@@ -24,6 +24,7 @@ from hansard.agents.link import Ended, Heard
 from hansard.agents.process import Command, Process
 from hansard.errors import AgentNotStarted, HansardError, Refused
 from hansard.events import ControlRequestPayload, ControlResponsePayload
+from hansard.structs import prepare
 
 MOST_READ = 8 * 1024 * 1024
 """So many bytes of a file are given to the agent at once."""
@@ -280,3 +281,6 @@ def _argv(asked: OpenTerminal, cwd: Path, env: Mapping[str, str]) -> list[str]:
     if found is None:
         raise AgentNotStarted(f"there is no program {asked.command!r}")
     return [os.path.abspath(found), *(asked.args or [])]
+
+
+prepare(globals())

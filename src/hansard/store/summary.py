@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from hansard.events import AssistantDone, Event, SessionInit, SessionLifecycle, TurnEnd, TurnStart, UserMessage
 from hansard.store.checkpoint import about, as_checkpoint
+from hansard.structs import prepare
 
 TITLE = 200
 """So many characters of the first words are the title of a session that nobody named."""
@@ -108,3 +109,6 @@ class Summary(Struct, omit_defaults=True):
             self.checkpoint = event.seq
         news: dict[str, Any] = about(event)
         self.renamed, self.archived = news.get("title", self.renamed), news.get("archived", self.archived)
+
+
+prepare(globals())

@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Struct, field
 
 from hansard.errors import HansardError, UsageError
+from hansard.structs import prepare
 
 LONGEST = 16 * 1024 * 1024
 """So many bytes a call or an answer can have."""
@@ -150,3 +151,6 @@ async def call(ticket: Path, tool: str, given: dict[str, Any]) -> Any:
     if reply.error is not None:
         raise UsageError(reply.error)
     return reply.result
+
+
+prepare(globals())

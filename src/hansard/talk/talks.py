@@ -39,6 +39,7 @@ from hansard.session.said import final_text
 from hansard.session.talked import NOT_WAITED
 from hansard.store import Store
 from hansard.store.ids import TimeOrderedIds
+from hansard.structs import prepare
 from hansard.talk.exchange import Exchange
 
 DEEP = 4
@@ -421,3 +422,6 @@ def _working(name: str, target: Session) -> Answered:
     if any(waiting.message_id == name for waiting in past.queue.values()):
         waits_for = "the end of an earlier turn"
     return Answered(message_id=name, agent=target.agent.name, session_id=target.id, status="working", waits_for=waits_for)
+
+
+prepare(globals())

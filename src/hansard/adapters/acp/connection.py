@@ -39,6 +39,7 @@ from hansard.events import (
     status_change,
 )
 from hansard.loose import as_int, as_list, as_object
+from hansard.structs import prepare
 from hansard.words import input_hash
 
 _SESSIONS = ("session/new", "session/load", "session/resume", "session/fork")
@@ -521,3 +522,6 @@ def _method_of(answered: Any) -> str:
     if "protocolVersion" in fields:
         return "initialize"
     return "session/new" if "sessionId" in fields and not fields.keys() <= {"sessionId", "_meta"} else ""
+
+
+prepare(globals())

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar
 from msgspec import UNSET, UnsetType, field
 
 from hansard.adapter import Wire, read_as
+from hansard.structs import prepare
 
 Maybe = str | None | UnsetType
 
@@ -553,3 +554,6 @@ class Message(Wire):
     error: Annotated[Any, read_as(Failure)] = UNSET
 
     refine: ClassVar[Any] = None
+
+
+prepare(globals())

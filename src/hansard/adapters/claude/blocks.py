@@ -22,6 +22,7 @@ from hansard.content import (
 from hansard.errors import CannotEncode
 from hansard.events import ToolKind
 from hansard.loose import as_object, read
+from hansard.structs import prepare
 
 
 class Text(Wire, tag_field="type", tag="text"):
@@ -277,3 +278,6 @@ def from_block(block: AnyBlock) -> Any:
             return block.raw
         case _:
             raise CannotEncode(f"Claude Code takes no {type(block).__name__} in a message")
+
+
+prepare(globals())

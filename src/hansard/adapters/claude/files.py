@@ -13,6 +13,7 @@ from pathlib import PurePath
 import msgspec
 
 from hansard.layout import Home, Layout, Place, read_line
+from hansard.structs import prepare
 
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _INSIDE = ("subagents", "tool-results")
@@ -59,3 +60,6 @@ class ClaudeFiles(Layout):
 def _owns(parts: tuple[str, ...], index: int) -> bool:
     """Whether this part of a path is the folder of a session."""
     return _ID.fullmatch(parts[index]) is not None and (parts[index + 1] in _INSIDE or index == len(parts) - 2)
+
+
+prepare(globals())

@@ -15,6 +15,7 @@ from hansard.adapter import Wire, read_as
 from hansard.adapters.claude import wire
 from hansard.adapters.claude.words import camel
 from hansard.loose import as_list, as_object
+from hansard.structs import prepare
 
 # ---- blocks
 
@@ -426,3 +427,6 @@ def _update(update: Any) -> Any:
     if "rules" in spelled:
         spelled["rules"] = [_update(rule) for rule in as_list(spelled["rules"])]
     return spelled
+
+
+prepare(globals())

@@ -12,6 +12,7 @@ from msgspec import field
 from hansard.adapter import Wire, read_as
 from hansard.adapters.claude.blocks import Block
 from hansard.adapters.claude.wire import ContextUsage, Message
+from hansard.structs import prepare
 
 
 class _Any(Wire, rename="camel"):
@@ -816,3 +817,6 @@ Line = (
     | FrameLink
     | HistorySuppression
 )
+
+
+prepare(globals())

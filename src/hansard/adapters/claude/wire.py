@@ -11,6 +11,7 @@ from msgspec import field
 
 from hansard.adapter import Wire, read_as
 from hansard.adapters.claude.blocks import Block
+from hansard.structs import prepare
 
 
 class OutputDetails(Wire):
@@ -630,3 +631,6 @@ Frame = (
     | ControlResponse
     | ControlCancelRequest
 )
+
+
+prepare(globals())

@@ -11,6 +11,7 @@ from msgspec import field
 
 from hansard.adapter import Wire
 from hansard.adapters.codex.responses import ResponseItem
+from hansard.structs import prepare
 
 # ---- threads, turns, tokens
 
@@ -737,3 +738,6 @@ Note = (
 )
 NOTES: dict[str, Any] = {str(note.__struct_config__.tag): note for note in get_args(Note)} | dict.fromkeys(TOLD, Notice)
 """Every notification that the program declares, by its method."""
+
+
+prepare(globals())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hansard.adapter import Wire
+from hansard.structs import prepare
 
 
 class Tokens(Wire):
@@ -127,3 +128,6 @@ class ThreadError(Wire, tag_field="type", tag="error"):
 
 
 Line = ThreadStarted | TurnStarted | TurnCompleted | TurnFailed | ItemStarted | ItemUpdated | ItemCompleted | ThreadError
+
+
+prepare(globals())

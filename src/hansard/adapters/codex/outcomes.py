@@ -11,6 +11,7 @@ from hansard.adapters.codex import blocks
 from hansard.content import AnyBlock, ImageBlock
 from hansard.events import Event, tool_progress, tool_result
 from hansard.loose import as_list, as_object
+from hansard.structs import prepare
 
 _BAD = ("failed", "declined", "interrupted", "errored")
 _EXIT_CODE = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)$", re.MULTILINE)
@@ -131,3 +132,6 @@ def _is_error(status: str | None) -> bool | None:
 
 def _why(status: str | None) -> str | None:
     return status if status in ("declined", "interrupted") else None
+
+
+prepare(globals())

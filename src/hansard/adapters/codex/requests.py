@@ -40,6 +40,7 @@ from hansard.events import (
     session_lifecycle,
 )
 from hansard.loose import as_list, as_object
+from hansard.structs import prepare
 from hansard.words import input_hash
 
 _COMMAND = "item/commandExecution/requestApproval"
@@ -439,3 +440,6 @@ def _rpc_error(error: Any) -> dict[str, Any]:
 
 def _text(fields: dict[str, Any], *names: str) -> str | None:
     return next((value for name in names if isinstance(value := fields.get(name), str)), None)
+
+
+prepare(globals())

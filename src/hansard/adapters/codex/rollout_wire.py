@@ -11,6 +11,7 @@ from msgspec import field
 
 from hansard.adapter import Wire, read_as
 from hansard.adapters.codex.responses import ResponseItem
+from hansard.structs import prepare
 
 # ---- items (event_msg/item_completed)
 
@@ -512,3 +513,6 @@ Line = (
     | InterAgentMetadata
     | RetainedContext
 )
+
+
+prepare(globals())

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Annotated, Any, get_args
 
 from hansard.adapter import Wire, read_as
+from hansard.structs import prepare
 
 
 class Data(Wire, rename="camel", kw_only=True):
@@ -371,3 +372,6 @@ class Event(Line, kw_only=True):
     def refine(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride] - here each event chooses
         """What it is read as, if its fields have a meaning of their own."""
         return Known if self.type in _TYPES else None
+
+
+prepare(globals())

@@ -10,6 +10,7 @@ from hansard.adapters.cursor import wire
 from hansard.content import AnyBlock, DiffBlock, ImageBlock, RawBlock, TextBlock
 from hansard.events import PlanEntry, ToolKind
 from hansard.loose import as_list, as_object, read
+from hansard.structs import prepare
 
 _KINDS: dict[str, ToolKind] = {
     "shellToolCall": "execute",
@@ -172,3 +173,6 @@ def plan(tool: Tool) -> list[PlanEntry]:
             word = status.removeprefix("TODO_STATUS_").lower()
             entries.append(PlanEntry(content=content, status=word, id=entry_id if isinstance(entry_id, str) else None))
     return entries
+
+
+prepare(globals())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from hansard.adapter import Wire, read_as
+from hansard.structs import prepare
 
 
 class Text(Wire, tag_field="type", tag="text"):
@@ -99,3 +100,6 @@ class Result(Wire, tag_field="type", tag="result", kw_only=True):
 
 
 Line = System | User | Thinking | Assistant | ToolCall | Result
+
+
+prepare(globals())

@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hansard.layout import Home, Layout, Place, read_line
+from hansard.structs import prepare
 
 _SESSION = re.compile(r"session-.+\.jsonl?")
 _ID = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"')
@@ -63,3 +64,6 @@ class GeminiFiles(Layout):
             return None
         records = [line, *(line.patch.messages if line.patch is not None else [])]
         return next((call.id for record in records for call in record.calls if call.agent_id == stream), None)
+
+
+prepare(globals())

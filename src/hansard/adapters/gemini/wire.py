@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import msgspec
 
 from hansard.adapter import Wire, read_as
+from hansard.structs import prepare
 
 # --------------------------------------------------------------------------------------------------------------------
 # stream-json. The types are JsonStreamEventType in packages/core/src/output/types.ts, 0.61.0; all six were recorded.
@@ -186,3 +187,6 @@ class Record(ChatMessage, rename="camel"):
     messages: Annotated[list[Any] | None, read_as(ChatMessage)] = None
     patch: Annotated[dict[str, Any] | None, read_as(Patch)] = msgspec.field(default=None, name="$set")
     rewind_to: str | None = msgspec.field(default=None, name="$rewindTo")
+
+
+prepare(globals())

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from hansard.adapter import Wire, read_as
 from hansard.events import TurnStatus
+from hansard.structs import prepare
 
 
 class Part(Wire, tag_field="type"):
@@ -97,3 +98,6 @@ class Trajectory(Wire):
     trajectory_id: str | None = None
     subagent_trajectories: list[Trajectory] | None = None
     extra: Any = None
+
+
+prepare(globals())

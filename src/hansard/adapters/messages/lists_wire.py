@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from hansard.adapter import Wire, read_as
+from hansard.structs import prepare
 
 
 class Block(Wire, tag_field="type"):
@@ -216,3 +217,6 @@ class Head(Wire):
     def refine(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride] (each message chooses)
         """What to read it as."""
         return Body if isinstance(self.messages, list) else Message
+
+
+prepare(globals())

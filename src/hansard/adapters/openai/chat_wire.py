@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from hansard.adapter import Wire, read_as
 from hansard.adapters.openai.parts import Part
 from hansard.adapters.openai.words import ChatTokens
+from hansard.structs import prepare
 
 
 class Function(Wire):
@@ -143,3 +144,6 @@ class Request(Wire):
     metadata: Any = None
     x_recorder_left_out_messages: int = 0
     """A recording that keeps only the new messages of each request says how many stood before them."""
+
+
+prepare(globals())

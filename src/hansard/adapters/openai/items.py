@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from hansard.adapter import Wire, read_as
 from hansard.adapters.openai.parts import Part
+from hansard.structs import prepare
 
 
 class _Item(Wire, tag_field="type"):
@@ -259,3 +260,6 @@ Item = (
     | CompactionTrigger
     | ItemReference
 )
+
+
+prepare(globals())

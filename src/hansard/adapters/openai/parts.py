@@ -7,6 +7,7 @@ from typing import Any
 from hansard.adapter import Wire
 from hansard.content import AnyBlock, AudioBlock, FileBlock, ImageBlock, RawBlock, RefusalBlock, TextBlock, ThinkingBlock
 from hansard.loose import as_list, as_object, read
+from hansard.structs import prepare
 
 
 class Text(Wire, tag_field="type", tag="text"):
@@ -175,3 +176,6 @@ def _inline(address: str) -> tuple[str | None, str | None]:
     if not comma or not head.startswith("data:") or not head.endswith(";base64"):
         return None, None
     return head.removeprefix("data:").removesuffix(";base64").partition(";")[0], data
+
+
+prepare(globals())

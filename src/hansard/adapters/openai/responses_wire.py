@@ -11,6 +11,7 @@ from hansard.adapter import Wire, read_as
 from hansard.adapters.openai.items import Item
 from hansard.adapters.openai.parts import Part
 from hansard.adapters.openai.words import ResponseTokens
+from hansard.structs import prepare
 
 
 class IncompleteDetails(Wire):
@@ -475,3 +476,6 @@ class Request(Wire):
     top_logprobs: int | None = None
     metadata: Any = None
     prompt: Any = None
+
+
+prepare(globals())

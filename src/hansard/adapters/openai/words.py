@@ -10,6 +10,7 @@ import msgspec
 from hansard.adapter import Wire
 from hansard.events import Usage
 from hansard.loose import as_int, as_object
+from hansard.structs import prepare
 
 
 def told(message: Any, *without: str) -> dict[str, Any]:
@@ -112,3 +113,6 @@ def total(usages: list[Usage | None]) -> Usage | None:
 def _sum(numbers: list[int | None]) -> int | None:
     known = [number for number in numbers if number is not None]
     return sum(known) if len(known) == len(numbers) else None
+
+
+prepare(globals())

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import field
 
 from hansard.adapter import Wire, read_as
+from hansard.structs import prepare
 
 # ---- what messages consist of
 
@@ -751,3 +752,6 @@ class Piece(Wire):
     parts: Annotated[list[Any] | None, read_as(Part)] = None
     table: str | None = None
     row: Any = None
+
+
+prepare(globals())

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import msgspec
 
 from hansard.adapter import Wire, read_as
+from hansard.structs import prepare
 
 
 class FunctionCall(Wire):
@@ -174,3 +175,6 @@ class UiEvent(Wire, kw_only=True):
     subagent_id: str | None = None
     response_id: str | None = None
     response_text: str | None = None
+
+
+prepare(globals())

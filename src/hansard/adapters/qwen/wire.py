@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import msgspec
 
 from hansard.adapter import Wire, read_as
+from hansard.structs import prepare
 
 # --------------------------------------------------------------------------------------------------------------------
 # Content
@@ -202,3 +203,6 @@ class ControlCancelRequest(Wire, tag_field="type", tag="control_cancel_request")
 
 
 Line = System | StreamEvent | Assistant | User | Result | ControlRequest | ControlResponse | ControlCancelRequest
+
+
+prepare(globals())

@@ -28,6 +28,16 @@ WHERE session_id = %(session)s AND seq > %(after)s AND seq <= %(upto)s
   AND EXISTS (SELECT 1 FROM session WHERE id = %(session)s AND log_id = %(log)s)
 ORDER BY seq
 """
+# How the log stands, as a row with the seq 0, and its first page: one statement, so that they are of one moment and one round trip.
+_OPENED = """
+SELECT 0::int8 AS seq, log_id AS type, bytes AS start, CASE WHEN damaged > 0 THEN ''::bytea END AS line, seq AS head
+FROM session WHERE id = %(session)s
+UNION ALL
+SELECT seq, type, start, line, NULL FROM event
+WHERE session_id = %(session)s AND seq > %(after)s AND seq <= %(upto)s
+  AND start < coalesce((SELECT start FROM event WHERE session_id = %(session)s AND seq = %(after)s + 1) + %(bytes)s, %(far)s)
+ORDER BY seq
+"""
 _CHOSEN = """
 SELECT seq, type, start, line FROM (
     SELECT seq, type, start, line, sum(octet_length(line)) OVER (ORDER BY seq) - octet_length(line) AS ahead FROM event
@@ -41,7 +51,8 @@ SELECT after, number, start, reason, line FROM damaged
 WHERE session_id = %(session)s AND (after, number) > (%(after)s, %(number)s) AND after <= %(upto)s
 ORDER BY after, number
 """
-_FAR = 2**62
+FAR = 2**62
+"""Beyond the end of any log."""
 
 
 class Place(Struct):
@@ -49,6 +60,14 @@ class Place(Struct):
 
     seq: int
     number: int = 0
+
+
+class Look(Struct, frozen=True):
+    """How a log stands now."""
+
+    seq: int
+    bytes: int
+    damaged: bool
 
 
 class Span(Struct, frozen=True):
@@ -62,13 +81,9 @@ class Span(Struct, frozen=True):
     rows: int = ROWS
     bytes: int = BYTES
 
-
-class Look(Struct, frozen=True):
-    """How a log stands now."""
-
-    seq: int
-    bytes: int
-    damaged: bool
+    def end(self, now: Look) -> int:
+        """The last seq that is wanted and there."""
+        return now.seq if self.before is None else min(now.seq, self.before - 1)
 
 
 def head(pool: Pool, session_id: str) -> Head:
@@ -85,6 +100,27 @@ def found(pool: Pool, session_id: str) -> tuple[Head, Look]:
     return Head(session_id, *row[:3]), Look(*row[1:])
 
 
+class Opened(Struct, frozen=True):
+    """A log that is about to be read: how it stands, and its first lines, if they are to be had by themselves."""
+
+    head: Head
+    now: Look
+    first: list[Record] = []
+
+
+def opened(pool: Pool, session_id: str, after: int, upto: int) -> Opened:
+    """How a log stands, and what comes behind a place up to another."""
+    values = {"session": session_id, "after": after, "upto": upto, "bytes": BYTES, "far": FAR}
+    rows = pool.ask(lambda connection: connection.cursor(binary=True).execute(_OPENED, values).fetchall())
+    if not rows:
+        raise UnknownSession(session_id)
+    _, log_id, size, damaged, newest = rows[0]
+    head, now = Head(session_id, log_id, newest, size), Look(newest, size, damaged is not None)
+    if now.damaged:  # there may be other lines between these
+        return Opened(head, now)
+    return Opened(head, now, [Record(seq, kind, line, start, start + len(line) + 1, 1) for seq, kind, start, line, _ in rows[1:]])
+
+
 def look(pool: Pool, log: Head) -> Look:
     """Raises `LogDeleted` or `LogReset` if the log is gone, or is another one by now."""
     text = "SELECT log_id, seq, bytes, damaged > 0 FROM session WHERE id = %s"
@@ -96,19 +132,26 @@ def look(pool: Pool, log: Head) -> Look:
     return Look(*found[1:])
 
 
-def stored(pool: Pool, place: Place, span: Span, now: Look | None = None) -> Iterator[Record]:
+def stored(pool: Pool, place: Place, span: Span) -> Iterator[Record]:
     """The lines behind a place, damaged ones as they are. Ends with `LogDeleted` or `LogReset` if the log goes meanwhile."""
-    for one in pages(pool, place, span, now):
+    for one in pages(pool, place, span):
         yield from one
 
 
-def pages(pool: Pool, place: Place, span: Span, now: Look | None = None) -> Iterator[list[Record]]:
-    """The same, page by page. ``now``: how the log stood a moment ago, if that is known; it saves a round trip."""
+def pages(
+    pool: Pool, place: Place, span: Span, now: Look | None = None, first: Sequence[Record] | None = None
+) -> Iterator[Sequence[Record]]:
+    """The same, page by page. ``now``, ``first``: how the log stood a moment ago and its first page, if known; each saves a round trip."""
     now = now or look(pool, span.log)
     if now.damaged:
         place = begin(pool, span.log, place.seq)
     while True:
-        some, is_last = pool.ask(partial(page, span=span, place=place, now=now))
+        if first:
+            some, first = first, None
+            place.seq = some[-1].seq
+            is_last = place.seq >= span.end(now)
+        else:
+            some, is_last = pool.ask(partial(page, span=span, place=place, now=now))
         yield some
         if is_last:
             before, now = now, look(pool, span.log)
@@ -131,20 +174,20 @@ def _question(span: Span) -> sql.SQL | sql.Composed:
 
 def page(connection: Connection[Any], span: Span, place: Place, now: Look) -> tuple[list[Record], bool]:
     """The next lines, and whether they were the last, as the log stood when it was looked at. The place moves on behind them."""
-    end = _FAR if span.before is None else span.before - 1
+    end = span.end(now)  # what came since then may have damaged lines between
     values: dict[str, Any] = {
         "session": span.log.session_id,
         "log": span.log.log_id,
         "after": place.seq,
-        "upto": min(place.seq + span.rows, end, now.seq),  # what came since then may have damaged lines between
+        "upto": min(place.seq + span.rows, end),
         "types": span.types,
         "bytes": span.bytes,
-        "far": _FAR,
+        "far": FAR,
         **patterns(span.words),
     }
     rows = connection.cursor(binary=True).execute(_question(span), values).fetchall()
     found = [Record(seq, kind, line, start, start + len(line) + 1, 1) for seq, kind, start, line in rows]
-    passed = min(values["upto"], now.seq)
+    passed = values["upto"]
     if found and (span.types is None or sum(len(record.line) for record in found) >= span.bytes):
         passed = found[-1].seq
     seq, number = max(passed, place.seq), place.number if passed <= place.seq else 0
@@ -155,4 +198,4 @@ def page(connection: Connection[Any], span: Span, place: Place, now: Look) -> tu
         found += [Record(0, "raw", line, start, start + len(line) + 1, 1, reason) for _, _, start, reason, line in scraps]
         found.sort(key=attrgetter("offset"))
     place.seq, place.number = seq, number
-    return found, seq >= min(now.seq, end)
+    return found, seq >= end

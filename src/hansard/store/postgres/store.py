@@ -29,13 +29,16 @@ from hansard.store.postgres.lease import Lease
 from hansard.store.postgres.listening import Listening
 from hansard.store.postgres.mailbox import Mailbox
 from hansard.store.postgres.pool import Pool, connected
-from hansard.store.postgres.reader import BYTES, CHOSEN_ROWS, ROWS, Place, Span, stored
+from hansard.store.postgres.reader import BYTES, CHOSEN_ROWS, FAR, ROWS, Place, Span, stored
 from hansard.store.postgres.removing import remove
 from hansard.store.postgres.searching import saying
 from hansard.store.postgres.taking import held_here, take
 from hansard.store.postgres.transfer import transfer
 from hansard.store.postgres.verify import verify
 from hansard.store.postgres.writer import Writer
+
+_AT_ONCE = 64 * 1024
+"""Bytes of events that are decoded together."""
 
 
 class PostgresStore(Engine):
@@ -128,11 +131,34 @@ class PostgresStore(Engine):
         types: Iterable[str] | None = None,
     ) -> Iterator[Record]:
         """Like `read`, but as lines, for sending on."""
-        head, now = reader.found(self._pool, check_session_id(session_id))
-        rows = ROWS if limit is None or types is not None else max(1, min(ROWS, limit))
-        span = Span(head, before, rows=rows) if types is None else Span(head, before, list(types), rows=CHOSEN_ROWS)
-        found = stored(self._pool, Place(seq_of(head, after)), span, now)
-        return islice((_shown(one, session_id) for one in found), limit)
+        found = self._pages(session_id, after, limit, before, types)
+        return islice((_shown(record, session_id) for page in found for record in page), limit)
+
+    def read(
+        self,
+        session_id: str,
+        after: int | Cursor = 0,
+        limit: int | None = None,
+        before: int | None = None,
+        types: Iterable[str] | None = None,
+    ) -> Iterator[Event]:
+        """Events in order of ``seq``, in constant memory. A damaged line comes as a ``raw`` event with ``seq`` 0."""
+        found = self._pages(session_id, after, limit, before, types)
+        return islice((event for page in found for block in blocks(page, _AT_ONCE) for event in _events(block, session_id)), limit)
+
+    def _pages(
+        self, session_id: str, after: int | Cursor, limit: int | None, before: int | None, types: Iterable[str] | None
+    ) -> Iterator[Sequence[Record]]:
+        """What is wanted of a log, page by page; the first one comes with how it stands."""
+        check_session_id(session_id)
+        if types is not None:
+            head, now = reader.found(self._pool, session_id)
+            return reader.pages(self._pool, Place(seq_of(head, after)), Span(head, before, list(types), rows=CHOSEN_ROWS), now)
+        rows = ROWS if limit is None else max(1, min(ROWS, limit))
+        seq = _named(after)
+        opened = reader.opened(self._pool, session_id, seq, min(seq + rows, FAR if before is None else before - 1))
+        span, place = Span(opened.head, before, rows=rows), Place(seq_of(opened.head, after))
+        return reader.pages(self._pool, place, span, opened.now, opened.first)
 
     def saying(self, words: Sequence[str], types: Iterable[str]) -> frozenset[str] | None:
         """The sessions in which an event of these types says all the words, which are in small letters."""
@@ -242,7 +268,13 @@ def migrate_store(text: str) -> tuple[int, int]:
             raise problems.told(problem, address) from problem
 
 
-def blocks(found: list[Record], size: int) -> Iterator[list[Record]]:
+def _named(after: object) -> int:
+    """The seq that a cursor names, before it is known whether it belongs to the log."""
+    seq = after.seq if isinstance(after, Cursor) else after
+    return seq if type(seq) is int and 0 <= seq < FAR else 0
+
+
+def blocks(found: Sequence[Record], size: int) -> Iterator[Sequence[Record]]:
     """Lines that stand together, in blocks of about so many bytes."""
     begin = 0
     for index, record in enumerate(found, 1):
@@ -251,7 +283,7 @@ def blocks(found: list[Record], size: int) -> Iterator[list[Record]]:
             begin = index
 
 
-def _events(block: list[Record], session_id: str) -> list[Event]:
+def _events(block: Sequence[Record], session_id: str) -> list[Event]:
     """The events of lines; many at once, where none is damaged or of a newer version."""
     sound = decode_known([record.line for record in block]) if all(record.damage is None for record in block) else None
     return [lines.event(_shown(record, session_id)) for record in block] if sound is None else sound

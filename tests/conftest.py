@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from collections import Counter
 from collections.abc import Iterator
 
@@ -22,6 +23,10 @@ settings.register_profile(
     derandomize=not LONG and "CI" in os.environ,
 )
 settings.load_profile("hansard")
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background, and what we start would inherit it: deaf to Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

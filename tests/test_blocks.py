@@ -18,7 +18,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("README.md", "$ make test"): INSTALLS,
     ("README.md", " an agent's stdout · HTTP/SSE"): DRAWING,
     ("CONTRIBUTING.md", "$ make check"): INSTALLS,
-    ("CONTRIBUTING.md", "cli > server > hub > session"): DRAWING,
+    ("CONTRIBUTING.md", "cli > integrations > server > hub > session"): DRAWING,
     ("docs/how-it-works.md", " bytes ──► frames"): DRAWING,
     ("docs/log-format.md", "<store>/<session>/events.jsonl"): DRAWING,
     ("docs/deployment.md", "$ pip install 'hansard[postgres]'"): DATABASE,

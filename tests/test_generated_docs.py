@@ -9,7 +9,7 @@ import pytest
 
 from hansard.content import BLOCKS
 from hansard.events import TYPES
-from tools.generate_docs import DOCS, PAGES, tests_of
+from tools.generate_docs import DOCS, PAGES, named_tests
 
 
 @pytest.mark.slow
@@ -33,8 +33,8 @@ def test_a_row_of_the_checklist_names_a_place_and_tests_or_says_why_not(name: st
         assert row.keys() == {"section", "what", "must", "reason"}
         return
     assert (DOCS.parent / row["where"]).exists()
-    assert tests_of(row)
-    for named in tests_of(row):
+    assert named_tests(row)
+    for named in named_tests(row):
         path, _, test = named.partition("::")
         assert re.search(rf"^(async )?def {test}\(", (DOCS.parent / path).read_text(), re.MULTILINE), f"{named} is not there"
 

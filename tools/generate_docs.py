@@ -265,7 +265,7 @@ def checklist() -> str:
     ]
     for section in dict.fromkeys(row["section"] for row in rows.values()):
         cells = [
-            [name, row["what"], row["must"], _where(row), "<br>".join(f"`{test}`" for test in tests_of(row))]
+            [name, row["what"], row["must"], _where(row), "<br>".join(f"`{test}`" for test in named_tests(row))]
             for name, row in rows.items()
             if row["section"] == section
         ]
@@ -273,7 +273,7 @@ def checklist() -> str:
     return NOTICE + "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 
 
-def tests_of(row: dict[str, Any]) -> list[str]:
+def named_tests(row: dict[str, Any]) -> list[str]:
     """The tests that a row names: one, or several that show it together."""
     named = row.get("test", [])
     return [named] if isinstance(named, str) else named

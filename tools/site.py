@@ -30,11 +30,21 @@ NAV: dict[str, list[str]] = {
         "start/notebook.md",
         "start/team-server.md",
     ],
-    "Guides": ["how-it-works.md", "page.md", "agents.md", "debugging.md", "moving.md", "tools.md", "messages.md"],
+    "Guides": [
+        "how-it-works.md",
+        "page.md",
+        "agents.md",
+        "debugging.md",
+        "moving.md",
+        "tools.md",
+        "messages.md",
+        "plugins.md",
+        "integrations.md",
+    ],
     "Reference": ["events.md", "log-format.md", "cli.md", "protocol.md", "projections.md", "features.md", "adapters/"],
     "Operate": ["security.md", "deployment.md", "scale.md", "performance.md", "bench.md"],
     "Proof": ["truth.md", "scorecard.md", "reliability.md", "drops.md", "plays.md", "checklist.md"],
-    "Project": ["contributing.md", "changelog.md", "decisions/"],
+    "Project": ["contributing.md", "changelog.md", "code-of-conduct.md", "decisions/"],
 }
 """The navigation. A folder stands for all of its pages. A page of docs/ that is in none of these comes last among the guides."""
 LATECOMERS = "Guides"

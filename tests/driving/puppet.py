@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
-from hansard.agents import agents
+from hansard.agents import own
 from hansard.agents.acp import AcpAgent
 from hansard.agents.agent import Agent, Capabilities, Options
 from hansard.session import Session
@@ -54,7 +54,7 @@ class AcpChild(Child, AcpAgent):
 
 def child(source: str, *arguments: str, kind: type[Child] = Child) -> tuple[str, Options]:
     """What to create a session with whose agent is this program."""
-    agents()[kind.name] = kind()
+    own()[kind.name] = kind()
     return kind.name, Options(arguments=[source, *arguments])
 
 

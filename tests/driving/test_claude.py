@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from hansard.agents import agent_for, agents
+from hansard.agents import agent_for, own
 from hansard.agents.agent import Options, Talk
 from hansard.agents.claude import Claude
 from hansard.content import ImageBlock, TextBlock
@@ -318,7 +318,7 @@ class Hooked(Claude):
 
 
 async def test_a_hook_that_calls_back_is_answered_and_has_nothing_against_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(agents(), Hooked.name, Hooked())
+    monkeypatch.setitem(own(), Hooked.name, Hooked())
     with stage(Hooked.name, tmp_path, calls("Bash", {"command": "echo hooked"}), says("Done."), allowed_tools=["Bash"]) as play:
         await play.says("Run it.")
         await play.ends()

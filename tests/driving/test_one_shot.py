@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hansard.agents import agents
+from hansard.agents import own
 from hansard.agents.agent import Agent, Capabilities, Options, value
 from hansard.content import ImageBlock, TextBlock
 from hansard.errors import Refused, UsageError
@@ -54,11 +54,11 @@ class Parrot(Agent):
 
 @pytest.fixture
 async def session(tmp_path: Path) -> AsyncIterator[Session]:
-    agents()[Parrot.name] = Parrot()
+    own()[Parrot.name] = Parrot()
     session = Session.create(JsonlStore(tmp_path / "store"), Parrot.name, Options(cwd=str(tmp_path)))
     yield session
     await session.stop()
-    del agents()[Parrot.name]
+    del own()[Parrot.name]
 
 
 def events(session: Session) -> list[Event]:

@@ -14,7 +14,7 @@ from hansard.normalizing import normalize
 from hansard.store import notebook
 from tests.test_bad_input import cases
 
-TOKEN = "sk-ant-" + "api03-" + "EXAMPLE0" * 4
+PRINTED = "sk-ant-" + "api03-" + "EXAMPLE0" * 4
 TAGS = {"div", "p", "b", "i", "details", "summary", "table", "thead", "tbody", "tr", "th", "td"}
 HOSTILE = [pytest.param(case["payload"], id=case["id"]) for case in cases("render") if not case["payload"].startswith("RECIPE:")]
 
@@ -71,9 +71,9 @@ def test_what_was_said_and_done_is_shown(tmp_path: Path) -> None:
 
 def test_secrets_are_masked(tmp_path: Path) -> None:
     with hansard.open(tmp_path) as store:
-        store.create("s", title=f"Use {TOKEN}")
-        store.append("s", [user_message(text=f"Use {TOKEN}")])
-        assert TOKEN not in store["s"]._repr_html_() + store._repr_html_()  # type: ignore[attr-defined]
+        store.create("s", title=f"Use {PRINTED}")
+        store.append("s", [user_message(text=f"Use {PRINTED}")])
+        assert PRINTED not in store["s"]._repr_html_() + store._repr_html_()  # type: ignore[attr-defined]
 
 
 def test_a_long_session_says_that_it_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

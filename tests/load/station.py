@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hansard.adapters import formats
-from hansard.agents import agents
+from hansard.agents import own
 from hansard.agents.agent import Agent, Capabilities, Options
 from hansard.cli import main
 from hansard.server import listening, socket
@@ -89,7 +89,7 @@ class Probed(listening.Listener):
 
 
 if __name__ == "__main__":
-    agents()["flood"] = Flood()
+    own()["flood"] = Flood()
     formats()  # they are loaded when the first is needed, and that is not what is measured here
     if "HANSARD_PROBE" in os.environ:
         listening.Listener = Probed

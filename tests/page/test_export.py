@@ -48,7 +48,8 @@ def opened(page: Watched, path: Path) -> Watched:
 @pytest.mark.parametrize("stream", [pytest.param(stream, id=stream.id) for stream in known() if stream.main][::9])
 def test_a_file_from_disk_shows_what_the_page_shows(renderer: Watched, from_disk: Watched, folder: Path, stream: Stream) -> None:
     events = list(normalize(stream.data, stream.format, stream.context))
-    wanted = renderer.run("(text) => { const shown = fresh(); shown.replayEvents(JSON.parse(text)); return all(shown); }", as_json(events))
+    draw = "(text) => { const shown = fresh({ original: async () => '' }); shown.replayEvents(JSON.parse(text)); return all(shown); }"
+    wanted = renderer.run(draw, as_json(events))
     page = opened(from_disk, written(folder, events))
     assert page.run(f"() => {{ const drawn = {renderer.run('() => drawn.toString()')}; return {WHOLE}; }}") == wanted
     assert page.complaints == []

@@ -12,14 +12,14 @@ from hansard.errors import UsageError, meant
 from hansard.plugins import Plugins, is_kind
 
 
-@cache
 def agents() -> dict[str, Agent]:
     """Every agent that can be driven, by name."""
-    return _own() | {name: _from_elsewhere(name) for name in ELSEWHERE.loaded()}
+    return own() | {name: _from_elsewhere(name) for name in ELSEWHERE.loaded()}
 
 
 @cache
-def _own() -> dict[str, Agent]:
+def own() -> dict[str, Agent]:
+    """The agents of this package, by name: all that can be driven without loading anybody else's code."""
     modules = [
         importlib.import_module(module.name)
         for module in pkgutil.iter_modules(__path__, __name__ + ".")
@@ -30,11 +30,11 @@ def _own() -> dict[str, Agent]:
 
 def agent_for(name: str) -> Agent:
     """The agent of that name."""
-    if name in _own():
-        return _own()[name]
+    if name in own():
+        return own()[name]
     if name in ELSEWHERE.names():
         return _from_elsewhere(name)
-    names = sorted([*_own(), *ELSEWHERE.names()])
+    names = sorted([*own(), *ELSEWHERE.names()])
     raise UsageError(f"no agent is called {name!r}{meant(name, names) or '; there are ' + ', '.join(names)}")
 
 
@@ -47,5 +47,5 @@ def _wrong(name: str, agent: Any) -> str | None:
     return is_kind(agent, Agent) or (None if agent().name == name else f"it calls itself {agent().name!r}")
 
 
-ELSEWHERE = Plugins("agents", _own, _wrong)
+ELSEWHERE = Plugins("agents", own, _wrong)
 """The agents of other packages, each a class under the agent's name."""

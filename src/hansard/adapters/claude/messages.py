@@ -62,7 +62,7 @@ class Message:
 
 def kind_of(block: Any) -> str:
     """The type word of a block that was read, or nothing for one that nobody knows."""
-    return "" if block is None else word_of(type(block))
+    return "" if block is None else word_of(type(block))  # pyright: ignore[reportUnknownArgumentType]
 
 
 prepare(globals())

@@ -190,7 +190,8 @@ class ClaudeSession(ClaudeOutput):
 
     def note(self, message: Any) -> Piece:
         """A notice, under the file's own word for it."""
-        return Piece(StatusChange, StatusChangePayload(word_of(type(message)), told(message, *_HEAD) or None))
+        word = word_of(type(message))  # pyright: ignore[reportUnknownArgumentType]
+        return Piece(StatusChange, StatusChangePayload(word, told(message, *_HEAD) or None))
 
     # ---- who is speaking, and from where
 

@@ -439,3 +439,9 @@ def test_the_wire_notes_name_every_type_we_read() -> None:
     words = {str(struct.__struct_config__.tag) for union in unions for struct in union.__args__} - {"system"}
     notes = resources.files("hansard.adapters.claude").joinpath("README.md").read_text(encoding="utf-8")
     assert {word for word in words if f"`{word}`" not in notes and f"/{word}`" not in notes} == set()
+
+
+def test_pieces_that_ran_together_in_one_line_have_ids_of_their_own() -> None:
+    piece = b'{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}}'
+    events = read("claude-stream-json", piece + piece + b"\n")
+    assert len({event.id for event in events}) == len(events)

@@ -300,8 +300,10 @@ class Adapter:
 
     def _read(self, message: Any, frame: Frame) -> None:
         """Take the events of a message, and of whatever had to be set aside to read it."""
-        if self.dated is None or type(message) in self.dated:
-            self._keep_time(self.time_of(message), frame)
+        if (self.dated is None or type(message) in self.dated) and (time := self.time_of(message)) is not None:
+            self.now = time
+            if frame.time is not None:
+                self._set_clock(time, frame.time)
         try:
             made = self.translate_sent(message) if frame.out else self.translate(message)
             if type(made) is Piece:
@@ -314,11 +316,10 @@ class Adapter:
             self._take([raw(kind=type(message).__name__, reason="wrong_shape", detail="; ".join(self._aside))])
             self._aside = []
 
-    def _keep_time(self, own_time: int | None, frame: Frame) -> None:
-        if own_time is not None:
-            self.now = own_time
-            if not self._clock_set and frame.time is not None and frame.time < RELATIVE:
-                self._clock_set, self._epoch, self._arrived = True, own_time - frame.time, own_time
+    def _set_clock(self, own_time: int, arrived: int) -> None:
+        """The first time on the wire itself says when a recording with relative times began."""
+        if not self._clock_set and arrived < RELATIVE:
+            self._clock_set, self._epoch, self._arrived = True, own_time - arrived, own_time
 
     def _puzzle(self, frame: Frame) -> None:
         """Take a frame that no message struct accepts for what it is."""
@@ -444,7 +445,7 @@ class Adapter:
         """As `_take`, in one step: an event that is made with its stamps takes a third less time than one that is given them after."""
         arrived, time = self._arrived, self.now if self.now > 0 else 0
         event = piece.kind(
-            id=self._ids(self.frames, 0),
+            id=self._ids(self.frames, len(self._made)),  # a line may hold more than one message
             timestamp=time,
             received_at=None if arrived == time else arrived,
             turn_id=self.turn,

@@ -190,7 +190,8 @@ class SessionImport:
         if self._stopped is not None and self._stopped():
             raise KeyboardInterrupt
         self._batch += events
-        self._waiting += sum(len(memoryview(event.original)) for event in events[:1] if event.original is not None)
+        if events and (original := events[0].original) is not None:
+            self._waiting += len(original)
         if len(self._batch) >= BATCH or self._waiting >= BATCH_BYTES:
             self._flush(outcome)
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from hansard.codec import decode, decode_known, encode
-from hansard.events import Event, RawEvent, RawPayload
+from hansard.events import Event, RawEvent, RawPayload, SessionLifecycle
 from hansard.originals import unwrap, wrap
 from hansard.store.interface import Damage, Record
 
@@ -26,6 +26,7 @@ class _Envelope(Struct, gc=False):
 
 _seq = attrgetter("seq")
 _envelope = msgspec.json.Decoder(_Envelope).decode
+_created = msgspec.json.Decoder(SessionLifecycle).decode
 
 
 def records(block: bytes, offset: int, segment: int) -> list[Record]:
@@ -63,6 +64,16 @@ def event(record: Record) -> Event:
         return decode(record.line)
     except (ValueError, RecursionError, msgspec.DecodeError) as problem:
         return RawEvent(seq=record.seq, payload=RawPayload(reason="wrong_shape", detail=str(problem)), original=wrap(record.line))
+
+
+def created(record: Record) -> SessionLifecycle | None:
+    """The event of a log's first record, if it is what it should be. Who only writes needs no other, nor the decoder of them all."""
+    try:
+        created = _created(record.line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        created = None
+    found = event(record) if created is None or created.extra is not None else created
+    return found if isinstance(found, SessionLifecycle) else None
 
 
 def as_event(damaged: Record, session_id: str) -> Record:

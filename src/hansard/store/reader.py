@@ -103,8 +103,8 @@ class Log:
     def first_event(self) -> SessionLifecycle | None:
         """The event that created the log, if it is still there."""
         start = islice(forward(self.segments[0].part, 0, step=_PROBE), 3)  # before it there may be a torn attempt to write it
-        event = next((lines.event(record) for record in start if record.seq == 1), None)
-        return event if isinstance(event, SessionLifecycle) else None
+        first = next((record for record in start if record.seq == 1), None)
+        return None if first is None else lines.created(first)
 
     def beginning(self) -> bytes:
         """The first few bytes."""

@@ -144,6 +144,7 @@ AnyToolResult = (
     | AdvisorResult
 )
 Block = Content | AnyToolResult
+CALLS = (ToolUse, ServerToolUse, McpToolUse)
 
 _KINDS: dict[str, ToolKind] = {
     "Bash": "execute",
@@ -184,8 +185,8 @@ def tool_kind(name: str) -> ToolKind:
 
 def tool_server(name: str) -> str | None:
     """The MCP server in a name like ``mcp__server__tool``."""
-    parts = name.split("__", 2)
-    return parts[1] if len(parts) == 3 and parts[0] == "mcp" else None
+    parts = name.split("__", 2) if name.startswith("mcp__") else ()
+    return parts[1] if len(parts) == 3 else None
 
 
 def to_block(value: Any) -> AnyBlock:

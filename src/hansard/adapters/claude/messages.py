@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from hansard.adapters.claude import blocks
 from hansard.adapters.claude.wire import Tokens
+from hansard.adapters.claude.words import word_of
+from hansard.structs import prepare
 
 
-class Streamed:
+class Streamed(msgspec.Struct, gc=False):
     """A block of a message that is being streamed."""
 
-    def __init__(self, kind: str = "") -> None:
-        self.kind = kind
-        self.item: Any = None
-        self.tool_id: str | None = None
-        self.tool_name: str | None = None
-        self.input: list[str] = []
-        self.received = 0
-        """So many characters of the input."""
-        self.signature: str | None = None
-        self.citations: list[Any] = []
-        self.done = False
+    kind: str = ""
+    done: bool = False
+    item: Any = None
+    tool_id: str | None = None
+    tool_name: str | None = None
+    input: list[str] = []
+    received: int = 0
+    """So many characters of the input."""
+    signature: str | None = None
+    citations: list[Any] = []
 
 
 class Message:
@@ -34,9 +37,8 @@ class Message:
         self.counted = False
 
     def start(self, index: int, block: Any, item: Any) -> Streamed:
-        started = self.blocks[index] = Streamed(kind_of(block))
-        started.item = item
-        if isinstance(block, blocks.ToolUse | blocks.ServerToolUse | blocks.McpToolUse):
+        started = self.blocks[index] = Streamed(kind_of(block), item=item)
+        if isinstance(block, blocks.CALLS):
             started.tool_id, started.tool_name = block.id, block.name
         return started
 
@@ -53,12 +55,14 @@ class Message:
             if not started.done and started.kind in (kind, ""):
                 started.done = True
                 return index
-        index = max(self.blocks, default=-1) + 1
-        self.blocks[index] = Streamed(kind)
-        self.blocks[index].done = True
+        index = max(self.blocks) + 1 if self.blocks else 0
+        self.blocks[index] = Streamed(kind, done=True)
         return index
 
 
 def kind_of(block: Any) -> str:
     """The type word of a block that was read, or nothing for one that nobody knows."""
-    return "" if block is None else str(block.__struct_config__.tag)
+    return "" if block is None else word_of(type(block))  # pyright: ignore[reportUnknownArgumentType]
+
+
+prepare(globals())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -17,16 +17,18 @@ class Plan:
     def __init__(self) -> None:
         self.tasks: dict[str, PlanEntry] = {}
 
-    def called(self, name: str, args: Any) -> Iterator[Event]:
+    def called(self, name: str, args: Any) -> Iterable[Event]:
         """The plan that a call of TodoWrite states."""
-        todos = as_list(as_object(args).get("todos")) if name == "TodoWrite" else []
-        entries = [entry for todo in todos if (entry := plan_entry(todo))]
-        if entries:
-            yield plan_update(entries=entries)
+        if name != "TodoWrite":
+            return ()
+        entries = [entry for todo in as_list(as_object(args).get("todos")) if (entry := plan_entry(todo))]
+        return (plan_update(entries=entries),) if entries else ()
 
-    def answered(self, structured: Any) -> Iterator[Event]:
+    def answered(self, structured: Any) -> Iterable[Event]:
         """The plan after a task tool reported back."""
         fields = as_object(structured)
+        if fields.keys().isdisjoint(_SAID):
+            return ()
         changed = False
         if isinstance(fields.get("tasks"), list):
             listed = [plan_entry(task) for task in fields["tasks"]]
@@ -38,8 +40,11 @@ class Plan:
         elif fields.get("taskId") in self.tasks and "to" in (change := as_object(fields.get("statusChange"))):
             self.tasks[fields["taskId"]].status = str(change["to"])
             changed = True
-        if changed:
-            yield plan_update(entries=[msgspec.structs.replace(entry) for entry in self.tasks.values()])
+        return (plan_update(entries=[msgspec.structs.replace(entry) for entry in self.tasks.values()]),) if changed else ()
+
+
+_SAID = frozenset({"tasks", "task", "taskId"})
+"""The fields of a result that speak of tasks."""
 
 
 def plan_entry(value: Any) -> PlanEntry | None:

@@ -6,15 +6,16 @@ A turn begins with a prompt. It ends when a later line proves that it is over; w
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, cast, get_args
 
-from hansard.adapter import Context
+from hansard.adapter import Context, Piece
 from hansard.adapters.claude import blocks, wire
 from hansard.adapters.claude import session_wire as disk
 from hansard.adapters.claude.ends import end_of, error_of
+from hansard.adapters.claude.messages import Message
 from hansard.adapters.claude.stream import SYNTHETIC, ClaudeOutput
-from hansard.adapters.claude.words import told
+from hansard.adapters.claude.words import told, word_of
 from hansard.content import AnyBlock, DocumentBlock, FileBlock, ImageBlock
 from hansard.events import (
     AssistantDone,
@@ -22,6 +23,8 @@ from hansard.events import (
     Error,
     ErrorInfo,
     Event,
+    StatusChange,
+    StatusChangePayload,
     Usage,
     UserMessage,
     answer,
@@ -99,7 +102,10 @@ class ClaudeSession(ClaudeOutput):
         self.lanes: dict[str, str | None] = {}
         self.budget: float | None = None
         self.prompt: str | None = None
-        self.last_said = -1
+        self.said_now = -1
+        """When this line was written, or the last one before it that is of the conversation."""
+        self.said_before = -1
+        """The same of the line before."""
         self._new_turn()
 
     def _new_turn(self) -> None:
@@ -131,23 +137,34 @@ class ClaudeSession(ClaudeOutput):
         """Conversation lines, requests and the queue have a time; the rest of the bookkeeping has none."""
         return milliseconds(message.timestamp)
 
-    def translate(self, message: Any) -> Iterator[Event]:
+    def translate(self, message: Any) -> Iterable[Event]:
         self.parent = self.context.parent_tool_call_id
+        self.said_before = self.said_now
         kind: type[Any] = type(message)  # pyright: ignore[reportUnknownVariableType]
         if kind not in SPOKEN:
-            yield from LINES.get(kind, ClaudeSession.bookkeeping)(self, message)
-            return
+            return LINES.get(kind, ClaudeSession.bookkeeping)(self, message)
+        if not message.is_sidechain:
+            self.said_now = self.now
+        means = LINES.get(kind, ClaudeSession.system_line)
+        if (
+            message.version != self.version
+            or message.session_id != self.session
+            or message.cwd != self.cwd
+            or (message.forked_from is not None and not self.forked)
+        ):
+            return self.with_news(message, means)
+        self.parent = self.lane(message)
+        return means(self, message)
+
+    def with_news(self, message: Any, means: Callable[[ClaudeSession, Any], Iterable[Event]]) -> Iterator[Event]:
+        """A line whose head may say something new."""
         yield from self.head(message)
         self.parent = self.lane(message)
-        yield from LINES.get(kind, ClaudeSession.system_line)(self, message)
-        if not message.is_sidechain:
-            self.last_said = self.now
+        yield from means(self, message)
 
     def bookkeeping(self, message: Any) -> Iterator[Event]:
         """What Claude Code writes down for itself."""
         match message:
-            case disk.Book():
-                yield self.note(message)
             case disk.Summary():
                 yield session_lifecycle(subtype="summary", text=message.summary, message_id=message.leaf_uuid)
             case disk.AiTitle():
@@ -171,9 +188,10 @@ class ClaudeSession(ClaudeOutput):
             case _:  # disk.Progress
                 yield self.progress(message)
 
-    def note(self, message: Any, *without: str) -> Event:
+    def note(self, message: Any) -> Piece:
         """A notice, under the file's own word for it."""
-        return status_change(status=str(message.__struct_config__.tag), detail=told(message, *_HEAD, *without) or None)
+        word = word_of(type(message))  # pyright: ignore[reportUnknownArgumentType]
+        return Piece(StatusChange, StatusChangePayload(word, told(message, *_HEAD) or None))
 
     # ---- who is speaking, and from where
 
@@ -236,21 +254,22 @@ class ClaudeSession(ClaudeOutput):
     def line_of_assistant(self, line: disk.Assistant) -> Iterator[Event]:
         said = line.message
         ours = said.model == SYNTHETIC
-        if not line.is_sidechain and not (ours and self.turn is None):
+        if self.turn is None and not line.is_sidechain and not ours:
             yield from self.need_turn("user" if self.turns == 0 else "system")
-        yield from self.count_half_told(said.id)
+        if self.half_told:
+            yield from self.count_half_told(said.id)
         failed = line.is_api_error_message or line.error is not None
         phase = "error" if failed else "synthetic" if ours else None
-        frame = self.as_live(line)
         message = self.message(said.id)
         last: Any = None
         for offset, item in enumerate(items_of(said.content)):
             last = blocks.Text(item) if isinstance(item, str) else self.read(item, blocks.Block)
             taken = message.take(last)
             index = taken if line.api_block_index is None else line.api_block_index + offset
-            for event in self.block(last, item, phase, frame):
+            for event in self.block(last, item, phase, line.is_aborted_mid_stream, line.thinking_duration_ms):
                 yield at(event, said.id, index)
-            yield from self.asks(last)
+            if type(last) is blocks.ToolUse:
+                yield from self.asks(last)
         if failed:
             text = blocks.text_of(blocks.to_blocks(said.content))
             words = line.stream_cut_error or line.error_details or line.api_error_type  # the provider's own; the text is Claude Code's
@@ -258,39 +277,37 @@ class ClaudeSession(ClaudeOutput):
             yield Error(payload=self.failure)
         if not ours:
             message.model, message.tokens = said.model, said.usage
-            yield from self.count(said)
+            yield from self.count(said, message)
         if not line.is_sidechain:
             self.heard(line, last)
 
-    def as_live(self, line: disk.Assistant) -> wire.Assistant:
-        """The line as the live wire would have said it."""
-        return wire.Assistant(message=line.message, aborted=line.is_aborted_mid_stream, thinking_duration_ms=line.thinking_duration_ms)
-
-    def asks(self, block: Any) -> Iterator[Event]:
+    def asks(self, call: blocks.ToolUse) -> Iterable[Event]:
         """A call that is a question, or that starts a sub-agent."""
-        if not isinstance(block, blocks.ToolUse):
-            return
-        args = as_object(block.input)
-        if block.name == "AskUserQuestion":
-            yield question(request_id=block.id, questions=args.get("questions"), tool_call_id=block.id)
+        args = as_object(call.input)
         prompt = args.get("prompt")
-        if blocks.tool_kind(block.name) == "agent" and isinstance(prompt, str):
-            self.agent_calls[block.id] = prompt
+        if isinstance(prompt, str) and blocks.tool_kind(call.name) == "agent":
+            self.agent_calls[call.id] = prompt
+        if call.name != "AskUserQuestion":
+            return ()
+        return (question(request_id=call.id, questions=args.get("questions"), tool_call_id=call.id),)
 
-    def count(self, said: wire.Message) -> Iterator[Event]:
+    def count(self, said: wire.Message, message: Message) -> Iterable[Event]:
         """The usage of a message, once. Until a line has its stop reason, `output_tokens` is a placeholder."""
         if said.stop_reason is None:
             self.half_told[self.parent] = said.id
-            return
+            return ()
         self.half_told.pop(self.parent, None)
-        if not self.message(said.id).counted:
-            yield at(status_change(status="message_delta", detail={"stopReason": said.stop_reason}), said.id)
-        yield from self.message_usage(said.id, final=True)
+        if message.counted:
+            return ()
+        why = StatusChangePayload("message_delta", {"stopReason": said.stop_reason})
+        return (StatusChange(payload=why, response_id=said.id), *self.message_usage(said.id, message, final=True))
 
-    def count_half_told(self, but: str | None = None) -> Iterator[Event]:
+    def count_half_told(self, but: str | None = None) -> Iterable[Event]:
         """A message that was cut off never gets a stop reason: count what is known when somebody else speaks."""
-        if self.parent in self.half_told and (but is None or self.half_told[self.parent] != but):
-            yield from self.message_usage(self.half_told.pop(self.parent), final=False)
+        if self.parent not in self.half_told or (but is not None and self.half_told[self.parent] == but):
+            return ()
+        message_id = self.half_told.pop(self.parent)
+        return self.message_usage(message_id, self.message(message_id), final=False)
 
     def heard(self, line: disk.Assistant, last: Any) -> None:
         """What this line says about the end of the turn, if nothing follows it."""
@@ -307,7 +324,8 @@ class ClaudeSession(ClaudeOutput):
     # ---- user lines: prompts, results, what the harness says
 
     def line_of_user(self, line: disk.User) -> Iterator[Event]:
-        yield from self.count_half_told()
+        if self.half_told:
+            yield from self.count_half_told()
         items = items_of(line.message.content)
         spoken: list[Any] = []
         for item in items:
@@ -322,7 +340,9 @@ class ClaudeSession(ClaudeOutput):
     def result_line(self, block: Any, line: disk.User) -> Iterator[Event]:
         structured, call_id = line.tool_use_result, block.tool_use_id
         decision = as_object(line.permission_decision)
-        if decision.get("decision") == "reject" or (str(decision.get("source")).startswith("user_") and "reasonType" not in decision):
+        if decision and (
+            decision.get("decision") == "reject" or (str(decision.get("source")).startswith("user_") and "reasonType" not in decision)
+        ):
             allowed, source = decision.get("decision") == "accept", decision.get("source")
             yield permission_response(
                 request_id=call_id, decision="allow" if allowed else "deny", by=source if isinstance(source, str) else None
@@ -449,8 +469,13 @@ class ClaudeSession(ClaudeOutput):
 
     # ---- attachments
 
-    def attachment(self, line: disk.Attachment) -> Iterator[Event]:
+    def attachment(self, line: disk.Attachment) -> Iterable[Event]:
         attached = self.read(line.attachment, disk.AnyAttachment)
+        if isinstance(attached, disk.BudgetUsd):
+            self.budget = attached.total
+        return self.note(attached) if isinstance(attached, disk.Note) else self.other_attachment(attached, line)
+
+    def other_attachment(self, attached: Any, line: disk.Attachment) -> Iterator[Event]:
         match attached:
             case None:
                 kind = as_object(line.attachment).get("type")
@@ -465,8 +490,8 @@ class ClaudeSession(ClaudeOutput):
                 yield configuration_change(subtype="model", model=model if isinstance(model, str) else None, options=attached.identity)
             case disk.StructuredOutput():
                 yield result(status="completed", subtype="structured_output", structured_output=attached.data)
-            case disk.MaxTurnsReached():
-                yield self.note(attached)
+            case _:  # disk.MaxTurnsReached
+                yield from self.note(attached)
                 if not line.is_sidechain:
                     failure = ErrorInfo(
                         code="max_turns",
@@ -476,11 +501,6 @@ class ClaudeSession(ClaudeOutput):
                     )
                     yield Error(payload=failure)
                     yield from self.over("error", failure)
-            case disk.BudgetUsd():
-                self.budget = attached.total
-                yield self.note(attached)
-            case _:
-                yield self.note(attached)
 
     def queued_command(self, attached: disk.QueuedCommand, line: disk.Attachment) -> Iterator[Event]:
         said = blocks.to_blocks(attached.prompt)
@@ -533,14 +553,14 @@ class ClaudeSession(ClaudeOutput):
                 block = blocks.refusal(message.content, message.api_refusal_category, message.api_refusal_explanation)
                 yield content_block(block=block)
             case disk.StopHookSummary():
-                yield self.note(message)
+                yield from self.note(message)
                 if not message.hook_errors and not message.hook_additional_context and not message.is_sidechain:
                     yield from self.settle(over=False)
             case disk.TurnDuration():
-                yield self.note(message)
+                yield from self.note(message)
                 yield from self.settle(over=True)
             case _:
-                yield self.note(message)
+                yield from self.note(message)
 
     def api_error(self, line: disk.ApiError) -> Iterator[Event]:
         failed = self.read(line.error, disk.Failure) or disk.Failure()
@@ -594,7 +614,7 @@ class ClaudeSession(ClaudeOutput):
         yield usage(
             scope="session", usage=totals(models), cost_usd=line.total_cost_usd, model=next(iter(models)) if len(models) == 1 else None
         )
-        yield self.note(line, "total_cost_usd", "timestamp")
+        yield status_change(status=word_of(disk.CostState), detail=told(line, *_HEAD, "total_cost_usd") or None)
         yield from self.settle(over=False)
         spent = self.budget is not None and (line.total_cost_usd or 0) >= self.budget
         if self.turn is not None and spent:
@@ -640,7 +660,7 @@ class ClaudeSession(ClaudeOutput):
     def over(self, status: Any, failure: ErrorInfo | None) -> Iterator[Event]:
         """The turn is over; it was over when the last line of the conversation was written, not when the proof was."""
         for event in self.end_turn(status, stop_reason=self.stop_reason, error=failure):
-            event.timestamp = self.last_said if self.last_said >= 0 else self.now
+            event.timestamp = self.said_before if self.said_before >= 0 else self.now
             yield event
         self.turns += 1
         self.messages = {key: message for key, message in self.messages.items() if not message.counted}
@@ -648,6 +668,7 @@ class ClaudeSession(ClaudeOutput):
 
     def at_end(self) -> Iterator[Event]:
         """The file ends here. A program that left in order, or a command that needs no model, leaves no lost turn."""
+        self.said_before = self.said_now
         for lane in list(self.half_told):
             self.parent = lane
             yield from self.count_half_told()
@@ -681,12 +702,13 @@ def totals(models: dict[str, Any]) -> Usage:
     )
 
 
-LINES: dict[type[Any], Callable[[ClaudeSession, Any], Iterator[Event]]] = {
+LINES: dict[type[Any], Callable[[ClaudeSession, Any], Iterable[Event]]] = {
     disk.User: ClaudeSession.line_of_user,
     disk.Assistant: ClaudeSession.line_of_assistant,
     disk.Attachment: ClaudeSession.attachment,
     disk.QueueOperation: ClaudeSession.queue,
     disk.CostState: ClaudeSession.cost_state,
+    **{book: ClaudeSession.note for book in get_args(disk.Line) if issubclass(book, disk.Book)},
 }
 """What the most frequent lines mean."""
 

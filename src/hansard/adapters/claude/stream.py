@@ -6,9 +6,9 @@ Wire notes: README.md.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, cast, get_args
 
 import msgspec
 
@@ -18,7 +18,7 @@ from hansard.adapters.claude.ends import end_of, error_of
 from hansard.adapters.claude.messages import Message, Streamed
 from hansard.adapters.claude.plan import Plan
 from hansard.adapters.claude.team import Team
-from hansard.adapters.claude.words import arguments, merged, told, usage_of
+from hansard.adapters.claude.words import arguments, merged, told, usage_of, word_of
 from hansard.content import SlashCommandBlock, TextBlock
 from hansard.events import (
     AssistantChunk,
@@ -41,7 +41,11 @@ from hansard.events import (
     ToolInputChunkPayload,
     ToolProgress,
     ToolProgressPayload,
+    ToolResult,
+    ToolResultPayload,
     Usage,
+    UsageEvent,
+    UsagePayload,
     auth_status,
     configuration_change,
     content_block,
@@ -55,7 +59,6 @@ from hansard.events import (
     session_lifecycle,
     status_change,
     tool_progress,
-    tool_result,
     tool_use_summary,
     turn_start,
     usage,
@@ -67,7 +70,6 @@ from hansard.words import at, milliseconds, whole
 SYNTHETIC = "<synthetic>"
 """The model's name on messages that Claude Code itself wrote."""
 
-_NOBODY = wire.Assistant(message=wire.Message(content=None))
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d+)")
 _QUEUE = {"queued": "queued", "started": "sent", "cancelled": "cancelled"}
 
@@ -199,10 +201,11 @@ class ClaudeOutput(Adapter):
                 yield configuration_change(subtype="available_commands_update", commands=message.commands)
             case wire.LocalCommandOutput():
                 yield AssistantDone(payload=AssistantDonePayload(text=message.content, phase="local_command"))
-            case wire.ElicitationComplete():
+            case _:  # wire.ElicitationComplete
                 yield status_change(status="elicitation_complete", detail=told(message))
-            case _:  # wire.Told: notices
-                yield status_change(status=str(message.__struct_config__.tag), detail=told(message))
+
+    def notice(self, message: wire.Told) -> Piece:
+        return Piece(StatusChange, StatusChangePayload(word_of(type(message)), told(message)))
 
     def init(self, message: wire.Init) -> Iterator[Event]:
         yield from self.need_turn(self.trigger())
@@ -224,13 +227,12 @@ class ClaudeOutput(Adapter):
             output_style=message.output_style,
         )
 
-    def status(self, message: wire.Status) -> Iterator[Event]:
+    def status(self, message: wire.Status) -> Iterable[Event]:
         if message.permission_mode is not None:
-            yield configuration_change(subtype="permission_mode_changed", permission_mode=message.permission_mode)
-        elif message.compact_result is not None:
-            yield status_change(status="compact_result", detail={"result": message.compact_result, "error": message.compact_error})
-        else:
-            yield status_change(status="none" if message.status is None else message.status)
+            return (configuration_change(subtype="permission_mode_changed", permission_mode=message.permission_mode),)
+        if message.compact_result is not None:
+            return (status_change(status="compact_result", detail={"result": message.compact_result, "error": message.compact_error}),)
+        return Piece(StatusChange, StatusChangePayload("none" if message.status is None else message.status))
 
     def api_retry(self, message: wire.ApiRetry) -> Iterator[Event]:
         yield status_change(status="retrying", detail=told(message))
@@ -297,16 +299,18 @@ class ClaudeOutput(Adapter):
         message.model, message.tokens = started.model, started.usage
         return Piece(StatusChange, StatusChangePayload("message_start", {"model": started.model}), message_id)
 
-    def message_delta(self, message_id: str | None, event: wire.MessageDelta, frame: wire.StreamEvent) -> Iterator[Event]:
+    def message_delta(self, message_id: str | None, event: wire.MessageDelta, frame: wire.StreamEvent) -> Iterable[Event]:
         message = self.message(message_id)
         message.tokens = merged(message.tokens, event.usage)
-        detail = {key: value for key, value in told(event.delta).items() if value is not None}
-        yield at(status_change(status="message_delta", detail=detail), message_id)
-        yield from self.message_usage(message_id, final=True)
+        return (
+            StatusChange(payload=StatusChangePayload("message_delta", told(event.delta)), response_id=message_id),
+            *self.message_usage(message_id, message, final=True),
+        )
 
-    def message_stop(self, message_id: str | None, event: wire.MessageStop, frame: wire.StreamEvent) -> Iterator[Event]:
-        yield at(status_change(status="message_stop", detail=frame.abandoned_blocks), message_id)
-        yield from self.message_usage(message_id, final=False)
+    def message_stop(self, message_id: str | None, event: wire.MessageStop, frame: wire.StreamEvent) -> Iterable[Event]:
+        stop = Piece(StatusChange, StatusChangePayload("message_stop", frame.abandoned_blocks), message_id)
+        used = self.message_usage(message_id, self.message(message_id), final=False)
+        return (*stop, *used) if used else stop
 
     def ping(self, message_id: str | None, event: wire.Ping, frame: wire.StreamEvent) -> Iterable[Event]:
         return (heartbeat(),)
@@ -375,7 +379,7 @@ class ClaudeOutput(Adapter):
             case _ if block.tool_id is not None:
                 yield self.tool_call(block.tool_id, block.tool_name or "", arguments("".join(block.input)))
             case _ if block.item is not None:  # it came whole at its start, or nobody knows how its pieces add up
-                yield from self.block(self.read(block.item, blocks.Block), block.item, None, _NOBODY)
+                yield from self.block(self.read(block.item, blocks.Block), block.item, None)
             case _:
                 pass
 
@@ -390,7 +394,7 @@ class ClaudeOutput(Adapter):
         for item in cast("list[Any]", content) if isinstance(content, list) else [content]:
             block = blocks.Text(item) if isinstance(item, str) else self.read(item, blocks.Block)
             index = message.take(block)
-            for event in self.block(block, item, phase, frame):
+            for event in self.block(block, item, phase, frame.aborted, frame.thinking_duration_ms):
                 yield at(event, message_id, index)
         if frame.context_usage is not None:
             yield from self.context_usage(frame.context_usage)
@@ -400,42 +404,37 @@ class ClaudeOutput(Adapter):
             yield Error(payload=self.failure)
         if frame.message.model != SYNTHETIC and message.tokens is None:
             message.model, message.tokens = frame.message.model, frame.message.usage
-            yield from self.message_usage(message_id, final=False)
+            yield from self.message_usage(message_id, message, final=False)
 
-    def block(self, block: Any, item: Any, phase: str | None, frame: wire.Assistant) -> Iterator[Event]:
+    def block(self, block: Any, item: Any, phase: str | None, cut_off: bool = False, duration_ms: int | None = None) -> Iterable[Event]:
         match block:
             case blocks.Text():
-                yield AssistantDone(
-                    payload=AssistantDonePayload(text=block.text, interrupted=frame.aborted, phase=phase, citations=block.citations)
-                )
+                said = AssistantDonePayload(text=block.text, interrupted=cut_off, phase=phase, citations=block.citations)
+                return (AssistantDone(payload=said),)
             case blocks.Thinking():
-                yield ThinkingDone(
-                    payload=ThinkingDonePayload(
-                        text=block.thinking,
-                        signature=block.signature,
-                        interrupted=frame.aborted,
-                        duration_ms=frame.thinking_duration_ms,
-                    )
-                )
+                thought = ThinkingDonePayload(text=block.thinking, signature=block.signature, interrupted=cut_off, duration_ms=duration_ms)
+                return (ThinkingDone(payload=thought),)
             case blocks.RedactedThinking():
-                yield ThinkingDone(payload=ThinkingDonePayload(text="", redacted=block.data))
+                return (ThinkingDone(payload=ThinkingDonePayload(text="", redacted=block.data)),)
             case blocks.ToolUse() | blocks.ServerToolUse():
-                yield self.tool_call(block.id, block.name, block.input)
-                yield from self.plan.called(block.name, block.input)
-                yield from self.team.called(block.id, block.name, block.input, self.parent)
+                return (
+                    self.tool_call(block.id, block.name, block.input),
+                    *self.plan.called(block.name, block.input),
+                    *self.team.called(block.id, block.name, block.input, self.parent),
+                )
             case blocks.McpToolUse():
-                yield self.tool_call(block.id, block.name, block.input, block.server_name)
+                return (self.tool_call(block.id, block.name, block.input, block.server_name),)
             case None:
-                yield self.unknown_block(item)
+                return (self.unknown_block(item),)
             case blocks.Image() | blocks.Document() | blocks.Resource():
-                yield ContentBlock(payload=ContentBlockPayload(cast("Any", blocks.to_block(item))))
+                return (ContentBlock(payload=ContentBlockPayload(cast("Any", blocks.to_block(item)))),)
             case _:  # the result of a server tool: the API ran it inside the assistant's own message
-                yield self.tool_result(block, None, None)
+                return (self.tool_result(block, None, None),)
 
     def tool_call(self, call_id: str, name: str, args: Any, server: str | None = None) -> ToolCall:
-        unparsed = as_object(as_object(args).get("__unparsedToolInput"))
-        if "raw" in unparsed:  # Claude Code's wrapping of arguments that were no JSON
-            args = unparsed["raw"]
+        if isinstance(args, dict) and "__unparsedToolInput" in args:  # Claude Code's wrapping of arguments that were no JSON
+            unparsed = as_object(as_object(args)["__unparsedToolInput"])
+            args = unparsed.get("raw", args)
         return ToolCall(
             payload=ToolCallPayload(
                 tool_call_id=call_id,
@@ -452,13 +451,12 @@ class ClaudeOutput(Adapter):
             taken = Usage(total_tokens=found.total_tokens)
             yield usage(scope="context", usage=taken, model=found.model, context_window=found.raw_max_tokens)
 
-    def message_usage(self, message_id: str | None, final: bool) -> Iterator[Event]:
+    def message_usage(self, message_id: str | None, message: Message, final: bool) -> Sequence[Event]:
         """The usage of one provider message, once. Until the stream says otherwise `output_tokens` is a placeholder: left out."""
-        message = self.message(message_id)
         if message.tokens is None or message.counted:
-            return
+            return ()
         message.counted = True
-        yield at(usage(scope="message", usage=usage_of(message.tokens, final), model=message.model), message_id)
+        return (UsageEvent(payload=UsagePayload("message", usage_of(message.tokens, final), message.model), response_id=message_id),)
 
     # ---- user messages: results, nudges, echoes
 
@@ -517,13 +515,15 @@ class ClaudeOutput(Adapter):
         told_as_blocks = isinstance(content, list) or structured is not None
         text = content if isinstance(content, str) else ""
         exit_code = _EXIT_CODE.match(text) if block.is_error else None
-        return tool_result(
-            tool_call_id=block.tool_use_id,
-            result=content if structured is None else structured,
-            content=blocks.to_blocks(content) if told_as_blocks and content is not None else None,
-            is_error=block.is_error,
-            error=not_run,
-            exit_code=int(exit_code.group(1)) if exit_code else None,
+        return ToolResult(
+            payload=ToolResultPayload(
+                tool_call_id=block.tool_use_id,
+                result=content if structured is None else structured,
+                content=blocks.to_blocks(content) if told_as_blocks and content is not None else None,
+                is_error=block.is_error,
+                error=not_run,
+                exit_code=int(exit_code.group(1)) if exit_code else None,
+            )
         )
 
     # ---- the end of a turn
@@ -594,6 +594,7 @@ ClaudeOutput.meanings = {
     wire.TranscriptMirror: ClaudeOutput.other,
     wire.ActiveGoal: ClaudeOutput.other,
     wire.KeepAlive: ClaudeOutput.other,
+    **{notice: ClaudeOutput.notice for notice in get_args(wire.AnySystem) if issubclass(notice, wire.Told)},
 }
 
 STREAMED: dict[type[Any], Callable[[ClaudeOutput, str | None, Any, wire.StreamEvent], Iterable[Event]]] = {

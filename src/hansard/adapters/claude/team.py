@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hansard.events import Event, team_message, team_state_change, team_task_update
@@ -15,8 +15,11 @@ class Team:
     def __init__(self) -> None:
         self.members: dict[str, str] = {}
 
-    def called(self, call_id: str, name: str, args: Any, speaker: str | None) -> Iterator[Event]:
+    def called(self, call_id: str, name: str, args: Any, speaker: str | None) -> Iterable[Event]:
         """What a call says of the team; ``speaker`` is the call that started whoever makes it."""
+        return self._told(call_id, name, args, speaker) if name in _TOOLS else ()
+
+    def _told(self, call_id: str, name: str, args: Any, speaker: str | None) -> Iterator[Event]:
         fields = {key: value for key, value in as_object(args).items() if isinstance(value, str)}
         match name, fields:
             case "Agent" | "Task", {"name": member}:
@@ -35,3 +38,7 @@ class Team:
         member = self.members.get(call_id or "")
         if member is not None:
             yield team_state_change(member_id=member, status=status)
+
+
+_TOOLS = frozenset({"Agent", "Task", "SendMessage", "TaskUpdate"})
+"""The tools that have to do with a team."""

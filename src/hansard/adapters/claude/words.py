@@ -26,6 +26,12 @@ def _names(kind: type[Any], without: tuple[str, ...]) -> list[tuple[str, str]]:
     return [(name, camel(name)) for name in kind.__struct_fields__ if name not in skip]
 
 
+@cache
+def word_of(kind: type[Any]) -> str:
+    """The word by which the wire tells this kind of struct from others."""
+    return str(kind.__struct_config__.tag)
+
+
 def camel(name: str) -> str:
     """snake_case as camelCase."""
     first, *rest = name.split("_")
@@ -36,14 +42,14 @@ def usage_of(tokens: Tokens, final: bool) -> Usage:
     """Usage in our words; without ``final`` the output tokens are not known yet."""
     output = tokens.output_tokens if final else None
     total = None if tokens.input_tokens is None or output is None else tokens.input_tokens + output
-    thought = as_object(tokens.output_tokens_details).get("thinking_tokens")
+    details = tokens.output_tokens_details if final else None
     return Usage(
         input_tokens=tokens.input_tokens,
         output_tokens=output,
         total_tokens=total,
         cache_creation_input_tokens=tokens.cache_creation_input_tokens,
         cache_read_input_tokens=tokens.cache_read_input_tokens,
-        reasoning_tokens=as_int(thought) if final else None,
+        reasoning_tokens=None if details is None else as_int(as_object(details).get("thinking_tokens")),
         service_tier=tokens.service_tier,
     )
 
@@ -52,8 +58,8 @@ def merged(first: Tokens | None, second: Tokens | None) -> Tokens | None:
     """What message_start said, as far as message_delta does not say it anew."""
     if first is None or second is None:
         return second or first
-    said = [(getattr(first, name), getattr(second, name)) for name in Tokens.__struct_fields__]
-    return Tokens(*[before if after is None else after for before, after in said])
+    before, after = msgspec.structs.astuple(first), msgspec.structs.astuple(second)
+    return Tokens(*[old if new is None else new for old, new in zip(before, after, strict=True)])
 
 
 def arguments(text: str) -> Any:

@@ -169,7 +169,7 @@ class Tools(Adapter):
         yield self.say_result(call)
         yield from self.compacted(call)
 
-    def hush_under(self, parent: str | None) -> Iterator[Event]:
+    def hush_under(self, parent: str | None) -> list[Event]:
         """What the agent whom that call started is saying is over."""
         raise NotImplementedError
 
@@ -178,11 +178,11 @@ class Tools(Adapter):
         if call.name == "compact" and call.status == "completed":
             yield session_lifecycle(subtype="compacted")
 
-    def settle(self, only: str | None = None) -> Iterator[Event]:
-        """The agent goes on: calls with an input are complete. ``only``: this one, whatever it has."""
-        for call in list(self.unsaid.values()):
-            if call.id == only if only is not None else call.has_input and call.parent == self.parent:
-                yield self.say_call(call)
+    def settle(self) -> list[Event]:
+        """The agent goes on: calls with an input are complete."""
+        if not self.unsaid:
+            return []
+        return [self.say_call(call) for call in list(self.unsaid.values()) if call.has_input and call.parent == self.parent]
 
     def settle_results(self, but: str | None = None) -> Iterator[Event]:
         """Results that waited for more, and no more came."""

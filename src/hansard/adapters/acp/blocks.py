@@ -20,7 +20,10 @@ from hansard.loose import as_list, as_object, read
 
 
 def to_block(value: Any) -> AnyBlock:
-    """One of our blocks for a content block."""
+    """One of our blocks for a content block: most are text."""
+    fields = as_object(value)
+    if fields.get("type") == "text" and isinstance(text := fields.get("text"), str):
+        return TextBlock(text)
     try:
         block = read(value, wire.Content)
     except (ValueError, RecursionError):
@@ -54,17 +57,24 @@ def to_blocks(content: Any) -> list[AnyBlock]:
 
 def tool_blocks(content: Any) -> list[AnyBlock]:
     """Our blocks for the content of a tool call."""
-    return [block for item in as_list(content) for block in _tool_item(item)]
+    return [block for item in as_list(content) for block in _tool_item(item)] if content else []
+
+
+def terminals(content: Any) -> list[str]:
+    """The terminals that the content of a tool call shows."""
+    items = [item for item in as_list(content) if as_object(item).get("type") == "terminal"] if content else []
+    return [block.terminal_id for block in tool_blocks(items) if isinstance(block, TerminalBlock)]
 
 
 def _tool_item(value: Any) -> list[AnyBlock]:
+    fields = as_object(value)
+    if fields.get("type") == "content" and "content" in fields:
+        return [to_block(fields["content"])]
     try:
         item = read(value, wire.ToolContent)
     except (ValueError, RecursionError):
         return [_raw(value)]
     match item:
-        case wire.ContentItem():
-            return [to_block(item.content)]
         case wire.TerminalItem():
             return [TerminalBlock(terminal_id=item.terminal_id)]
         case wire.DiffItem(path=str(path)):

@@ -15,6 +15,7 @@ from hansard.content import AnyBlock, TerminalBlock, TextBlock
 from hansard.events import ToolCallPayload, ToolKind, ToolResultPayload
 from hansard.loose import as_int, as_list, as_object
 
+NO_META = wire.Meta()
 ENDED = ("completed", "failed", "cancelled")
 
 _KINDS: dict[str, ToolKind] = {
@@ -60,28 +61,29 @@ class Terminal:
 class Call:
     """One tool call."""
 
+    name: str | None = None
+    first_title: str | None = None
+    title: str | None = None
+    kind: str | None = None
+    status: str | None = None
+    args: Any = UNSET
+    asked: Any = UNSET
+    content: Any = UNSET
+    locations: Any = UNSET
+    output: Any = UNSET
+    response: Any = UNSET
+    not_run: str | None = None
+    server: str | None = None
+    exit_code: int | None = None
+    printed = ""
+    told = False
+    due = False
+    done = False
+
     def __init__(self, call_id: str, parent: str | None) -> None:
         self.id = call_id
         self.parent = parent
-        self.name: str | None = None
-        self.first_title: str | None = None
-        self.title: str | None = None
-        self.kind: str | None = None
-        self.status: str | None = None
-        self.args: Any = UNSET
-        self.asked: Any = UNSET
-        self.content: Any = UNSET
-        self.locations: Any = UNSET
-        self.output: Any = UNSET
-        self.response: Any = UNSET
-        self.not_run: str | None = None
-        self.server: str | None = None
-        self.exit_code: int | None = None
-        self.printed = ""
         self.terminals: list[str] = []
-        self.told = False
-        self.due = False
-        self.done = False
 
     @classmethod
     def past(cls, call_id: str, parent: str | None) -> Call:
@@ -92,20 +94,23 @@ class Call:
 
     def merge(self, update: Any, meta: wire.Meta, asked: bool = False) -> bool:
         """Take over what an update says; whether it changed the input."""
-        self.name = given(update.name) or self.name
-        self.title = given(update.title) or self.title
+        self.name = update.name or self.name
+        self.title = update.title or self.title
         self.first_title = self.first_title or self.title
-        self.kind = given(update.kind) or self.kind
-        self._take_meta(meta)
+        self.kind = update.kind or self.kind
+        if meta is not NO_META:
+            self._take_meta(meta)
         if asked:  # the input in a permission request is often another one, made for the eyes
             self.asked = update.raw_input
         else:
-            self.status = given(update.status) or self.status
-        for name in ("content", "locations", "output"):
-            value = getattr(update, "raw_output" if name == "output" else name)
-            if value is not UNSET and value is not None:
-                setattr(self, name, value)
-        self.terminals = [block.terminal_id for block in blocks.tool_blocks(self.content) if isinstance(block, TerminalBlock)]
+            self.status = update.status or self.status
+        if update.content is not UNSET and update.content is not None:
+            self.content = update.content
+        if update.locations is not UNSET and update.locations is not None:
+            self.locations = update.locations
+        if update.raw_output is not UNSET and update.raw_output is not None:
+            self.output = update.raw_output
+        self.terminals = blocks.terminals(self.content)
         changed = not asked and update.raw_input is not UNSET and update.raw_input != self.args
         if changed:
             self.args = update.raw_input
@@ -125,15 +130,15 @@ class Call:
     @property
     def has_input(self) -> bool:
         """Whether the input is more than a beginning. Agents announce calls with {} (OpenCode with the folder alone), then fill them in."""
-        if self.args is UNSET or self.args is None:
+        args = self.args
+        if args is UNSET or args is None:
             return False
-        fields = as_object(self.args)
-        return bool(set(fields) - {"cwd"}) if fields or self.args == {} else True
+        return not args.keys() <= {"cwd"} if isinstance(args, dict) else True
 
     @property
     def has_output(self) -> bool:
         """Whether there is anything to give as a result."""
-        return any(value is not UNSET for value in (self.output, self.response)) or bool(self.printed)
+        return self.output is not UNSET or self.response is not UNSET or bool(self.printed)
 
     # ---- what it amounts to
 
@@ -143,7 +148,7 @@ class Call:
         return ToolCallPayload(
             tool_call_id=self.id,
             tool_name=tool or self.tool_name,
-            args=args,
+            args=self._described() if args is UNSET else args,
             kind=self._kind(server),
             title=self.title,
             server=server,
@@ -154,8 +159,7 @@ class Call:
         """The tool's name; where an agent has none, its word for the kind of tool, or the title."""
         if self.name is not None:
             return self.name
-        gemini = _GEMINI_ID.fullmatch(self.id)
-        if gemini is not None:
+        if "__" in self.id and (gemini := _GEMINI_ID.fullmatch(self.id)) is not None:
             return gemini.group(1)
         if self.first_title is not None and _NAME.fullmatch(self.first_title):  # OpenCode begins with the name as a title
             return self.first_title
@@ -163,13 +167,17 @@ class Call:
             return self.kind
         return self.title or self.kind or self.id
 
+    @property
+    def is_agent(self) -> bool:
+        """Whether it starts an agent."""
+        _, server, _ = self._arguments()
+        return self._kind(server) == "agent"
+
     def _arguments(self) -> tuple[Any, str | None, str | None]:
-        """The arguments; for a tool of a server also the server and the tool's own name."""
-        args = self.args if self.has_input or self.asked is UNSET else self.asked
-        if args is UNSET:
-            return self._described(), self.server, None
+        """The arguments, if there are any; for a tool of a server also the server and the tool's own name."""
+        args = self.args if self.asked is UNSET or self.has_input else self.asked
         fields = as_object(args)
-        if {"server", "tool", "arguments"} == set(fields):  # codex-acp's wrapping of a call to an MCP server
+        if len(fields) == 3 and fields.keys() == {"server", "tool", "arguments"}:  # codex-acp's wrapping of a call to an MCP server
             return fields["arguments"], str(fields["server"]), str(fields["tool"])
         return args, self.server, None
 
@@ -185,10 +193,11 @@ class Call:
         return present(title=self.title, locations=locations, content=content)
 
     def _kind(self, server: str | None) -> ToolKind | None:
-        if server is not None or (self.name or "").startswith("mcp__"):
+        name = self.name or ""
+        if server is not None or name.startswith("mcp__"):
             return "mcp"
         fields = as_object(self.args)
-        if (self.name or "").lower() in _AGENTS or ("prompt" in fields and ("subagent_type" in fields or "agent_type" in fields)):
+        if name.lower() in _AGENTS or ("prompt" in fields and ("subagent_type" in fields or "agent_type" in fields)):
             return "agent"
         return None if self.kind is None else _KINDS.get(self.kind, "other")
 
@@ -198,6 +207,7 @@ class Call:
         output = None if self.output is UNSET else self.output
         trouble = self._trouble(output)
         failed = self.status != "completed" or trouble is not None
+        exit_code = self._exit_code(output, shown, terminals, failed)
         result = output
         if self.response is not UNSET:
             result = self.response
@@ -214,7 +224,7 @@ class Call:
             content=shown or None,
             is_error=True if failed else None,
             error=trouble or self._error(output) if failed else None,
-            exit_code=self._exit_code(output, terminals, failed),
+            exit_code=exit_code,
             duration_ms=_duration(output) or _duration(self.response),
         )
 
@@ -256,16 +266,17 @@ class Call:
                 return word
         return "cancelled" if self.status == "cancelled" else None
 
-    def _exit_code(self, output: Any, terminals: dict[str, Terminal], failed: bool) -> int | None:
-        fields = as_object(output)
-        codes = [self.exit_code, fields.get("exit_code"), fields.get("exitCode"), as_object(fields.get("metadata")).get("exit")]
-        codes += [as_object(item).get("exitCode") for item in as_list(fields.get("contents"))]
+    def _exit_code(self, output: Any, shown: list[AnyBlock], terminals: dict[str, Terminal], failed: bool) -> int | None:
+        codes: list[Any] = [self.exit_code]
+        if fields := as_object(output):
+            codes += [fields.get("exit_code"), fields.get("exitCode"), as_object(fields.get("metadata")).get("exit")]
+            codes += [as_object(item).get("exitCode") for item in as_list(fields.get("contents"))]
         codes += [terminals[name].exit_code for name in self.terminals if name in terminals]
         for code in codes:
             if as_int(code) is not None:
                 return code
         said = [_EXIT_CODE.match(output)] if failed and isinstance(output, str) else []
-        said += [*_LAST_EXIT_CODE.finditer(blocks.text_of(self._shown(terminals)))][-1:] if self.kind == "execute" else []
+        said += [*_LAST_EXIT_CODE.finditer(blocks.text_of(shown))][-1:] if self.kind == "execute" else []
         return next((int(found.group(1)) for found in said if found is not None), None)
 
 
@@ -285,6 +296,8 @@ def _same(output: str, shown: str) -> bool:
 
 def _duration(data: Any) -> int | None:
     fields = as_object(data)
+    if not fields:
+        return None
     took = as_object(fields.get("duration"))
     if isinstance(took.get("secs"), int) and isinstance(took.get("nanos"), int):  # codex-acp
         return int(took["secs"] * 1000 + took["nanos"] // 1_000_000)

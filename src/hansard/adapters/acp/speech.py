@@ -112,12 +112,12 @@ class Speech(Tools):
         if saying.message_id is not None:
             self.texts[saying.message_id] = self.texts.get(saying.message_id, "") + text
         if saying.thinking:
-            done: Event = ThinkingDone(payload=ThinkingDonePayload(text=text))
+            done, payload = ThinkingDone, ThinkingDonePayload(text=text)
         else:
             self.last_said = text if saying.chunks == 1 else None
-            done = AssistantDone(payload=AssistantDonePayload(text=text, phase=saying.phase))
-        done.parent_tool_call_id = parent
-        return [told(at(done, saying.response_id, saying.index))]
+            done, payload = AssistantDone, AssistantDonePayload(text=text, phase=saying.phase)
+        place = {"response_id": saying.response_id, "block_index": saying.index, "parent_tool_call_id": parent}
+        return [done(payload=payload, synthetic=True, **place)]
 
     def hush_unnamed(self) -> list[Event]:
         """A model response is over: an agent that does not name its messages begins another one."""

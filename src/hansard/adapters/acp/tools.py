@@ -16,7 +16,7 @@ from msgspec import UNSET
 
 from hansard.adapter import Adapter, Context
 from hansard.adapters.acp import blocks, wire
-from hansard.adapters.acp.calls import ENDED, Call, Terminal, given
+from hansard.adapters.acp.calls import ENDED, NO_META, Call, Terminal, given
 from hansard.adapters.acp.words import is_list, present, told
 from hansard.events import (
     Event,
@@ -29,7 +29,6 @@ from hansard.events import (
 )
 from hansard.loose import as_list, as_object, convert
 
-NO_META = wire.Meta()
 KEPT = 256
 """How many calls of earlier turns are remembered, for updates that come late."""
 
@@ -63,23 +62,22 @@ class Tools(Adapter):
     def tool(self, update: Any, meta: wire.Meta, first: bool) -> Iterator[Event]:
         """A ``tool_call`` (``first``) or a ``tool_call_update``."""
         call = self.calls.get(update.tool_call_id)
-        if call is None and update.tool_call_id in self.past and not isinstance(update, wire.ToolCall):
+        if call is None and not isinstance(update, wire.ToolCall) and update.tool_call_id in self.past:
             call = Call.past(update.tool_call_id, self.parent)
         elif call is None or (first and call.done):
             call = self.new_call(update.tool_call_id)
-        changed = call.merge(update, meta)
+        changed, status = call.merge(update, meta), given(update.status)
         self.link(call)
         was_told = call.told
-        if not call.told and self.is_complete(call, given(update.status), first, changed):
+        if not was_told and self.is_complete(call, status, first, changed):
             yield self.say_call(call)
         if call.done:
             yield self.progress(call, update, changed)
-            return
-        if given(update.status) in ENDED or call.due:
+        elif status in ENDED or call.due:
             yield from self.ended(call, update)
         elif was_told or not call.told:
-            yield from self.moved(call, update, meta, changed, first)
-        elif as_list(given_list(update.content)) or as_list(given_list(update.locations)) or given(update.status) not in (None, "pending"):
+            yield self.moved(call, update, meta, changed, first)
+        elif as_list(update.content) or as_list(update.locations) or status not in (None, "pending"):
             yield self.progress(call, update, False)
 
     def new_call(self, call_id: str) -> Call:
@@ -101,19 +99,17 @@ class Tools(Adapter):
             self.due[call.id] = call
             yield self.progress(call, update, False)
 
-    def moved(self, call: Call, update: Any, meta: wire.Meta, changed: bool, first: bool) -> Iterator[Event]:
+    def moved(self, call: Call, update: Any, meta: wire.Meta, changed: bool, first: bool) -> Event:
         """Something between the call and its result: output so far, or a step."""
         if meta.terminal_output is not None:
             if meta.terminal_output.terminal_id is not None:
                 self.terminal(meta.terminal_output.terminal_id).text += meta.terminal_output.data
-            yield self.printed(call, call.printed + meta.terminal_output.data)
-            return
-        is_output = call.told and not first and not changed and is_list(update.content)
-        so_far = self.plain_text(update.content) if is_output else None
-        if so_far is not None and meta.claude_code is None and not self.is_agent(call):
-            yield self.printed(call, so_far)
-            return
-        yield self.progress(call, update, changed)
+            return self.printed(call, call.printed + meta.terminal_output.data)
+        if call.told and not first and not changed and meta.claude_code is None and is_list(update.content):
+            so_far = self.plain_text(update.content)
+            if so_far is not None and not call.is_agent:
+                return self.printed(call, so_far)
+        return self.progress(call, update, changed)
 
     def plain_text(self, content: Any) -> str | None:
         """The content of a running call if it is nothing but text: the whole of what it printed so far."""
@@ -126,11 +122,8 @@ class Tools(Adapter):
         call.printed = text
         return tool_output_chunk(tool_call_id=call.id, chunk=text[known:], offset=known)
 
-    def is_agent(self, call: Call) -> bool:
-        return call.call_payload().kind == "agent"
-
     def progress(self, call: Call, update: Any, changed: bool) -> Event:
-        content = blocks.tool_blocks(given_list(update.content))
+        content = blocks.tool_blocks(update.content)
         return tool_progress(
             tool_call_id=call.id,
             tool_name=call.tool_name,
@@ -138,10 +131,10 @@ class Tools(Adapter):
             title=given(update.title),
             content=content or None,
             detail=present(
-                locations=given_list(update.locations) or None,
+                locations=update.locations or None,
                 rawInput=update.raw_input if changed or not call.told else None,
                 rawOutput=update.raw_output if call.done else None,
-                meta=_own(update.meta),
+                meta=None if update.meta is None else _own(update.meta),
             ),
         )
 
@@ -150,15 +143,12 @@ class Tools(Adapter):
     def say_call(self, call: Call) -> Event:
         call.told = True
         self.unsaid.pop(call.id, None)
-        event = ToolCall(payload=call.call_payload())
-        event.parent_tool_call_id = call.parent
-        return event
+        return ToolCall(payload=call.call_payload(), parent_tool_call_id=call.parent)
 
     def say_result(self, call: Call) -> Event:
         call.done, call.due = True, False
         self.due.pop(call.id, None)
-        event = ToolResult(payload=call.result_payload(self.terminals))
-        event.parent_tool_call_id = call.parent
+        event = ToolResult(payload=call.result_payload(self.terminals), parent_tool_call_id=call.parent)
         call.args = call.asked = call.content = call.output = call.response = UNSET
         call.printed = ""
         return event
@@ -167,16 +157,12 @@ class Tools(Adapter):
         """The result of a call, after the last words of the agent it started."""
         yield from self.hush_under(call.id)
         yield self.say_result(call)
-        yield from self.compacted(call)
+        if call.name == "compact" and call.status == "completed":  # claude-agent-acp's word for it, unless the client knows better
+            yield session_lifecycle(subtype="compacted")
 
     def hush_under(self, parent: str | None) -> list[Event]:
         """What the agent whom that call started is saying is over."""
         raise NotImplementedError
-
-    def compacted(self, call: Call) -> Iterator[Event]:
-        """claude-agent-acp shows a compaction as a call of a tool named compact, unless the client knows better."""
-        if call.name == "compact" and call.status == "completed":
-            yield session_lifecycle(subtype="compacted")
 
     def settle(self) -> list[Event]:
         """The agent goes on: calls with an input are complete."""
@@ -258,8 +244,8 @@ class Tools(Adapter):
         )
 
 
-_READ = ("terminal_output", "terminal_exit", "terminal_info", "toolName", "parentToolCallId", "timestamp")
-_READ_CLAUDE = ("toolName", "parentToolUseId", "toolResponse", "nonExecutionKind")
+_READ = frozenset(("terminal_output", "terminal_exit", "terminal_info", "toolName", "parentToolCallId", "timestamp"))
+_READ_CLAUDE = frozenset(("toolName", "parentToolUseId", "toolResponse", "nonExecutionKind"))
 
 
 def _own(meta: Any) -> dict[str, Any] | None:
@@ -267,11 +253,6 @@ def _own(meta: Any) -> dict[str, Any] | None:
     rest = {key: value for key, value in as_object(meta).items() if key not in _READ}
     claude = {key: value for key, value in as_object(rest.pop("claudeCode", None)).items() if key not in _READ_CLAUDE}
     return {**rest, **({"claudeCode": claude} if claude else {})} or None
-
-
-def given_list(value: Any) -> Any:
-    """The value of a list that may have been left out."""
-    return None if value is UNSET else value
 
 
 def _bytes(data: str) -> bytes:

@@ -183,7 +183,7 @@ class Updates(Speech):
         return self.context.parent_tool_call_id
 
     def agents_at_work(self) -> list[Call]:
-        return [call for call in self.calls.values() if call.told and not call.done and self.is_agent(call)]
+        return [call for call in self.calls.values() if call.told and not call.done and call.is_agent]
 
     def copilot_speaker(self) -> str | None:
         """Copilot does not mark what a sub-agent says; but who waits for one (not in mode background) does not speak."""

@@ -63,7 +63,7 @@ def tool_blocks(content: Any) -> list[AnyBlock]:
 def terminals(content: Any) -> list[str]:
     """The terminals that the content of a tool call shows."""
     items = [item for item in as_list(content) if as_object(item).get("type") == "terminal"] if content else []
-    return [block.terminal_id for block in tool_blocks(items) if isinstance(block, TerminalBlock)]
+    return [block.terminal_id for block in tool_blocks(items) if isinstance(block, TerminalBlock)] if items else []
 
 
 def _tool_item(value: Any) -> list[AnyBlock]:

@@ -71,6 +71,7 @@ class Acp(Encoding):
     formats = ("acp",)
     source = "acp"
     tag = "method"
+    dated = frozenset((wire.Message,))
     wire = wire.Message
 
     def __init__(self, context: Context | None = None) -> None:
@@ -91,11 +92,8 @@ class Acp(Encoding):
         method = message.get("method")
         return isinstance(method, str) and method in (*_SESSIONS, *_SETTINGS, "session/prompt", "session/update")
 
-    def time_of(self, message: quick.Message | wire.Message) -> int | None:
+    def time_of(self, message: wire.Message) -> int | None:
         """Few updates have a time of their own."""
-        if isinstance(message, quick.Message):
-            meta = message.params.update.meta
-            return None if meta is None else as_int(as_object(meta).get("timestamp"))
         return self.time_of_update(message.params) if message.method == "session/update" else None
 
     def at_end(self) -> Iterator[Event]:
@@ -115,7 +113,7 @@ class Acp(Encoding):
     # ---- from the agent
 
     def translate(self, message: quick.Message | wire.Message) -> Iterable[Event]:
-        if isinstance(message, quick.Message):
+        if type(message) is quick.Message:
             return self.session_update(message.params.update, message.params.session_id)
         self.parent = self.context.parent_tool_call_id
         if message.method is not None:

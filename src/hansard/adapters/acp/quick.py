@@ -1,4 +1,7 @@
-"""The short way: updates that come all the time, read from JSON at once. What has another field, or one of another type, is a `wire.Message`."""
+"""The short way: updates that come all the time, read from JSON at once.
+
+What has another field, one of another type, or a time of its own is a `wire.Message`, with everything that there is to it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from typing import Any, Literal
 
 from hansard.adapter import Wire, decoder
 from hansard.adapters.acp import wire
+from hansard.loose import as_object
 from hansard.structs import prepare
 
 
@@ -63,6 +67,8 @@ _decode_any = decoder(wire.Message).decode
 def decode(data: bytes) -> Message | wire.Message:
     """A message from the agent."""
     try:
-        return _decode(data)
+        message = _decode(data)
     except (ValueError, RecursionError):
         return _decode_any(data)
+    meta = message.params.update.meta
+    return message if meta is None or "timestamp" not in as_object(meta) else _decode_any(data)

@@ -21,6 +21,8 @@ from hansard.adapters.acp.words import is_list, present, told
 from hansard.events import (
     Event,
     ToolCall,
+    ToolProgress,
+    ToolProgressPayload,
     ToolResult,
     session_lifecycle,
     status_change,
@@ -124,7 +126,7 @@ class Tools(Adapter):
 
     def progress(self, call: Call, update: Any, changed: bool) -> Event:
         content = blocks.tool_blocks(update.content)
-        return tool_progress(
+        payload = ToolProgressPayload(
             tool_call_id=call.id,
             tool_name=call.tool_name,
             status=call.status or "pending",
@@ -137,6 +139,7 @@ class Tools(Adapter):
                 meta=None if update.meta is None else _own(update.meta),
             ),
         )
+        return ToolProgress(payload=payload)
 
     # ---- saying it
 
@@ -244,15 +247,18 @@ class Tools(Adapter):
         )
 
 
-_READ = frozenset(("terminal_output", "terminal_exit", "terminal_info", "toolName", "parentToolCallId", "timestamp"))
+_READ = frozenset(("claudeCode", "terminal_output", "terminal_exit", "terminal_info", "toolName", "parentToolCallId", "timestamp"))
 _READ_CLAUDE = frozenset(("toolName", "parentToolUseId", "toolResponse", "nonExecutionKind"))
 
 
 def _own(meta: Any) -> dict[str, Any] | None:
     """What an agent put into ``_meta`` beyond what we read there."""
-    rest = {key: value for key, value in as_object(meta).items() if key not in _READ}
-    claude = {key: value for key, value in as_object(rest.pop("claudeCode", None)).items() if key not in _READ_CLAUDE}
-    return {**rest, **({"claudeCode": claude} if claude else {})} or None
+    fields = as_object(meta)
+    claude = as_object(fields.get("claudeCode"))
+    rest = {key: fields[key] for key in fields if key not in _READ}
+    if not claude.keys() <= _READ_CLAUDE:
+        rest["claudeCode"] = {key: claude[key] for key in claude if key not in _READ_CLAUDE}
+    return rest or None
 
 
 def _bytes(data: str) -> bytes:

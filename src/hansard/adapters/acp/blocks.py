@@ -62,7 +62,7 @@ def tool_blocks(content: Any) -> list[AnyBlock]:
 
 def terminals(content: Any) -> list[str]:
     """The terminals that the content of a tool call shows."""
-    items = [item for item in as_list(content) if as_object(item).get("type") == "terminal"] if content else []
+    items = [item for item in as_list(content) if as_object(item).get("type") == "terminal"]
     return [block.terminal_id for block in tool_blocks(items) if isinstance(block, TerminalBlock)] if items else []
 
 
@@ -96,7 +96,7 @@ def _raw(value: Any) -> RawBlock:
 
 def text_of(blocks: list[AnyBlock]) -> str:
     """The words of a message."""
-    return "\n".join(block.text for block in blocks if isinstance(block, TextBlock))
+    return "\n".join([block.text for block in blocks if isinstance(block, TextBlock)])
 
 
 def only_text(blocks: list[AnyBlock]) -> bool:

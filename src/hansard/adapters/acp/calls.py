@@ -110,7 +110,7 @@ class Call:
             self.locations = update.locations
         if update.raw_output is not UNSET and update.raw_output is not None:
             self.output = update.raw_output
-        self.terminals = blocks.terminals(self.content)
+        self.terminals = blocks.terminals(self.content) if self.content else []
         changed = not asked and update.raw_input is not UNSET and update.raw_input != self.args
         if changed:
             self.args = update.raw_input
@@ -211,11 +211,11 @@ class Call:
         result = output
         if self.response is not UNSET:
             result = self.response
-            if isinstance(output, str) and blocks.only_text(shown) and _same(output, blocks.text_of(shown)):
+            if isinstance(output, str) and _same(output, shown):
                 shown = [TextBlock(text=output)]  # what the model was shown; the content is the same in a code fence
         elif output is None:
             result, shown = self._result_of(shown)
-        elif isinstance(output, str) and blocks.only_text(shown) and _same(output, blocks.text_of(shown)):
+        elif isinstance(output, str) and _same(output, shown):
             shown = []
         return ToolResultPayload(
             tool_call_id=self.id,
@@ -289,9 +289,12 @@ _FENCE = 24
 """How much a code fence and its language add to a text."""
 
 
-def _same(output: str, shown: str) -> bool:
+def _same(output: str, shown: list[AnyBlock]) -> bool:
     """Whether what is shown is the output itself, perhaps in a code fence. Qwen Code's output of a file it read is "", but it shows it."""
-    return shown == "" if output == "" else output in shown and len(shown) <= len(output) + _FENCE
+    if not blocks.only_text(shown):
+        return False
+    text = blocks.text_of(shown)
+    return text == "" if output == "" else output in text and len(text) <= len(output) + _FENCE
 
 
 def _duration(data: Any) -> int | None:

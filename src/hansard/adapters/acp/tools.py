@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
-from hansard.adapter import Adapter, Context
+from hansard.adapter import Adapter, Context, Piece
 from hansard.adapters.acp import blocks, wire
-from hansard.adapters.acp.calls import ENDED, NO_META, Call, Terminal, given
+from hansard.adapters.acp.calls import ENDED, NO_META, Call, Terminal
 from hansard.adapters.acp.words import is_list, present, told
+from hansard.content import TextBlock
 from hansard.events import (
     Event,
     ToolCall,
+    ToolOutputChunk,
+    ToolOutputChunkPayload,
     ToolProgress,
     ToolProgressPayload,
     ToolResult,
@@ -61,26 +64,29 @@ class Tools(Adapter):
 
     # ---- updates of a call
 
-    def tool(self, update: Any, meta: wire.Meta, first: bool) -> Iterator[Event]:
+    def tool(self, update: Any, meta: wire.Meta, first: bool) -> Iterable[Event]:
         """A ``tool_call`` (``first``) or a ``tool_call_update``."""
         call = self.calls.get(update.tool_call_id)
         if call is None and not isinstance(update, wire.ToolCall) and update.tool_call_id in self.past:
             call = Call.past(update.tool_call_id, self.parent)
         elif call is None or (first and call.done):
             call = self.new_call(update.tool_call_id)
-        changed, status = call.merge(update, meta), given(update.status)
-        self.link(call)
-        was_told = call.told
-        if not was_told and self.is_complete(call, status, first, changed):
-            yield self.say_call(call)
+        changed = call.merge(update, meta)
+        if call.terminals:
+            self.link(call)
+        status = None if update.status is UNSET else update.status
+        said = [self.say_call(call)] if not call.told and self.is_complete(call, status, first, changed) else []
         if call.done:
-            yield self.progress(call, update, changed)
+            step = self.progress(call, update, changed)
         elif status in ENDED or call.due:
-            yield from self.ended(call, update)
-        elif was_told or not call.told:
-            yield self.moved(call, update, meta, changed, first)
+            return self.ended(call, update, said)
+        elif not said:
+            step = self.moved(call, update, meta, changed, first)
         elif as_list(update.content) or as_list(update.locations) or status not in (None, "pending"):
-            yield self.progress(call, update, False)
+            step = self.progress(call, update, False)
+        else:
+            return said
+        return [*said, *step] if said else step
 
     def new_call(self, call_id: str) -> Call:
         call = self.calls[call_id] = self.unsaid[call_id] = Call(call_id, self.parent)
@@ -92,16 +98,17 @@ class Tools(Adapter):
             return True
         return call.has_input and (first or not changed)
 
-    def ended(self, call: Call, update: Any) -> Iterator[Event]:
+    def ended(self, call: Call, update: Any, said: list[Event]) -> Iterator[Event]:
         """The result; if there is nothing in it yet, it waits one frame for what may follow (codex-acp's history, Claude's /compact)."""
+        yield from said
         if call.has_output or is_list(update.content) or call.terminals or call.due:
             yield from self.is_over(call)
         else:
             call.due = True
             self.due[call.id] = call
-            yield self.progress(call, update, False)
+            yield from self.progress(call, update, False)
 
-    def moved(self, call: Call, update: Any, meta: wire.Meta, changed: bool, first: bool) -> Event:
+    def moved(self, call: Call, update: Any, meta: wire.Meta, changed: bool, first: bool) -> Piece:
         """Something between the call and its result: output so far, or a step."""
         if meta.terminal_output is not None:
             if meta.terminal_output.terminal_id is not None:
@@ -116,30 +123,35 @@ class Tools(Adapter):
     def plain_text(self, content: Any) -> str | None:
         """The content of a running call if it is nothing but text: the whole of what it printed so far."""
         shown = blocks.tool_blocks(content)
-        return "".join(block.text for block in shown if isinstance(block, blocks.TextBlock)) if shown and blocks.only_text(shown) else None
+        texts = [block.text for block in shown if isinstance(block, TextBlock)]
+        return "".join(texts) if shown and len(texts) == len(shown) else None
 
-    def printed(self, call: Call, text: str) -> Event:
+    def printed(self, call: Call, text: str) -> Piece:
         """What is new in the output of a call."""
         known = len(call.printed) if text.startswith(call.printed) else 0
         call.printed = text
-        return tool_output_chunk(tool_call_id=call.id, chunk=text[known:], offset=known)
+        return Piece(ToolOutputChunk, ToolOutputChunkPayload(call.id, text[known:], known))
 
-    def progress(self, call: Call, update: Any, changed: bool) -> Event:
-        content = blocks.tool_blocks(update.content)
+    def progress(self, call: Call, update: Any, changed: bool) -> Piece:
+        """A step of a call, with what the update says of it."""
+        detail: dict[str, Any] = {}
+        if update.locations:
+            detail["locations"] = update.locations
+        if (changed or not call.told) and update.raw_input not in (None, UNSET):
+            detail["rawInput"] = update.raw_input
+        if call.done and update.raw_output not in (None, UNSET):
+            detail["rawOutput"] = update.raw_output
+        if update.meta is not None and (own := _own(update.meta)):
+            detail["meta"] = own
         payload = ToolProgressPayload(
             tool_call_id=call.id,
             tool_name=call.tool_name,
             status=call.status or "pending",
-            title=given(update.title),
-            content=content or None,
-            detail=present(
-                locations=update.locations or None,
-                rawInput=update.raw_input if changed or not call.told else None,
-                rawOutput=update.raw_output if call.done else None,
-                meta=None if update.meta is None else _own(update.meta),
-            ),
+            title=None if update.title is UNSET else update.title,
+            content=blocks.tool_blocks(update.content) or None,
+            detail=detail or None,
         )
-        return ToolProgress(payload=payload)
+        return Piece(ToolProgress, payload)
 
     # ---- saying it
 
@@ -251,14 +263,14 @@ _READ = frozenset(("claudeCode", "terminal_output", "terminal_exit", "terminal_i
 _READ_CLAUDE = frozenset(("toolName", "parentToolUseId", "toolResponse", "nonExecutionKind"))
 
 
-def _own(meta: Any) -> dict[str, Any] | None:
+def _own(meta: Any) -> dict[str, Any]:
     """What an agent put into ``_meta`` beyond what we read there."""
     fields = as_object(meta)
     claude = as_object(fields.get("claudeCode"))
     rest = {key: fields[key] for key in fields if key not in _READ}
     if not claude.keys() <= _READ_CLAUDE:
         rest["claudeCode"] = {key: claude[key] for key in claude if key not in _READ_CLAUDE}
-    return rest or None
+    return rest
 
 
 def _bytes(data: str) -> bytes:

@@ -256,18 +256,18 @@ class Updates(Speech):
 
     # ---- tools
 
-    def tool_call(self, update: wire.ToolCall, meta: wire.Meta) -> Iterator[Event]:
-        yield from self.heard_all()
-        yield from self.hush()
-        yield from self.settle()
-        yield from self.tool(update, meta, first=True)
+    def tool_call(self, update: wire.ToolCall, meta: wire.Meta) -> Iterable[Event]:
+        before = [*self.heard_all(), *self.hush(), *self.settle()]
+        return self.tool_after(before, update, meta, first=True) if before else self.tool(update, meta, first=True)
 
-    def tool_call_update(self, update: wire.ToolCallUpdate, meta: wire.Meta) -> Iterator[Event]:
-        yield from self.heard_all()
+    def tool_call_update(self, update: wire.ToolCallUpdate, meta: wire.Meta) -> Iterable[Event]:
         first = update.tool_call_id not in self.calls
-        if first:
-            yield from self.hush()
-        yield from self.tool(update, meta, first=first)
+        before = [*self.heard_all(), *self.hush()] if first else self.heard_all()
+        return self.tool_after(before, update, meta, first) if before else self.tool(update, meta, first)
+
+    def tool_after(self, before: list[Event], update: Any, meta: wire.Meta, first: bool) -> Iterator[Event]:
+        yield from before
+        yield from self.tool(update, meta, first)
 
     # ---- plans, settings, usage
 

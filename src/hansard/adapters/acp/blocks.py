@@ -57,7 +57,14 @@ def to_blocks(content: Any) -> list[AnyBlock]:
 
 def tool_blocks(content: Any) -> list[AnyBlock]:
     """Our blocks for the content of a tool call."""
-    return [block for item in as_list(content) for block in _tool_item(item)] if content else []
+    found: list[AnyBlock] = []
+    for item in as_list(content) if content else ():
+        fields = as_object(item)
+        if fields.get("type") == "content" and "content" in fields:
+            found.append(to_block(fields["content"]))
+        else:
+            found += _tool_item(item)
+    return found
 
 
 def terminals(content: Any) -> list[str]:
@@ -67,9 +74,7 @@ def terminals(content: Any) -> list[str]:
 
 
 def _tool_item(value: Any) -> list[AnyBlock]:
-    fields = as_object(value)
-    if fields.get("type") == "content" and "content" in fields:
-        return [to_block(fields["content"])]
+    """A diff or a terminal."""
     try:
         item = read(value, wire.ToolContent)
     except (ValueError, RecursionError):

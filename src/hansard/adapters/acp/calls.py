@@ -183,14 +183,13 @@ class Call:
 
     def _described(self) -> Any:
         """What there is in the place of arguments when the agent sends none (Gemini CLI): what it shows of the call."""
-        said = blocks.tool_blocks(None if self.content is UNSET else self.content)
+        said = blocks.tool_blocks(self.content)
         if len(said) == 1 and isinstance(said[0], TextBlock) and said[0].text.startswith("{"):
             try:
                 return json.loads(said[0].text)  # of an MCP tool it shows the arguments
             except (ValueError, RecursionError):
                 pass
-        content, locations = (value if as_list(value) else None for value in (self.content, self.locations))
-        return present(title=self.title, locations=locations, content=content)
+        return present(title=self.title, locations=as_list(self.locations) or None, content=as_list(self.content) or None)
 
     def _kind(self, server: str | None) -> ToolKind | None:
         name = self.name or ""
@@ -205,7 +204,8 @@ class Call:
         """The result. ``result`` is the tool's data where the wire has it; ``content`` is what is shown of it."""
         shown: list[AnyBlock] = self._shown(terminals)
         output = None if self.output is UNSET else self.output
-        trouble = self._trouble(output)
+        fields = as_object(output)
+        trouble = self._trouble(fields)
         failed = self.status != "completed" or trouble is not None
         exit_code = self._exit_code(output, shown, terminals, failed)
         result = output
@@ -223,13 +223,13 @@ class Call:
             result=result,
             content=shown or None,
             is_error=True if failed else None,
-            error=trouble or self._error(output) if failed else None,
+            error=trouble or self._error(fields) if failed else None,
             exit_code=exit_code,
-            duration_ms=_duration(output) or _duration(self.response),
+            duration_ms=(_duration(fields) if fields else None) or (_duration(self.response) if self.response else None),
         )
 
     def _shown(self, terminals: dict[str, Terminal]) -> list[AnyBlock]:
-        shown = blocks.tool_blocks(None if self.content is UNSET else self.content)
+        shown = blocks.tool_blocks(self.content)
         for block in shown:
             if isinstance(block, TerminalBlock) and block.terminal_id in terminals:
                 terminal = terminals[block.terminal_id]
@@ -247,21 +247,21 @@ class Call:
             return "".join(outputs), shown
         return (None if self.content is UNSET else self.content), shown
 
-    def _trouble(self, output: Any) -> str | None:
+    def _trouble(self, fields: dict[str, Any]) -> str | None:
         """Why a call failed that OpenCode 1.18.33 calls completed: its tool does not exist, or its command was stopped."""
-        args, fields = as_object(self.args), as_object(output)
-        if args.keys() == {"tool", "error"} and args["tool"] == self.first_title:
+        args = as_object(self.args)
+        if "error" in args and args.keys() == {"tool", "error"} and args["tool"] == self.first_title:
             return str(args["error"])
-        if self.kind == "execute" and as_object(fields.get("metadata")).get("exit", 0) is None:
+        if fields and self.kind == "execute" and as_object(fields.get("metadata")).get("exit", 0) is None:
             note = _STOPPED.search(str(fields.get("output")))
             return note.group(1) if note else "no exit code"
         return None
 
-    def _error(self, output: Any) -> str | None:
+    def _error(self, fields: dict[str, Any]) -> str | None:
         if self.not_run is not None:
             return self.not_run
         for key in ("error", "message"):
-            word = as_object(output).get(key)
+            word = fields.get(key)
             if isinstance(word, str):
                 return word
         return "cancelled" if self.status == "cancelled" else None
@@ -299,8 +299,6 @@ def _same(output: str, shown: list[AnyBlock]) -> bool:
 
 def _duration(data: Any) -> int | None:
     fields = as_object(data)
-    if not fields:
-        return None
     took = as_object(fields.get("duration"))
     if isinstance(took.get("secs"), int) and isinstance(took.get("nanos"), int):  # codex-acp
         return int(took["secs"] * 1000 + took["nanos"] // 1_000_000)

@@ -82,23 +82,21 @@ class Updates(Speech):
         self.parent = self.parent_of(update, meta, session_id)
         if self.due or self.turn is None:
             return self.after_others(update, meta, session_id)
-        return self.kind(update, meta, session_id)
+        frequent = _FREQUENT.get(type(update))
+        return self.seldom(update, meta, session_id) if frequent is None else frequent(self, update, meta)
 
     def after_others(self, update: Any, meta: wire.Meta, session_id: str | None) -> Iterator[Event]:
         """An update after results that waited for more, or at the beginning of a turn."""
         yield from self.settle_results(but=update.tool_call_id if isinstance(update, wire.ToolCallUpdate) else None)
         if self.begins_turn(update, meta):
             yield from self.need_turn("callback" if meta.background_turn is not None else "user")
-        yield from self.kind(update, meta, session_id)
+        frequent = _FREQUENT.get(type(update))
+        yield from self.seldom(update, meta, session_id) if frequent is None else frequent(self, update, meta)
 
     def unknown_update(self, update: Any) -> Event:
         word = as_object(update).get("sessionUpdate")
         reason = "unknown_type" if isinstance(word, str) and word not in _KNOWN else "wrong_shape"
         return raw(kind=f"session/update/{word}", reason=reason)
-
-    def kind(self, update: Any, meta: wire.Meta, session_id: str | None) -> Iterable[Event]:
-        frequent = _FREQUENT.get(type(update))
-        return self.seldom(update, meta, session_id) if frequent is None else frequent(self, update, meta)
 
     def seldom(self, update: Any, meta: wire.Meta, session_id: str | None) -> Iterator[Event]:
         match update:
@@ -302,7 +300,8 @@ class Updates(Speech):
         )
 
     def usage_update(self, update: wire.UsageUpdate, meta: wire.Meta) -> Iterable[Event]:
-        before = [*self.settle(), *(self.hush_unnamed() if meta.claude_origin is None else self.hush())]  # Claude: all it has to say was said
+        over = self.hush_unnamed() if meta.claude_origin is None else self.hush()  # Claude: all it has to say was said
+        before = [*self.settle(), *over]
         in_dollars = update.cost is not None and update.cost.currency in (None, "USD")
         payload = UsagePayload(
             scope="context",

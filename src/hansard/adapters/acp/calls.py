@@ -5,9 +5,10 @@ from __future__ import annotations
 import codecs
 import json
 import re
+from functools import lru_cache
 from typing import Any
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from hansard.adapters.acp import blocks, wire
 from hansard.adapters.acp.words import present
@@ -159,8 +160,9 @@ class Call:
         """The tool's name; where an agent has none, its word for the kind of tool, or the title."""
         if self.name is not None:
             return self.name
-        if "__" in self.id and (gemini := _GEMINI_ID.fullmatch(self.id)) is not None:
-            return gemini.group(1)
+        gemini = _name_in(self.id)
+        if gemini is not None:
+            return gemini
         if self.first_title is not None and _NAME.fullmatch(self.first_title):  # OpenCode begins with the name as a title
             return self.first_title
         if self.kind is not None and self.kind != "other":
@@ -280,9 +282,11 @@ class Call:
         return next((int(found.group(1)) for found in said if found is not None), None)
 
 
-def given(value: str | UnsetType | None) -> str | None:
-    """The value of a field that may have been left out."""
-    return value if isinstance(value, str) else None
+@lru_cache(64)
+def _name_in(call_id: str) -> str | None:
+    """The tool's name in a call's id. It is asked for several times while the call goes on."""
+    gemini = _GEMINI_ID.fullmatch(call_id)
+    return None if gemini is None else gemini.group(1)
 
 
 _FENCE = 24

@@ -113,7 +113,7 @@ class Acp(Encoding):
     # ---- from the agent
 
     def translate(self, message: quick.Message | wire.Message) -> Iterable[Event]:
-        if type(message) is quick.Message:
+        if isinstance(message, quick.Message):
             return self.session_update(message.params.update, message.params.session_id)
         self.parent = self.context.parent_tool_call_id
         if message.method is not None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from msgspec import Struct
+
 from hansard.adapter import Context, Piece
 from hansard.adapters.acp import blocks, quick, wire
 from hansard.adapters.acp.tools import Tools
@@ -28,19 +30,19 @@ from hansard.events import (
     user_message,
 )
 from hansard.loose import as_list
+from hansard.structs import prepare
 from hansard.words import at
 
 
-class Saying:
+class Saying(Struct, gc=False):
     """A block of text or thinking that is going on."""
 
-    def __init__(self, thinking: bool, message_id: str | None, phase: str | None, response_id: str, index: int) -> None:
-        self.thinking = thinking
-        self.message_id = message_id
-        self.phase = phase
-        self.response_id = response_id
-        self.index = index
-        self.chunks = 0
+    thinking: bool
+    message_id: str | None
+    phase: str | None
+    response_id: str
+    index: int
+    chunks: int = 0
 
 
 class Heard:
@@ -112,12 +114,11 @@ class Speech(Tools):
         if saying.message_id is not None:
             self.texts[saying.message_id] = self.texts.get(saying.message_id, "") + text
         if saying.thinking:
-            done, payload = ThinkingDone, ThinkingDonePayload(text=text)
+            done: Event = ThinkingDone(payload=ThinkingDonePayload(text=text), parent_tool_call_id=parent)
         else:
             self.last_said = text if saying.chunks == 1 else None
-            done, payload = AssistantDone, AssistantDonePayload(text=text, phase=saying.phase)
-        place = {"response_id": saying.response_id, "block_index": saying.index, "parent_tool_call_id": parent}
-        return [done(payload=payload, synthetic=True, **place)]
+            done = AssistantDone(payload=AssistantDonePayload(text=text, phase=saying.phase), parent_tool_call_id=parent)
+        return [told(at(done, saying.response_id, saying.index))]
 
     def hush_unnamed(self) -> list[Event]:
         """A model response is over: an agent that does not name its messages begins another one."""
@@ -194,3 +195,6 @@ class Speech(Tools):
             author = "harness"
         plain = len(said) == 1 and isinstance(said[0], TextBlock)
         return user_message(text=text, content=None if plain else said, author=author, message_id=message_id, queued=queued)
+
+
+prepare(globals())

@@ -18,6 +18,8 @@ from hansard.events import (
     ErrorInfo,
     Event,
     PlanEntry,
+    StatusChange,
+    StatusChangePayload,
     ToolCall,
     ToolCallPayload,
     TurnStatus,
@@ -79,10 +81,11 @@ class Updates(Speech):
     def session_update(self, update: Any, session_id: str | None) -> Iterable[Event]:
         """The events of an update. Most of a stream comes by here: it is fast where nothing waits."""
         meta = NO_META if update.meta is None else self.meta_of(update.meta)
-        self.parent = self.parent_of(update, meta, session_id)
+        plain = meta is NO_META and not self.children and self.agent != "Copilot"
+        self.parent = self.context.parent_tool_call_id if plain else self.parent_of(update, meta, session_id)
         if self.due or self.turn is None:
             return self.after_others(update, meta, session_id)
-        frequent = _FREQUENT.get(type(update))
+        frequent = _FREQUENT.get(update.__class__)
         return self.seldom(update, meta, session_id) if frequent is None else frequent(self, update, meta)
 
     def after_others(self, update: Any, meta: wire.Meta, session_id: str | None) -> Iterator[Event]:
@@ -90,7 +93,7 @@ class Updates(Speech):
         yield from self.settle_results(but=update.tool_call_id if isinstance(update, wire.ToolCallUpdate) else None)
         if self.begins_turn(update, meta):
             yield from self.need_turn("callback" if meta.background_turn is not None else "user")
-        frequent = _FREQUENT.get(type(update))
+        frequent = _FREQUENT.get(update.__class__)
         yield from self.seldom(update, meta, session_id) if frequent is None else frequent(self, update, meta)
 
     def unknown_update(self, update: Any) -> Event:
@@ -211,29 +214,28 @@ class Updates(Speech):
     def speaks(self) -> list[Event]:
         """The agent speaks: what the user said is complete, and so are the calls before."""
         self.went_on = True
-        return [*self.heard_all(), *self.settle()] if self.heard is not None or self.unsaid else []
+        return [*self.heard_all(), *self.settle()]
 
     def agent_message_chunk(self, update: wire.AgentMessageChunk, meta: wire.Meta) -> Iterable[Event]:
         content = update.content
         text = content.text if type(content) is quick.Text else as_object(content).get("text")
         if self.agent in (None, "gemini-cli") and isinstance(text, str) and (mode := _MODE_UPDATE.fullmatch(text)) is not None:
             return [configuration_change(subtype="current_mode_update", mode_id=mode.group(1))]
-        if meta is not NO_META:
-            return self.chunk_with_meta(update, meta, text)
-        before = self.speaks()
-        said = self.say(content, update.message_id, thinking=False, phase=None)
-        return [*before, *said] if before else said
+        if meta is NO_META:
+            return self.chunk(update, thinking=False)
+        if meta.usage is not None and text == "":  # Qwen Code: an empty chunk that carries the usage of the model response before it
+            return [*self.heard_all(), *self.response_usage(meta)]
+        return self.chunk_with_meta(update, meta)
 
     def agent_thought_chunk(self, update: wire.AgentThoughtChunk, meta: wire.Meta) -> Iterable[Event]:
-        before = self.speaks()
-        said = self.say(update.content, update.message_id, thinking=True, phase=None)
-        return [*before, *said] if before else said
+        return self.chunk(update, thinking=True)
 
-    def chunk_with_meta(self, update: wire.AgentMessageChunk, meta: wire.Meta, text: Any) -> Iterator[Event]:
-        if meta.usage is not None and text == "":  # Qwen Code: an empty chunk that carries the usage of the model response before it
-            yield from self.heard_all()
-            yield from self.response_usage(meta)
-            return
+    def chunk(self, update: wire.AgentMessageChunk | wire.AgentThoughtChunk, thinking: bool) -> Iterable[Event]:
+        self.went_on = True
+        said = self.say(update.content, update.message_id, thinking, None)
+        return said if self.heard is None and not self.unsaid else [*self.speaks(), *said]
+
+    def chunk_with_meta(self, update: wire.AgentMessageChunk, meta: wire.Meta) -> Iterator[Event]:
         yield from self.speaks()
         phase = meta.source if meta.claude_code is None else meta.claude_code.kind
         yield from self.say(update.content, update.message_id, thinking=False, phase=phase)
@@ -242,25 +244,31 @@ class Updates(Speech):
         if meta.usage is not None:
             yield from self.response_usage(meta)
 
-    def response_usage(self, meta: wire.Meta) -> Iterator[Event]:
+    def response_usage(self, meta: wire.Meta) -> list[Event]:
         mine = self.context.parent_tool_call_id
         speaker = self.parent if self.parent in self.saying else mine  # 0.15.10 names the sub-agent here, not where it speaks
-        yield from self.hush_under(speaker)
+        events = self.hush_under(speaker)
         response_id = self.spoken(speaker)
         if meta.usage is not None:
-            yield at(usage(scope="message", usage=usage_of(meta.usage)), response_id)
+            events.append(UsageEvent(payload=UsagePayload(scope="message", usage=usage_of(meta.usage)), response_id=response_id))
             if meta.duration_ms is not None:
-                yield at(status_change(status="model_response", detail={"durationMs": whole(meta.duration_ms)}), response_id)
+                took = StatusChangePayload("model_response", {"durationMs": whole(meta.duration_ms)})
+                events.append(StatusChange(payload=took, response_id=response_id))
+        return events
 
     # ---- tools
 
     def tool_call(self, update: wire.ToolCall, meta: wire.Meta) -> Iterable[Event]:
-        before = [*self.heard_all(), *self.hush(), *self.settle()]
+        before = self.hush()
+        if self.heard is not None or self.unsaid:
+            before = [*self.heard_all(), *before, *self.settle()]
         return self.tool_after(before, update, meta, first=True) if before else self.tool(update, meta, first=True)
 
     def tool_call_update(self, update: wire.ToolCallUpdate, meta: wire.Meta) -> Iterable[Event]:
         first = update.tool_call_id not in self.calls
-        before = [*self.heard_all(), *self.hush()] if first else self.heard_all()
+        before = self.hush() if first else []
+        if self.heard is not None:
+            before = [*self.heard_all(), *before]
         return self.tool_after(before, update, meta, first) if before else self.tool(update, meta, first)
 
     def tool_after(self, before: list[Event], update: Any, meta: wire.Meta, first: bool) -> Iterator[Event]:

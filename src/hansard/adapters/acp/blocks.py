@@ -20,7 +20,10 @@ from hansard.loose import as_list, as_object, read
 
 
 def to_block(value: Any) -> AnyBlock:
-    """One of our blocks for a content block."""
+    """One of our blocks for a content block: most are text."""
+    fields = as_object(value)
+    if fields.get("type") == "text" and isinstance(text := fields.get("text"), str):
+        return TextBlock(text)
     try:
         block = read(value, wire.Content)
     except (ValueError, RecursionError):
@@ -54,17 +57,29 @@ def to_blocks(content: Any) -> list[AnyBlock]:
 
 def tool_blocks(content: Any) -> list[AnyBlock]:
     """Our blocks for the content of a tool call."""
-    return [block for item in as_list(content) for block in _tool_item(item)]
+    found: list[AnyBlock] = []
+    for item in as_list(content) if content else ():
+        fields = as_object(item)
+        if fields.get("type") == "content" and "content" in fields:
+            found.append(to_block(fields["content"]))
+        else:
+            found += _tool_item(item)
+    return found
+
+
+def terminals(content: Any) -> list[str]:
+    """The terminals that the content of a tool call shows."""
+    items = [item for item in as_list(content) if as_object(item).get("type") == "terminal"]
+    return [block.terminal_id for block in tool_blocks(items) if isinstance(block, TerminalBlock)] if items else []
 
 
 def _tool_item(value: Any) -> list[AnyBlock]:
+    """A diff or a terminal."""
     try:
         item = read(value, wire.ToolContent)
     except (ValueError, RecursionError):
         return [_raw(value)]
     match item:
-        case wire.ContentItem():
-            return [to_block(item.content)]
         case wire.TerminalItem():
             return [TerminalBlock(terminal_id=item.terminal_id)]
         case wire.DiffItem(path=str(path)):
@@ -86,7 +101,7 @@ def _raw(value: Any) -> RawBlock:
 
 def text_of(blocks: list[AnyBlock]) -> str:
     """The words of a message."""
-    return "\n".join(block.text for block in blocks if isinstance(block, TextBlock))
+    return "\n".join([block.text for block in blocks if isinstance(block, TextBlock)])
 
 
 def only_text(blocks: list[AnyBlock]) -> bool:

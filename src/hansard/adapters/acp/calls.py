@@ -5,9 +5,10 @@ from __future__ import annotations
 import codecs
 import json
 import re
+from functools import lru_cache
 from typing import Any
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from hansard.adapters.acp import blocks, wire
 from hansard.adapters.acp.words import present
@@ -15,6 +16,7 @@ from hansard.content import AnyBlock, TerminalBlock, TextBlock
 from hansard.events import ToolCallPayload, ToolKind, ToolResultPayload
 from hansard.loose import as_int, as_list, as_object
 
+NO_META = wire.Meta()
 ENDED = ("completed", "failed", "cancelled")
 
 _KINDS: dict[str, ToolKind] = {
@@ -60,28 +62,29 @@ class Terminal:
 class Call:
     """One tool call."""
 
+    name: str | None = None
+    first_title: str | None = None
+    title: str | None = None
+    kind: str | None = None
+    status: str | None = None
+    args: Any = UNSET
+    asked: Any = UNSET
+    content: Any = UNSET
+    locations: Any = UNSET
+    output: Any = UNSET
+    response: Any = UNSET
+    not_run: str | None = None
+    server: str | None = None
+    exit_code: int | None = None
+    printed = ""
+    told = False
+    due = False
+    done = False
+
     def __init__(self, call_id: str, parent: str | None) -> None:
         self.id = call_id
         self.parent = parent
-        self.name: str | None = None
-        self.first_title: str | None = None
-        self.title: str | None = None
-        self.kind: str | None = None
-        self.status: str | None = None
-        self.args: Any = UNSET
-        self.asked: Any = UNSET
-        self.content: Any = UNSET
-        self.locations: Any = UNSET
-        self.output: Any = UNSET
-        self.response: Any = UNSET
-        self.not_run: str | None = None
-        self.server: str | None = None
-        self.exit_code: int | None = None
-        self.printed = ""
         self.terminals: list[str] = []
-        self.told = False
-        self.due = False
-        self.done = False
 
     @classmethod
     def past(cls, call_id: str, parent: str | None) -> Call:
@@ -92,20 +95,23 @@ class Call:
 
     def merge(self, update: Any, meta: wire.Meta, asked: bool = False) -> bool:
         """Take over what an update says; whether it changed the input."""
-        self.name = given(update.name) or self.name
-        self.title = given(update.title) or self.title
+        self.name = update.name or self.name
+        self.title = update.title or self.title
         self.first_title = self.first_title or self.title
-        self.kind = given(update.kind) or self.kind
-        self._take_meta(meta)
+        self.kind = update.kind or self.kind
+        if meta is not NO_META:
+            self._take_meta(meta)
         if asked:  # the input in a permission request is often another one, made for the eyes
             self.asked = update.raw_input
         else:
-            self.status = given(update.status) or self.status
-        for name in ("content", "locations", "output"):
-            value = getattr(update, "raw_output" if name == "output" else name)
-            if value is not UNSET and value is not None:
-                setattr(self, name, value)
-        self.terminals = [block.terminal_id for block in blocks.tool_blocks(self.content) if isinstance(block, TerminalBlock)]
+            self.status = update.status or self.status
+        if update.content is not UNSET and update.content is not None:
+            self.content = update.content
+        if update.locations is not UNSET and update.locations is not None:
+            self.locations = update.locations
+        if update.raw_output is not UNSET and update.raw_output is not None:
+            self.output = update.raw_output
+        self.terminals = blocks.terminals(self.content) if self.content else []
         changed = not asked and update.raw_input is not UNSET and update.raw_input != self.args
         if changed:
             self.args = update.raw_input
@@ -125,15 +131,15 @@ class Call:
     @property
     def has_input(self) -> bool:
         """Whether the input is more than a beginning. Agents announce calls with {} (OpenCode with the folder alone), then fill them in."""
-        if self.args is UNSET or self.args is None:
+        args = self.args
+        if args is UNSET or args is None:
             return False
-        fields = as_object(self.args)
-        return bool(set(fields) - {"cwd"}) if fields or self.args == {} else True
+        return not args.keys() <= {"cwd"} if isinstance(args, dict) else True
 
     @property
     def has_output(self) -> bool:
         """Whether there is anything to give as a result."""
-        return any(value is not UNSET for value in (self.output, self.response)) or bool(self.printed)
+        return self.output is not UNSET or self.response is not UNSET or bool(self.printed)
 
     # ---- what it amounts to
 
@@ -143,7 +149,7 @@ class Call:
         return ToolCallPayload(
             tool_call_id=self.id,
             tool_name=tool or self.tool_name,
-            args=args,
+            args=self._described() if args is UNSET else args,
             kind=self._kind(server),
             title=self.title,
             server=server,
@@ -154,41 +160,45 @@ class Call:
         """The tool's name; where an agent has none, its word for the kind of tool, or the title."""
         if self.name is not None:
             return self.name
-        gemini = _GEMINI_ID.fullmatch(self.id)
+        gemini = _name_in(self.id)
         if gemini is not None:
-            return gemini.group(1)
+            return gemini
         if self.first_title is not None and _NAME.fullmatch(self.first_title):  # OpenCode begins with the name as a title
             return self.first_title
         if self.kind is not None and self.kind != "other":
             return self.kind
         return self.title or self.kind or self.id
 
+    @property
+    def is_agent(self) -> bool:
+        """Whether it starts an agent."""
+        _, server, _ = self._arguments()
+        return self._kind(server) == "agent"
+
     def _arguments(self) -> tuple[Any, str | None, str | None]:
-        """The arguments; for a tool of a server also the server and the tool's own name."""
-        args = self.args if self.has_input or self.asked is UNSET else self.asked
-        if args is UNSET:
-            return self._described(), self.server, None
+        """The arguments, if there are any; for a tool of a server also the server and the tool's own name."""
+        args = self.args if self.asked is UNSET or self.has_input else self.asked
         fields = as_object(args)
-        if {"server", "tool", "arguments"} == set(fields):  # codex-acp's wrapping of a call to an MCP server
+        if len(fields) == 3 and fields.keys() == {"server", "tool", "arguments"}:  # codex-acp's wrapping of a call to an MCP server
             return fields["arguments"], str(fields["server"]), str(fields["tool"])
         return args, self.server, None
 
     def _described(self) -> Any:
         """What there is in the place of arguments when the agent sends none (Gemini CLI): what it shows of the call."""
-        said = blocks.tool_blocks(None if self.content is UNSET else self.content)
+        said = blocks.tool_blocks(self.content)
         if len(said) == 1 and isinstance(said[0], TextBlock) and said[0].text.startswith("{"):
             try:
                 return json.loads(said[0].text)  # of an MCP tool it shows the arguments
             except (ValueError, RecursionError):
                 pass
-        content, locations = (value if as_list(value) else None for value in (self.content, self.locations))
-        return present(title=self.title, locations=locations, content=content)
+        return present(title=self.title, locations=as_list(self.locations) or None, content=as_list(self.content) or None)
 
     def _kind(self, server: str | None) -> ToolKind | None:
-        if server is not None or (self.name or "").startswith("mcp__"):
+        name = self.name or ""
+        if server is not None or name.startswith("mcp__"):
             return "mcp"
         fields = as_object(self.args)
-        if (self.name or "").lower() in _AGENTS or ("prompt" in fields and ("subagent_type" in fields or "agent_type" in fields)):
+        if name.lower() in _AGENTS or ("prompt" in fields and ("subagent_type" in fields or "agent_type" in fields)):
             return "agent"
         return None if self.kind is None else _KINDS.get(self.kind, "other")
 
@@ -196,16 +206,18 @@ class Call:
         """The result. ``result`` is the tool's data where the wire has it; ``content`` is what is shown of it."""
         shown: list[AnyBlock] = self._shown(terminals)
         output = None if self.output is UNSET else self.output
-        trouble = self._trouble(output)
+        fields = as_object(output)
+        trouble = self._trouble(fields)
         failed = self.status != "completed" or trouble is not None
+        exit_code = self._exit_code(output, shown, terminals, failed)
         result = output
         if self.response is not UNSET:
             result = self.response
-            if isinstance(output, str) and blocks.only_text(shown) and _same(output, blocks.text_of(shown)):
+            if isinstance(output, str) and _same(output, shown):
                 shown = [TextBlock(text=output)]  # what the model was shown; the content is the same in a code fence
         elif output is None:
             result, shown = self._result_of(shown)
-        elif isinstance(output, str) and blocks.only_text(shown) and _same(output, blocks.text_of(shown)):
+        elif isinstance(output, str) and _same(output, shown):
             shown = []
         return ToolResultPayload(
             tool_call_id=self.id,
@@ -213,13 +225,13 @@ class Call:
             result=result,
             content=shown or None,
             is_error=True if failed else None,
-            error=trouble or self._error(output) if failed else None,
-            exit_code=self._exit_code(output, terminals, failed),
-            duration_ms=_duration(output) or _duration(self.response),
+            error=trouble or self._error(fields) if failed else None,
+            exit_code=exit_code,
+            duration_ms=(_duration(fields) if fields else None) or (_duration(self.response) if self.response else None),
         )
 
     def _shown(self, terminals: dict[str, Terminal]) -> list[AnyBlock]:
-        shown = blocks.tool_blocks(None if self.content is UNSET else self.content)
+        shown = blocks.tool_blocks(self.content)
         for block in shown:
             if isinstance(block, TerminalBlock) and block.terminal_id in terminals:
                 terminal = terminals[block.terminal_id]
@@ -237,50 +249,56 @@ class Call:
             return "".join(outputs), shown
         return (None if self.content is UNSET else self.content), shown
 
-    def _trouble(self, output: Any) -> str | None:
+    def _trouble(self, fields: dict[str, Any]) -> str | None:
         """Why a call failed that OpenCode 1.18.33 calls completed: its tool does not exist, or its command was stopped."""
-        args, fields = as_object(self.args), as_object(output)
-        if args.keys() == {"tool", "error"} and args["tool"] == self.first_title:
+        args = as_object(self.args)
+        if "error" in args and args.keys() == {"tool", "error"} and args["tool"] == self.first_title:
             return str(args["error"])
-        if self.kind == "execute" and as_object(fields.get("metadata")).get("exit", 0) is None:
+        if fields and self.kind == "execute" and as_object(fields.get("metadata")).get("exit", 0) is None:
             note = _STOPPED.search(str(fields.get("output")))
             return note.group(1) if note else "no exit code"
         return None
 
-    def _error(self, output: Any) -> str | None:
+    def _error(self, fields: dict[str, Any]) -> str | None:
         if self.not_run is not None:
             return self.not_run
         for key in ("error", "message"):
-            word = as_object(output).get(key)
+            word = fields.get(key)
             if isinstance(word, str):
                 return word
         return "cancelled" if self.status == "cancelled" else None
 
-    def _exit_code(self, output: Any, terminals: dict[str, Terminal], failed: bool) -> int | None:
-        fields = as_object(output)
-        codes = [self.exit_code, fields.get("exit_code"), fields.get("exitCode"), as_object(fields.get("metadata")).get("exit")]
-        codes += [as_object(item).get("exitCode") for item in as_list(fields.get("contents"))]
+    def _exit_code(self, output: Any, shown: list[AnyBlock], terminals: dict[str, Terminal], failed: bool) -> int | None:
+        codes: list[Any] = [self.exit_code]
+        if fields := as_object(output):
+            codes += [fields.get("exit_code"), fields.get("exitCode"), as_object(fields.get("metadata")).get("exit")]
+            codes += [as_object(item).get("exitCode") for item in as_list(fields.get("contents"))]
         codes += [terminals[name].exit_code for name in self.terminals if name in terminals]
         for code in codes:
             if as_int(code) is not None:
                 return code
         said = [_EXIT_CODE.match(output)] if failed and isinstance(output, str) else []
-        said += [*_LAST_EXIT_CODE.finditer(blocks.text_of(self._shown(terminals)))][-1:] if self.kind == "execute" else []
+        said += [*_LAST_EXIT_CODE.finditer(blocks.text_of(shown))][-1:] if self.kind == "execute" else []
         return next((int(found.group(1)) for found in said if found is not None), None)
 
 
-def given(value: str | UnsetType | None) -> str | None:
-    """The value of a field that may have been left out."""
-    return value if isinstance(value, str) else None
+@lru_cache(64)
+def _name_in(call_id: str) -> str | None:
+    """The tool's name in a call's id. It is asked for several times while the call goes on."""
+    gemini = _GEMINI_ID.fullmatch(call_id)
+    return None if gemini is None else gemini.group(1)
 
 
 _FENCE = 24
 """How much a code fence and its language add to a text."""
 
 
-def _same(output: str, shown: str) -> bool:
+def _same(output: str, shown: list[AnyBlock]) -> bool:
     """Whether what is shown is the output itself, perhaps in a code fence. Qwen Code's output of a file it read is "", but it shows it."""
-    return shown == "" if output == "" else output in shown and len(shown) <= len(output) + _FENCE
+    if not blocks.only_text(shown):
+        return False
+    text = blocks.text_of(shown)
+    return text == "" if output == "" else output in text and len(text) <= len(output) + _FENCE
 
 
 def _duration(data: Any) -> int | None:

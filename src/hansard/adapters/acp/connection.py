@@ -5,13 +5,13 @@ Wire notes: README.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from msgspec import UNSET, Struct
 
 from hansard.adapter import Context
-from hansard.adapters.acp import blocks, wire
+from hansard.adapters.acp import blocks, quick, wire
 from hansard.adapters.acp.calls import Call
 from hansard.adapters.acp.encoding import Encoding
 from hansard.adapters.acp.ends import error_of, failed, link_in
@@ -71,10 +71,12 @@ class Acp(Encoding):
     formats = ("acp",)
     source = "acp"
     tag = "method"
+    dated = frozenset((wire.Message,))
     wire = wire.Message
 
     def __init__(self, context: Context | None = None) -> None:
         super().__init__(context)
+        self._decode_received = quick.decode
         self.ours: dict[str, Asked] = {}
         self.theirs: dict[str, Asked] = {}
         self.prompt: str | None = None
@@ -110,23 +112,20 @@ class Acp(Encoding):
 
     # ---- from the agent
 
-    def translate(self, message: wire.Message) -> Iterator[Event]:
+    def translate(self, message: quick.Message | wire.Message) -> Iterable[Event]:
+        if isinstance(message, quick.Message):
+            return self.session_update(message.params.update, message.params.session_id)
         self.parent = self.context.parent_tool_call_id
         if message.method is not None:
-            yield from self.agent_says(message, message.method)
-        elif message.id is not UNSET and (message.result is not UNSET or message.error is not UNSET):
-            yield from self.agent_answers(message)
-        else:
-            yield raw(kind="not JSON-RPC", reason="unknown_type")
+            return self.agent_says(message, message.method)
+        if message.id is not UNSET and (message.result is not UNSET or message.error is not UNSET):
+            return self.agent_answers(message)
+        return [raw(kind="not JSON-RPC", reason="unknown_type")]
 
     def agent_says(self, message: wire.Message, method: str) -> Iterator[Event]:
         params = as_object(message.params)
         if method == "session/update":
-            update = self.read(message.params, wire.SessionUpdate)
-            if update is None:
-                yield raw(kind=method, reason="wrong_shape")
-            else:
-                yield from self.session_update(update)
+            yield from self.any_update(message)
             return
         yield from self.settle_results()
         if message.id is not UNSET:
@@ -153,6 +152,15 @@ class Acp(Encoding):
                     yield from self.stop(str(params.get("reason")), None, NO_META)
             case _:
                 yield control_request(request_id=self.shown_id(message), method=method, params=message.params)
+
+    def any_update(self, message: wire.Message) -> Iterable[Event]:
+        params = self.read(message.params, wire.SessionUpdate)
+        if params is None:
+            return [raw(kind="session/update", reason="wrong_shape")]
+        update = self.read(params.update, wire.Update)
+        if update is None:
+            return [self.unknown_update(params.update)]
+        return self.session_update(update, params.session_id)
 
     def shown_id(self, message: wire.Message) -> str | None:
         return None if message.id is UNSET else request_id(message.id)
@@ -189,7 +197,7 @@ class Acp(Encoding):
             return self.calls.get(subject.tool_call_id or "")
         meta = self.meta_of(asked.meta)
         known = self.calls.get(asked.tool_call_id)
-        self.parent = self.parent_of(session_id, meta) if known is None else known.parent
+        self.parent = self.parent_of(asked, meta, session_id) if known is None else known.parent
         if known is None or known.done:
             known = self.new_call(asked.tool_call_id)
         known.merge(asked, meta, asked=True)
@@ -209,8 +217,8 @@ class Acp(Encoding):
             yield control_request(request_id=self.shown_id(message), method="elicitation/create", params=message.params)
             return
         yield from self.hush()
-        if form.tool_call_id is not None and form.tool_call_id in self.calls:
-            yield from self.settle(only=form.tool_call_id)
+        if form.tool_call_id is not None and form.tool_call_id in self.unsaid:
+            yield self.say_call(self.unsaid[form.tool_call_id])
         link = {"mode": form.mode, "url": form.url, "elicitationId": form.elicitation_id} if form.url is not None else None
         yield question(
             request_id=request_id(message.id),

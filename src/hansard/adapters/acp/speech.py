@@ -6,11 +6,13 @@ names its messages (``messageId``) is believed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from hansard.adapter import Context
-from hansard.adapters.acp import blocks, wire
+from msgspec import Struct
+
+from hansard.adapter import Context, Piece
+from hansard.adapters.acp import blocks, quick, wire
 from hansard.adapters.acp.tools import Tools
 from hansard.adapters.acp.words import is_list, told
 from hansard.content import AnyBlock, TextBlock
@@ -28,19 +30,19 @@ from hansard.events import (
     user_message,
 )
 from hansard.loose import as_list
+from hansard.structs import prepare
 from hansard.words import at
 
 
-class Saying:
+class Saying(Struct, gc=False):
     """A block of text or thinking that is going on."""
 
-    def __init__(self, thinking: bool, message_id: str | None, phase: str | None, response_id: str, index: int) -> None:
-        self.thinking = thinking
-        self.message_id = message_id
-        self.phase = phase
-        self.response_id = response_id
-        self.index = index
-        self.chunks = 0
+    thinking: bool
+    message_id: str | None
+    phase: str | None
+    response_id: str
+    index: int
+    chunks: int = 0
 
 
 class Heard:
@@ -67,25 +69,23 @@ class Speech(Tools):
 
     # ---- the agent
 
-    def say(self, content: Any, message_id: str | None, thinking: bool, phase: str | None) -> Iterator[Event]:
+    def say(self, content: Any, message_id: str | None, thinking: bool, phase: str | None) -> Iterable[Event]:
         """A chunk of a message, or a block in it that is no text."""
-        block = blocks.to_block(content)
+        block = content if type(content) is quick.Text else blocks.to_block(content)
         saying = self.saying.get(self.parent)
-        if saying is not None and (saying.thinking, saying.message_id, saying.phase) != (thinking, message_id, phase):
-            yield from self.hush()
-            saying = None
-        if not isinstance(block, TextBlock):
+        before: list[Event] = []
+        if saying is not None and (saying.thinking != thinking or saying.message_id != message_id or saying.phase != phase):
+            before, saying = self.hush(), None
+        if not isinstance(block, TextBlock | quick.Text):
             response_id = saying.response_id if saying is not None else self.response_id(message_id)
-            yield from self.hush()
-            yield at(content_block(block=block), response_id, self.next_index(response_id))
-            return
+            return [*before, *self.hush(), at(content_block(block=block), response_id, self.next_index(response_id))]
         if saying is None:
             response_id = self.response_id(message_id)
             saying = Saying(thinking, message_id, phase, response_id, self.next_index(response_id))
             self.saying[self.parent] = saying
         saying.chunks += 1
-        chunk = ThinkingChunk if thinking else AssistantChunk
-        yield chunk(payload=TextPayload(block.text), response_id=saying.response_id, block_index=saying.index)
+        piece = Piece(ThinkingChunk if thinking else AssistantChunk, TextPayload(block.text), saying.response_id, saying.index)
+        return [*before, *piece] if before else piece
 
     def response_id(self, message_id: str | None) -> str:
         """The agent's own id for the message, or one made of the place where it began."""
@@ -100,32 +100,30 @@ class Speech(Tools):
         self.indexes[response_id] = index + 1
         return index
 
-    def hush(self) -> Iterator[Event]:
+    def hush(self) -> list[Event]:
         """The current speaker's message is over."""
-        yield from self.hush_under(self.parent)
+        return self.hush_under(self.parent)
 
-    def hush_under(self, parent: str | None) -> Iterator[Event]:
+    def hush_under(self, parent: str | None) -> list[Event]:
         """The message of the agent whom that call started is over."""
         saying = self.saying.pop(parent, None)
         if saying is None:
-            return
+            return []
         self.last_response[parent] = saying.response_id
         text = self.open.text(saying.response_id, saying.index)
         if saying.message_id is not None:
             self.texts[saying.message_id] = self.texts.get(saying.message_id, "") + text
         if saying.thinking:
-            done: Event = ThinkingDone(payload=ThinkingDonePayload(text=text))
+            done: Event = ThinkingDone(payload=ThinkingDonePayload(text=text), parent_tool_call_id=parent)
         else:
             self.last_said = text if saying.chunks == 1 else None
-            done = AssistantDone(payload=AssistantDonePayload(text=text, phase=saying.phase))
-        done.parent_tool_call_id = parent
-        yield told(at(done, saying.response_id, saying.index))
+            done = AssistantDone(payload=AssistantDonePayload(text=text, phase=saying.phase), parent_tool_call_id=parent)
+        return [told(at(done, saying.response_id, saying.index))]
 
-    def hush_unnamed(self) -> Iterator[Event]:
+    def hush_unnamed(self) -> list[Event]:
         """A model response is over: an agent that does not name its messages begins another one."""
         saying = self.saying.get(self.parent)
-        if saying is not None and saying.message_id is None:
-            yield from self.hush()
+        return self.hush() if saying is not None and saying.message_id is None else []
 
     def whole(self, message: wire.AgentMessage | wire.AgentThought) -> Iterator[Event]:
         """Version 2: a message as a whole. It replaces its chunks; what they said already is not said again."""
@@ -173,13 +171,14 @@ class Speech(Tools):
         self.heard.content.append(chunk.content)
         yield status_change(status="user_message_chunk", detail={"messageId": chunk.message_id} if chunk.message_id is not None else None)
 
-    def heard_all(self) -> Iterator[Event]:
+    def heard_all(self) -> list[Event]:
         """The user's message is complete."""
         heard, self.heard = self.heard, None
-        if heard is not None:
-            event = told(self.user_said(heard.content, heard.message_id, heard.parent))
-            event.parent_tool_call_id = heard.parent
-            yield event
+        if heard is None:
+            return []
+        event = told(self.user_said(heard.content, heard.message_id, heard.parent))
+        event.parent_tool_call_id = heard.parent
+        return [event]
 
     def user_said(self, content: list[Any], message_id: str | None, parent: str | None) -> Event:
         """A user's message that the agent tells us of: an echo of ours, or one we do not know."""
@@ -196,3 +195,6 @@ class Speech(Tools):
             author = "harness"
         plain = len(said) == 1 and isinstance(said[0], TextBlock)
         return user_message(text=text, content=None if plain else said, author=author, message_id=message_id, queued=queued)
+
+
+prepare(globals())

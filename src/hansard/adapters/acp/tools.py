@@ -8,19 +8,24 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
-from hansard.adapter import Adapter, Context
+from hansard.adapter import Adapter, Context, Piece
 from hansard.adapters.acp import blocks, wire
-from hansard.adapters.acp.calls import ENDED, Call, Terminal, given
+from hansard.adapters.acp.calls import ENDED, NO_META, Call, Terminal
 from hansard.adapters.acp.words import is_list, present, told
+from hansard.content import TextBlock
 from hansard.events import (
     Event,
     ToolCall,
+    ToolOutputChunk,
+    ToolOutputChunkPayload,
+    ToolProgress,
+    ToolProgressPayload,
     ToolResult,
     session_lifecycle,
     status_change,
@@ -29,7 +34,6 @@ from hansard.events import (
 )
 from hansard.loose import as_list, as_object, convert
 
-NO_META = wire.Meta()
 KEPT = 256
 """How many calls of earlier turns are remembered, for updates that come late."""
 
@@ -60,27 +64,29 @@ class Tools(Adapter):
 
     # ---- updates of a call
 
-    def tool(self, update: Any, meta: wire.Meta, first: bool) -> Iterator[Event]:
+    def tool(self, update: Any, meta: wire.Meta, first: bool) -> Iterable[Event]:
         """A ``tool_call`` (``first``) or a ``tool_call_update``."""
         call = self.calls.get(update.tool_call_id)
-        if call is None and update.tool_call_id in self.past and not isinstance(update, wire.ToolCall):
+        if call is None and not isinstance(update, wire.ToolCall) and update.tool_call_id in self.past:
             call = Call.past(update.tool_call_id, self.parent)
         elif call is None or (first and call.done):
             call = self.new_call(update.tool_call_id)
         changed = call.merge(update, meta)
-        self.link(call)
-        was_told = call.told
-        if not call.told and self.is_complete(call, given(update.status), first, changed):
-            yield self.say_call(call)
+        if call.terminals:
+            self.link(call)
+        status = None if update.status is UNSET else update.status
+        said = [self.say_call(call)] if not call.told and self.is_complete(call, status, first, changed) else []
         if call.done:
-            yield self.progress(call, update, changed)
-            return
-        if given(update.status) in ENDED or call.due:
-            yield from self.ended(call, update)
-        elif was_told or not call.told:
-            yield from self.moved(call, update, meta, changed, first)
-        elif as_list(given_list(update.content)) or as_list(given_list(update.locations)) or given(update.status) not in (None, "pending"):
-            yield self.progress(call, update, False)
+            step = self.progress(call, update, changed)
+        elif status in ENDED or call.due:
+            return self.ended(call, update, said)
+        elif not said:
+            step = self.moved(call, update, meta, changed, first)
+        elif as_list(update.content) or as_list(update.locations) or status not in (None, "pending"):
+            step = self.progress(call, update, False)
+        else:
+            return said
+        return [*said, *step] if said else step
 
     def new_call(self, call_id: str) -> Call:
         call = self.calls[call_id] = self.unsaid[call_id] = Call(call_id, self.parent)
@@ -92,73 +98,72 @@ class Tools(Adapter):
             return True
         return call.has_input and (first or not changed)
 
-    def ended(self, call: Call, update: Any) -> Iterator[Event]:
+    def ended(self, call: Call, update: Any, said: list[Event]) -> Iterator[Event]:
         """The result; if there is nothing in it yet, it waits one frame for what may follow (codex-acp's history, Claude's /compact)."""
+        yield from said
         if call.has_output or is_list(update.content) or call.terminals or call.due:
             yield from self.is_over(call)
         else:
             call.due = True
             self.due[call.id] = call
-            yield self.progress(call, update, False)
+            yield from self.progress(call, update, False)
 
-    def moved(self, call: Call, update: Any, meta: wire.Meta, changed: bool, first: bool) -> Iterator[Event]:
+    def moved(self, call: Call, update: Any, meta: wire.Meta, changed: bool, first: bool) -> Piece:
         """Something between the call and its result: output so far, or a step."""
         if meta.terminal_output is not None:
             if meta.terminal_output.terminal_id is not None:
                 self.terminal(meta.terminal_output.terminal_id).text += meta.terminal_output.data
-            yield self.printed(call, call.printed + meta.terminal_output.data)
-            return
-        is_output = call.told and not first and not changed and is_list(update.content)
-        so_far = self.plain_text(update.content) if is_output else None
-        if so_far is not None and meta.claude_code is None and not self.is_agent(call):
-            yield self.printed(call, so_far)
-            return
-        yield self.progress(call, update, changed)
+            return self.printed(call, call.printed + meta.terminal_output.data)
+        if call.told and not first and not changed and meta.claude_code is None and is_list(update.content):
+            so_far = self.plain_text(update.content)
+            if so_far is not None and not call.is_agent:
+                return self.printed(call, so_far)
+        return self.progress(call, update, changed)
 
     def plain_text(self, content: Any) -> str | None:
         """The content of a running call if it is nothing but text: the whole of what it printed so far."""
         shown = blocks.tool_blocks(content)
-        return "".join(block.text for block in shown if isinstance(block, blocks.TextBlock)) if shown and blocks.only_text(shown) else None
+        texts = [block.text for block in shown if isinstance(block, TextBlock)]
+        return "".join(texts) if shown and len(texts) == len(shown) else None
 
-    def printed(self, call: Call, text: str) -> Event:
+    def printed(self, call: Call, text: str) -> Piece:
         """What is new in the output of a call."""
         known = len(call.printed) if text.startswith(call.printed) else 0
         call.printed = text
-        return tool_output_chunk(tool_call_id=call.id, chunk=text[known:], offset=known)
+        return Piece(ToolOutputChunk, ToolOutputChunkPayload(call.id, text[known:], known))
 
-    def is_agent(self, call: Call) -> bool:
-        return call.call_payload().kind == "agent"
-
-    def progress(self, call: Call, update: Any, changed: bool) -> Event:
-        content = blocks.tool_blocks(given_list(update.content))
-        return tool_progress(
+    def progress(self, call: Call, update: Any, changed: bool) -> Piece:
+        """A step of a call, with what the update says of it."""
+        detail: dict[str, Any] = {}
+        if update.locations:
+            detail["locations"] = update.locations
+        if (changed or not call.told) and update.raw_input not in (None, UNSET):
+            detail["rawInput"] = update.raw_input
+        if call.done and update.raw_output not in (None, UNSET):
+            detail["rawOutput"] = update.raw_output
+        if update.meta is not None and (own := _own(update.meta)):
+            detail["meta"] = own
+        payload = ToolProgressPayload(
             tool_call_id=call.id,
             tool_name=call.tool_name,
             status=call.status or "pending",
-            title=given(update.title),
-            content=content or None,
-            detail=present(
-                locations=given_list(update.locations) or None,
-                rawInput=update.raw_input if changed or not call.told else None,
-                rawOutput=update.raw_output if call.done else None,
-                meta=_own(update.meta),
-            ),
+            title=None if update.title is UNSET else update.title,
+            content=blocks.tool_blocks(update.content) or None,
+            detail=detail or None,
         )
+        return Piece(ToolProgress, payload)
 
     # ---- saying it
 
     def say_call(self, call: Call) -> Event:
         call.told = True
         self.unsaid.pop(call.id, None)
-        event = ToolCall(payload=call.call_payload())
-        event.parent_tool_call_id = call.parent
-        return event
+        return ToolCall(payload=call.call_payload(), parent_tool_call_id=call.parent)
 
     def say_result(self, call: Call) -> Event:
         call.done, call.due = True, False
         self.due.pop(call.id, None)
-        event = ToolResult(payload=call.result_payload(self.terminals))
-        event.parent_tool_call_id = call.parent
+        event = ToolResult(payload=call.result_payload(self.terminals), parent_tool_call_id=call.parent)
         call.args = call.asked = call.content = call.output = call.response = UNSET
         call.printed = ""
         return event
@@ -167,22 +172,18 @@ class Tools(Adapter):
         """The result of a call, after the last words of the agent it started."""
         yield from self.hush_under(call.id)
         yield self.say_result(call)
-        yield from self.compacted(call)
+        if call.name == "compact" and call.status == "completed":  # claude-agent-acp's word for it, unless the client knows better
+            yield session_lifecycle(subtype="compacted")
 
-    def hush_under(self, parent: str | None) -> Iterator[Event]:
+    def hush_under(self, parent: str | None) -> list[Event]:
         """What the agent whom that call started is saying is over."""
         raise NotImplementedError
 
-    def compacted(self, call: Call) -> Iterator[Event]:
-        """claude-agent-acp shows a compaction as a call of a tool named compact, unless the client knows better."""
-        if call.name == "compact" and call.status == "completed":
-            yield session_lifecycle(subtype="compacted")
-
-    def settle(self, only: str | None = None) -> Iterator[Event]:
-        """The agent goes on: calls with an input are complete. ``only``: this one, whatever it has."""
-        for call in list(self.unsaid.values()):
-            if call.id == only if only is not None else call.has_input and call.parent == self.parent:
-                yield self.say_call(call)
+    def settle(self) -> list[Event]:
+        """The agent goes on: calls with an input are complete."""
+        if not self.unsaid:
+            return []
+        return [self.say_call(call) for call in list(self.unsaid.values()) if call.has_input and call.parent == self.parent]
 
     def settle_results(self, but: str | None = None) -> Iterator[Event]:
         """Results that waited for more, and no more came."""
@@ -258,20 +259,18 @@ class Tools(Adapter):
         )
 
 
-_READ = ("terminal_output", "terminal_exit", "terminal_info", "toolName", "parentToolCallId", "timestamp")
-_READ_CLAUDE = ("toolName", "parentToolUseId", "toolResponse", "nonExecutionKind")
+_READ = frozenset(("claudeCode", "terminal_output", "terminal_exit", "terminal_info", "toolName", "parentToolCallId", "timestamp"))
+_READ_CLAUDE = frozenset(("toolName", "parentToolUseId", "toolResponse", "nonExecutionKind"))
 
 
-def _own(meta: Any) -> dict[str, Any] | None:
+def _own(meta: Any) -> dict[str, Any]:
     """What an agent put into ``_meta`` beyond what we read there."""
-    rest = {key: value for key, value in as_object(meta).items() if key not in _READ}
-    claude = {key: value for key, value in as_object(rest.pop("claudeCode", None)).items() if key not in _READ_CLAUDE}
-    return {**rest, **({"claudeCode": claude} if claude else {})} or None
-
-
-def given_list(value: Any) -> Any:
-    """The value of a list that may have been left out."""
-    return None if value is UNSET else value
+    fields = as_object(meta)
+    claude = as_object(fields.get("claudeCode"))
+    rest = {key: fields[key] for key in fields if key not in _READ}
+    if not claude.keys() <= _READ_CLAUDE:
+        rest["claudeCode"] = {key: claude[key] for key in claude if key not in _READ_CLAUDE}
+    return rest
 
 
 def _bytes(data: str) -> bytes:

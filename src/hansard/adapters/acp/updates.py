@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, get_args
 
-from hansard.adapter import Context
-from hansard.adapters.acp import blocks, wire
+from hansard.adapter import Context, Piece
+from hansard.adapters.acp import blocks, quick, wire
 from hansard.adapters.acp.calls import Call
 from hansard.adapters.acp.ends import end_of, error_in_text, error_of, failed
 from hansard.adapters.acp.speech import Speech
+from hansard.adapters.acp.tools import NO_META
 from hansard.adapters.acp.words import is_list, minus, present, told, usage_of
 from hansard.content import RefusalBlock
 from hansard.events import (
     ErrorInfo,
     Event,
     PlanEntry,
+    StatusChange,
+    StatusChangePayload,
     ToolCall,
     ToolCallPayload,
     TurnStatus,
     Usage,
+    UsageEvent,
+    UsagePayload,
     agent_message,
     configuration_change,
     content_block,
@@ -73,30 +78,31 @@ class Updates(Speech):
 
     # ---- which kind
 
-    def session_update(self, params: wire.SessionUpdate) -> Iterator[Event]:
-        update = self.read(params.update, wire.Update)
-        if update is None:
-            yield self.unknown_update(params.update)
-            return
-        meta = self.meta_of(update.meta)
-        self.parent = self.parent_of(params.session_id, meta, isinstance(update, wire.AgentMessageChunk | wire.AgentThoughtChunk))
+    def session_update(self, update: Any, session_id: str | None) -> Iterable[Event]:
+        """The events of an update. Most of a stream comes by here: it is fast where nothing waits."""
+        meta = NO_META if update.meta is None else self.meta_of(update.meta)
+        plain = meta is NO_META and not self.children and self.agent != "Copilot"
+        self.parent = self.context.parent_tool_call_id if plain else self.parent_of(update, meta, session_id)
+        if self.due or self.turn is None:
+            return self.after_others(update, meta, session_id)
+        frequent = _FREQUENT.get(update.__class__)
+        return self.seldom(update, meta, session_id) if frequent is None else frequent(self, update, meta)
+
+    def after_others(self, update: Any, meta: wire.Meta, session_id: str | None) -> Iterator[Event]:
+        """An update after results that waited for more, or at the beginning of a turn."""
         yield from self.settle_results(but=update.tool_call_id if isinstance(update, wire.ToolCallUpdate) else None)
         if self.begins_turn(update, meta):
             yield from self.need_turn("callback" if meta.background_turn is not None else "user")
-        yield from self.kind(update, meta, params.session_id)
+        frequent = _FREQUENT.get(update.__class__)
+        yield from self.seldom(update, meta, session_id) if frequent is None else frequent(self, update, meta)
 
     def unknown_update(self, update: Any) -> Event:
         word = as_object(update).get("sessionUpdate")
         reason = "unknown_type" if isinstance(word, str) and word not in _KNOWN else "wrong_shape"
         return raw(kind=f"session/update/{word}", reason=reason)
 
-    def kind(self, update: Any, meta: wire.Meta, session_id: str | None) -> Iterator[Event]:
+    def seldom(self, update: Any, meta: wire.Meta, session_id: str | None) -> Iterator[Event]:
         match update:
-            case wire.AgentMessageChunk():
-                yield from self.agent_message_chunk(update, meta)
-            case wire.AgentThoughtChunk():
-                yield from self.speaks()
-                yield from self.say(update.content, update.message_id, thinking=True, phase=None)
             case wire.UserMessageChunk():
                 yield from self.hush()
                 yield from self.settle()
@@ -110,17 +116,6 @@ class Updates(Speech):
                     yield self.user_said(as_list(update.content), update.message_id, self.parent)
                 else:
                     yield status_change(status="user_message", detail={"messageId": update.message_id})
-            case wire.ToolCall():
-                yield from self.heard_all()
-                yield from self.hush()
-                yield from self.settle()
-                yield from self.tool(update, meta, first=True)
-            case wire.ToolCallUpdate():
-                yield from self.heard_all()
-                first = update.tool_call_id not in self.calls
-                if first:
-                    yield from self.hush()
-                yield from self.tool(update, meta, first=first)
             case wire.ToolCallContentChunk():
                 yield self.content_chunk(update)
             case wire.TerminalUpdate():
@@ -152,10 +147,6 @@ class Updates(Speech):
                 yield self.config_options("config_option_update", update.config_options)
             case wire.SessionInfoUpdate():
                 yield self.session_info(update)
-            case wire.UsageUpdate():
-                yield from self.settle()
-                yield from self.hush_unnamed() if meta.claude_origin is None else self.hush()  # Claude: all it has to say was said
-                yield self.context_usage(update, meta)
             case wire.StateUpdate():
                 yield from self.state(update, meta)
             case wire.Notice():
@@ -177,22 +168,23 @@ class Updates(Speech):
 
     # ---- where an update belongs
 
-    def parent_of(self, session_id: str | None, meta: wire.Meta, speaks: bool = False) -> str | None:
+    def parent_of(self, update: Any, meta: wire.Meta, session_id: str | None) -> str | None:
         """The call that started the agent who says this."""
-        claude = None if meta.claude_code is None else meta.claude_code.parent_tool_use_id
-        named = claude or meta.parent_tool_call_id
-        if named is not None:
-            return named
+        if meta is not NO_META:
+            claude = None if meta.claude_code is None else meta.claude_code.parent_tool_use_id
+            named = claude or meta.parent_tool_call_id
+            if named is not None:
+                return named
         if session_id in self.children:
             return self.children[session_id].call or session_id
         if meta.copilot is not None and meta.copilot.agent_id is not None:
             return self.copilot_parent(meta.copilot.agent_id)
-        if speaks and self.agent == "Copilot":
+        if self.agent == "Copilot" and isinstance(update, wire.AgentMessageChunk | wire.AgentThoughtChunk):
             return self.copilot_speaker()
         return self.context.parent_tool_call_id
 
     def agents_at_work(self) -> list[Call]:
-        return [call for call in self.calls.values() if call.told and not call.done and self.is_agent(call)]
+        return [call for call in self.calls.values() if call.told and not call.done and call.is_agent]
 
     def copilot_speaker(self) -> str | None:
         """Copilot does not mark what a sub-agent says; but who waits for one (not in mode background) does not speak."""
@@ -219,22 +211,31 @@ class Updates(Speech):
 
     # ---- messages
 
-    def speaks(self) -> Iterator[Event]:
+    def speaks(self) -> list[Event]:
         """The agent speaks: what the user said is complete, and so are the calls before."""
         self.went_on = True
-        yield from self.heard_all()
-        yield from self.settle()
+        return [*self.heard_all(), *self.settle()]
 
-    def agent_message_chunk(self, update: wire.AgentMessageChunk, meta: wire.Meta) -> Iterator[Event]:
-        text = as_object(update.content).get("text")
-        mode = _MODE_UPDATE.fullmatch(text) if isinstance(text, str) and self.agent in (None, "gemini-cli") else None
-        if mode is not None:
-            yield configuration_change(subtype="current_mode_update", mode_id=mode.group(1))
-            return
+    def agent_message_chunk(self, update: wire.AgentMessageChunk, meta: wire.Meta) -> Iterable[Event]:
+        content = update.content
+        text = content.text if type(content) is quick.Text else as_object(content).get("text")
+        if self.agent in (None, "gemini-cli") and isinstance(text, str) and (mode := _MODE_UPDATE.fullmatch(text)) is not None:
+            return [configuration_change(subtype="current_mode_update", mode_id=mode.group(1))]
+        if meta is NO_META:
+            return self.chunk(update, thinking=False)
         if meta.usage is not None and text == "":  # Qwen Code: an empty chunk that carries the usage of the model response before it
-            yield from self.heard_all()
-            yield from self.response_usage(meta)
-            return
+            return [*self.heard_all(), *self.response_usage(meta)]
+        return self.chunk_with_meta(update, meta)
+
+    def agent_thought_chunk(self, update: wire.AgentThoughtChunk, meta: wire.Meta) -> Iterable[Event]:
+        return self.chunk(update, thinking=True)
+
+    def chunk(self, update: wire.AgentMessageChunk | wire.AgentThoughtChunk, thinking: bool) -> Iterable[Event]:
+        self.went_on = True
+        said = self.say(update.content, update.message_id, thinking, None)
+        return said if self.heard is None and not self.unsaid else [*self.speaks(), *said]
+
+    def chunk_with_meta(self, update: wire.AgentMessageChunk, meta: wire.Meta) -> Iterator[Event]:
         yield from self.speaks()
         phase = meta.source if meta.claude_code is None else meta.claude_code.kind
         yield from self.say(update.content, update.message_id, thinking=False, phase=phase)
@@ -243,15 +244,36 @@ class Updates(Speech):
         if meta.usage is not None:
             yield from self.response_usage(meta)
 
-    def response_usage(self, meta: wire.Meta) -> Iterator[Event]:
+    def response_usage(self, meta: wire.Meta) -> list[Event]:
         mine = self.context.parent_tool_call_id
         speaker = self.parent if self.parent in self.saying else mine  # 0.15.10 names the sub-agent here, not where it speaks
-        yield from self.hush_under(speaker)
+        events = self.hush_under(speaker)
         response_id = self.spoken(speaker)
         if meta.usage is not None:
-            yield at(usage(scope="message", usage=usage_of(meta.usage)), response_id)
+            events.append(UsageEvent(payload=UsagePayload(scope="message", usage=usage_of(meta.usage)), response_id=response_id))
             if meta.duration_ms is not None:
-                yield at(status_change(status="model_response", detail={"durationMs": whole(meta.duration_ms)}), response_id)
+                took = StatusChangePayload("model_response", {"durationMs": whole(meta.duration_ms)})
+                events.append(StatusChange(payload=took, response_id=response_id))
+        return events
+
+    # ---- tools
+
+    def tool_call(self, update: wire.ToolCall, meta: wire.Meta) -> Iterable[Event]:
+        before = self.hush()
+        if self.heard is not None or self.unsaid:
+            before = [*self.heard_all(), *before, *self.settle()]
+        return self.tool_after(before, update, meta, first=True) if before else self.tool(update, meta, first=True)
+
+    def tool_call_update(self, update: wire.ToolCallUpdate, meta: wire.Meta) -> Iterable[Event]:
+        first = update.tool_call_id not in self.calls
+        before = self.hush() if first else []
+        if self.heard is not None:
+            before = [*self.heard_all(), *before]
+        return self.tool_after(before, update, meta, first) if before else self.tool(update, meta, first)
+
+    def tool_after(self, before: list[Event], update: Any, meta: wire.Meta, first: bool) -> Iterator[Event]:
+        yield from before
+        yield from self.tool(update, meta, first)
 
     # ---- plans, settings, usage
 
@@ -285,15 +307,18 @@ class Updates(Speech):
             subtype="renamed" if renamed else "updated", title=title, detail=present(updatedAt=update.updated_at, meta=update.meta)
         )
 
-    def context_usage(self, update: wire.UsageUpdate, meta: wire.Meta) -> Event:
+    def usage_update(self, update: wire.UsageUpdate, meta: wire.Meta) -> Iterable[Event]:
+        over = self.hush_unnamed() if meta.claude_origin is None else self.hush()  # Claude: all it has to say was said
+        before = [*self.settle(), *over]
         in_dollars = update.cost is not None and update.cost.currency in (None, "USD")
-        return usage(
+        payload = UsagePayload(
             scope="context",
             usage=Usage(total_tokens=update.used),
             model=meta.claude_model,
             cost_usd=update.cost.amount if in_dollars and update.cost is not None else None,
             context_window=update.size,
         )
+        return [*before, UsageEvent(payload=payload)] if before else Piece(UsageEvent, payload)
 
     def compaction(self, update: wire.CompactionUpdate) -> Event:
         known = self.compactions.get(update.compaction_id)
@@ -450,6 +475,20 @@ class Updates(Speech):
             return stamp
         updated = update.get("updatedAt")
         return milliseconds(updated) if isinstance(updated, str) else None
+
+
+_FREQUENT: dict[type, Callable[[Updates, Any, wire.Meta], Iterable[Event]]] = {
+    kind: how
+    for kinds, how in (
+        ((quick.AgentMessageChunk, wire.AgentMessageChunk), Updates.agent_message_chunk),
+        ((quick.AgentThoughtChunk, wire.AgentThoughtChunk), Updates.agent_thought_chunk),
+        ((quick.ToolCall, wire.ToolCall), Updates.tool_call),
+        ((quick.ToolCallUpdate, wire.ToolCallUpdate), Updates.tool_call_update),
+        ((quick.UsageUpdate, wire.UsageUpdate), Updates.usage_update),
+    )
+    for kind in kinds
+}
+"""What is read in the short way or in the long one."""
 
 
 def plan_entry(value: Any, plan_id: str | None) -> PlanEntry | None:

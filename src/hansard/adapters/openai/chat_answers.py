@@ -101,4 +101,9 @@ class Answer:
 
     def finished(self, wanted: int) -> bool:
         """Whether every choice is complete."""
-        return len(self.choices) >= wanted and all(choice.over for choice in self.choices.values())
+        if len(self.choices) < wanted:
+            return False
+        for choice in self.choices.values():
+            if not choice.over:
+                return False
+        return True

@@ -15,8 +15,12 @@ from hansard.structs import prepare
 
 def told(message: Any, *without: str) -> dict[str, Any]:
     """The declared fields of a message that have a value, except those said elsewhere."""
-    pairs = ((name, getattr(message, name)) for name in message.__struct_fields__ if name not in without)
-    return {name: told(value) if isinstance(value, msgspec.Struct) else value for name, value in pairs if value is not None}
+    said: dict[str, Any] = {}
+    for name in message.__struct_fields__:
+        value = getattr(message, name)
+        if value is not None and name not in without:
+            said[name] = told(value) if isinstance(value, msgspec.Struct) else value
+    return said
 
 
 def arguments(text: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -71,7 +71,8 @@ def spoken(message: Any, *without: str) -> dict[str, Any]:
 
 def usage_of(tokens: Any) -> Usage:
     """Usage in our words. OpenAI counts cached tokens among the input tokens; that stays as it is."""
-    said, written = cast("int | None", tokens.input_tokens), cast("int | None", tokens.output_tokens)
+    said: int | None = tokens.input_tokens
+    written: int | None = tokens.output_tokens
     return Usage(
         input_tokens=said,
         output_tokens=written,
@@ -82,19 +83,20 @@ def usage_of(tokens: Any) -> Usage:
     )
 
 
-def context_of(tokens: Any) -> Usage:
-    """How full the context is. When it overflowed, Codex says so with a total that no tokens make up."""
-    usage = usage_of(tokens)
+def context_of(tokens: Any, usage: Usage) -> Usage:
+    """How full the context is, in our words. When it overflowed, Codex says so with a total that no tokens make up."""
     return usage if usage.total_tokens or not tokens.total_tokens else Usage(total_tokens=tokens.total_tokens)
 
 
 def share(total: Any, before: Any, last: Any) -> Usage | None:
     """What one response used: by how much the thread's total grew, since ``last`` is 0 after a failure. None if it stood still."""
-    grown, own = usage_of(total), usage_of(last)
-    if before is not None and (usage_of(before).total_tokens or 0) <= (grown.total_tokens or 0):
-        own = minus(grown, usage_of(before))
-    elif not own.total_tokens:
-        own = grown
+    grown, known = usage_of(total), None if before is None else usage_of(before)
+    if known is not None and (known.total_tokens or 0) <= (grown.total_tokens or 0):
+        own = minus(grown, known)
+    else:
+        own = usage_of(last)
+        if not own.total_tokens:
+            own = grown
     return own if own.total_tokens else None
 
 
@@ -109,20 +111,18 @@ def minus(total: Usage, before: Usage | None) -> Usage:
 
 
 def _each(first: Usage, second: Usage, sign: int) -> Usage:
-    def add(name: str) -> int | None:
-        one, two = getattr(first, name), getattr(second, name)
-        if one is None or two is None:
-            return one if two is None else two if sign > 0 else None
-        return cast("int", one + sign * two)
+    counts: dict[str, int | None] = {}
+    for name in _COUNTS:
+        one: int | None = getattr(first, name)
+        two: int | None = getattr(second, name)
+        if one is not None and two is not None:
+            counts[name] = one + sign * two
+        else:
+            counts[name] = one if two is None else two if sign > 0 else None
+    return Usage(**counts)  # pyright: ignore[reportArgumentType] (the tier is none of them)
 
-    return Usage(
-        input_tokens=add("input_tokens"),
-        output_tokens=add("output_tokens"),
-        total_tokens=add("total_tokens"),
-        cache_creation_input_tokens=add("cache_creation_input_tokens"),
-        cache_read_input_tokens=add("cache_read_input_tokens"),
-        reasoning_tokens=add("reasoning_tokens"),
-    )
+
+_COUNTS = Usage.__struct_fields__[:-1]
 
 
 def limits_of(limits: Any) -> Iterator[Event]:

@@ -101,9 +101,4 @@ class Answer:
 
     def finished(self, wanted: int) -> bool:
         """Whether every choice is complete."""
-        if len(self.choices) < wanted:
-            return False
-        for choice in self.choices.values():
-            if not choice.over:
-                return False
-        return True
+        return len(self.choices) >= wanted and all(choice.over for choice in self.choices.values())

@@ -33,9 +33,9 @@ def arguments(text: str) -> Any:
 
 def exit_code(result: Any) -> int | None:
     """The exit code that a tool of the client's says in its own JSON. The API has no field for a call that failed."""
-    fields = as_object(arguments(result) if isinstance(result, str) else result)
-    code = fields.get("exit_code")
-    return as_int(code)
+    if isinstance(result, str):
+        result = arguments(result) if result.lstrip().startswith("{") else None
+    return as_int(as_object(result).get("exit_code"))
 
 
 def fingerprint(value: Any) -> str:

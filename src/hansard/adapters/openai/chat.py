@@ -39,6 +39,7 @@ from hansard.words import at
 
 DONE = b"[DONE]"
 _KNOWN = ("chat.completion.chunk", "chat.completion")
+_SAID = frozenset(chat_wire.Said.__struct_fields__)
 
 
 class ChatCompletions(OpenAI):
@@ -155,10 +156,11 @@ class ChatCompletions(OpenAI):
             for event in events:
                 silent = False
                 yield event
-        for name, value in as_object(fields).items():
-            if value is not None and (said is None or name not in said.__struct_fields__):
-                silent = False
-                yield at(content_block(block=RawBlock(raw={name: value}, raw_type=name)), answer.id, answer.block())
+        if said is None or not _SAID.issuperset(fields):
+            for name, value in as_object(fields).items():
+                if value is not None and (said is None or name not in _SAID):
+                    silent = False
+                    yield at(content_block(block=RawBlock(raw={name: value}, raw_type=name)), answer.id, answer.block())
         if frame.logprobs is not None:
             silent = False
             yield at(status_change(status="logprobs", detail=frame.logprobs), answer.id, None if choice.open is None else choice.open[1])

@@ -156,8 +156,9 @@ class ChatCompletions(OpenAI):
             for event in events:
                 silent = False
                 yield event
-        if said is None or not _SAID.issuperset(fields):
-            for name, value in as_object(fields).items():
+        named = as_object(fields)
+        if said is None or not _SAID.issuperset(named):
+            for name, value in named.items():
                 if value is not None and (said is None or name not in _SAID):
                     silent = False
                     yield at(content_block(block=RawBlock(raw={name: value}, raw_type=name)), answer.id, answer.block())

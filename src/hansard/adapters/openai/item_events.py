@@ -178,7 +178,7 @@ class Items(OpenAI):
             case _:
                 pass
         payload = ToolCallPayload(tool_call_id=call_id(item), tool_name=name, args=_args(item), kind=kind, server=server)
-        caller = as_object(getattr(item, "caller", None)).get("caller_id")
+        caller = as_object(item.caller).get("caller_id") if type(item) in _CALLED_BY_PROGRAM else None
         return ToolCall(payload=payload, parent_tool_call_id=caller if isinstance(caller, str) else None)
 
     def client_call(self, item: Any, slot: Slot) -> Iterator[Event]:
@@ -293,6 +293,7 @@ def is_call(item: Any) -> bool:
 
 
 _CALLS = frozenset(get_args(items.ClientCall | items.HostedCall))
+_CALLED_BY_PROGRAM = frozenset(get_args(items.CalledByProgram))
 
 
 def has_input(item: Any, text: str) -> None:

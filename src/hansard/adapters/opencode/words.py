@@ -52,7 +52,7 @@ def tool_kind(name: str) -> ToolKind:
 def told(message: Any, *without: str) -> dict[str, Any]:
     """The declared fields of a message that have a value, except those said elsewhere."""
     told: dict[str, Any] = {}
-    for name, spelling in _spellings(type(message), without):
+    for name, spelling in _spellings(message.__class__, without):
         value = getattr(message, name)
         if value is not None:
             told[spelling] = msgspec.to_builtins(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -54,24 +54,31 @@ class AppServerItems(Conversation):
 
     # ---- items
 
-    def item_started(self, item: Any) -> Iterator[Event]:
+    def item_started(self, item: Any) -> Iterable[Event]:
         match item:
+            case wire.CommandExecution():
+                return self.tool_call(item)
             case wire.UserMessage():
-                yield from self.user_said(item)
+                return self.user_said(item)
             case wire.AgentMessage() | wire.Plan() | wire.Reasoning() | wire.HookPrompt() | wire.FunctionCallOutput():
-                yield at(status_change(status="item_started", detail={"type": str(item.__struct_config__.tag)}), item.id)
+                return (at(status_change(status="item_started", detail={"type": str(item.__struct_config__.tag)}), item.id),)
             case wire.ContextCompaction():
-                yield at(status_change(status="compacting"), item.id)
+                return (at(status_change(status="compacting"), item.id),)
             case wire.EnteredReviewMode() | wire.ExitedReviewMode():
-                yield at(status_change(status=str(item.__struct_config__.tag), detail={"review": item.review}), item.id)
+                return (at(status_change(status=str(item.__struct_config__.tag), detail={"review": item.review}), item.id),)
             case wire.WebSearch() | wire.ImageGeneration():  # what is searched for or drawn comes when it is over
-                yield tool_progress(tool_call_id=item.id, tool_name=str(item.__struct_config__.tag), status="pending")
+                return (tool_progress(tool_call_id=item.id, tool_name=str(item.__struct_config__.tag), status="pending"),)
             case wire.SubAgentActivity() if item.kind != "started":
-                yield self.activity(item)
+                return (self.activity(item),)
             case _:
-                yield from self.tool_call(item)
+                return self.tool_call(item)
 
-    def item_completed(self, item: Any) -> Iterator[Event]:
+    def item_completed(self, item: Any) -> Iterable[Event]:
+        if isinstance(item, wire.CommandExecution) and item.id in self.calls:  # as most of them
+            return self.outcome(item.id, self.tool_outcome(item))
+        return self.other_completed(item)
+
+    def other_completed(self, item: Any) -> Iterator[Event]:
         match item:
             case wire.AgentMessage():
                 citations = as_list(as_object(item.memory_citation).get("entries"))
@@ -107,29 +114,29 @@ class AppServerItems(Conversation):
                 self.spawned(item)
                 yield from self.outcome(item.id, self.tool_outcome(item))
 
-    def tool_call(self, item: Any) -> Iterator[Event]:
+    def tool_call(self, item: Any) -> tuple[Event]:
         match item:
             case wire.CommandExecution():
                 args = command_arguments(item.command, item.cwd, source=item.source)
-                yield from self.call(item.id, "commandExecution", args, "execute")
+                return self.call(item.id, "commandExecution", args, "execute")
             case wire.FileChange():
-                yield from self.call(item.id, "fileChange", {"changes": item.changes}, "edit")
+                return self.call(item.id, "fileChange", {"changes": item.changes}, "edit")
             case wire.McpToolCall():
-                yield from self.call(item.id, item.tool, item.arguments, "mcp", item.server)
+                return self.call(item.id, item.tool, item.arguments, "mcp", item.server)
             case wire.DynamicToolCall():
-                yield from self.call(item.id, item.tool, item.arguments, "other", item.namespace)
+                return self.call(item.id, item.tool, item.arguments, "other", item.namespace)
             case wire.CollabAgentToolCall():
                 if item.tool in _SPAWNS and self.ours:
                     self.last_spawn = item.id
                 args = spoken(item, "id", "type", "tool", "status", "agentsStates")
-                yield from self.call(item.id, item.tool, args, "agent")
+                return self.call(item.id, item.tool, args, "agent")
             case wire.SubAgentActivity():
                 self.parents[item.agent_thread_id] = self.last_spawn = item.id
-                yield from self.call(item.id, "subAgentActivity", spoken(item, "id", "type"), "agent")
+                return self.call(item.id, "subAgentActivity", spoken(item, "id", "type"), "agent")
             case wire.ImageView():
-                yield from self.call(item.id, "imageView", {"path": item.path}, "read")
+                return self.call(item.id, "imageView", {"path": item.path}, "read")
             case _:  # wire.Sleep
-                yield from self.call(item.id, "sleep", spoken(item, "id", "type"), "other")
+                return self.call(item.id, "sleep", spoken(item, "id", "type"), "other")
 
     def tool_outcome(self, item: Any) -> outcomes.Outcome:
         match item:

@@ -8,15 +8,15 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from hansard.adapter import Context, decoder
+from hansard.adapter import Context, Piece, decoder
 from hansard.adapters.codex import app_wire as wire
 from hansard.adapters.codex import blocks
 from hansard.adapters.codex.app_items import AppServerItems
 from hansard.adapters.codex.ends import aborted, end_of, error_of
-from hansard.adapters.codex.words import RAW_REASONING, context_of, limits_of, plus, share, spoken, told
+from hansard.adapters.codex.words import RAW_REASONING, context_of, limits_of, plus, share, spoken, told, usage_of
 from hansard.events import (
     AssistantChunk,
     Error,
@@ -57,6 +57,7 @@ _LIFE = {
     wire.ThreadReverted: "reverted",
 }
 _VERDICTS = {"approved": "allow", "denied": "deny"}
+_BOTH_WAYS = (wire.Request, wire.Reply)
 
 
 class AppServerOutput(AppServerItems):
@@ -89,47 +90,46 @@ class AppServerOutput(AppServerItems):
 
     def time_of(self, message: Any) -> int | None:
         """Every notification says when it was sent."""
-        if isinstance(message, wire.Request | wire.Reply):
+        if isinstance(message, _BOTH_WAYS):
             started = as_object(getattr(message, "params", None)).get("startedAtMs")
             return as_int(started)
-        return cast("int | None", message.emitted_at_ms)
+        return message.emitted_at_ms
 
     # ---- notifications
 
-    def translate(self, message: Any) -> Iterator[Event]:
+    def translate(self, message: Any) -> Iterable[Event]:
         params = message.params
         thread_id = getattr(params, "thread_id", None) or as_object(params).get("threadId")
         self.belongs(thread_id if isinstance(thread_id, str) else None)
         match message:
             case wire.AgentMessageDelta() | wire.PlanDelta():
-                yield AssistantChunk(payload=TextPayload(params.delta), response_id=params.item_id, block_index=0)
-            case wire.SummaryTextDelta():
-                yield ThinkingChunk(payload=TextPayload(params.delta), response_id=params.item_id, block_index=params.summary_index)
-            case wire.ReasoningTextDelta():
-                index = RAW_REASONING + params.content_index
-                yield ThinkingChunk(payload=TextPayload(params.delta), response_id=params.item_id, block_index=index)
+                return Piece(AssistantChunk, TextPayload(params.delta), params.item_id, 0)
             case wire.ItemStarted():
-                yield from self.item_started(params.item)
+                return self.item_started(params.item)
             case wire.ItemCompleted():
-                yield from self.item_completed(params.item)
-            case wire.TurnStarted():
-                yield from self.turn_started(params.thread_id, params.turn)
-            case wire.TurnCompleted():
-                yield from self.turn_completed(params.turn)
+                return self.item_completed(params.item)
             case wire.TokenUsageUpdated():
-                yield from self.tokens(params)
+                return (self.tokens(params),)
             case wire.RateLimitsUpdated():
-                yield from limits_of(params.rate_limits)
-            case wire.ErrorNote():
-                yield self.failed(params)
+                return limits_of(params.rate_limits)
+            case wire.SummaryTextDelta():
+                return Piece(ThinkingChunk, TextPayload(params.delta), params.item_id, params.summary_index)
+            case wire.ReasoningTextDelta():
+                return Piece(ThinkingChunk, TextPayload(params.delta), params.item_id, RAW_REASONING + params.content_index)
             case wire.CommandOutputDelta() | wire.FileChangeOutputDelta():
-                yield self.output(params)
+                return (self.output(params),)
+            case wire.TurnStarted():
+                return self.turn_started(params.thread_id, params.turn)
+            case wire.TurnCompleted():
+                return self.turn_completed(params.turn)
+            case wire.ErrorNote():
+                return (self.failed(params),)
             case wire.RawItemCompleted():
-                yield from self.response_item(params.item)
+                return self.response_item(params.item)
             case wire.Notice():
-                yield status_change(status=message.method, detail=told(params) or None)
+                return (status_change(status=message.method, detail=told(params) or None),)
             case _:
-                yield from self.about_the_turn(message)
+                return self.about_the_turn(message)
 
     def about_the_turn(self, message: Any) -> Iterator[Event]:
         params = message.params
@@ -361,7 +361,7 @@ class AppServerOutput(AppServerItems):
             self.failure = failure
         return Error(payload=failure)
 
-    def tokens(self, params: wire.TokenUsageParams) -> Iterator[Event]:
+    def tokens(self, params: wire.TokenUsageParams) -> Event:
         """One model response. The total is the thread's; if it stands still, or no turn runs (a resumed thread), nothing new was used."""
         said = params.token_usage
         before = self.totals.get(params.thread_id)
@@ -369,11 +369,10 @@ class AppServerOutput(AppServerItems):
         window = said.model_context_window
         own = share(said.total, before, said.last) if self.turn is not None else None
         if own is None:
-            yield usage(scope="context", usage=context_of(said.last), context_window=window)
-            return
-        yield usage(scope="message", usage=own, model=self.model if self.ours else None, context_window=window)
+            return usage(scope="context", usage=context_of(said.last, usage_of(said.last)), context_window=window)
         if self.ours:
             self.turn_usage = plus(self.turn_usage, own)
+        return usage(scope="message", usage=own, model=self.model if self.ours else None, context_window=window)
 
     # ---- permission by a reviewing agent
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from hansard.adapter import Context
@@ -53,31 +53,34 @@ class CodexExec(Conversation):
         kind = message.get("type")
         return kind in ("thread.started", "turn.started", "item.started", "item.completed") and "payload" not in message
 
-    def translate(self, message: wire.Line) -> Iterator[Event]:
+    def translate(self, message: wire.Line) -> Iterable[Event]:
         match message:
-            case wire.ThreadStarted():
-                yield from self.thread_started(message.thread_id)
-            case wire.TurnStarted():
-                yield from self.begin_turn("user")
             case wire.ItemStarted(item=item):
-                yield from self.need_turn()
-                yield from self.started(item)
-            case wire.ItemUpdated(item=item):
-                yield from self.updated(item)
+                return self.in_turn(self.started, item) if self.turn is None else self.started(item)
             case wire.ItemCompleted(item=item):
-                if not isinstance(item, wire.ErrorItem):  # warnings come before the turn too
-                    yield from self.need_turn()
-                yield from self.completed(item)
+                starts = self.turn is None and not isinstance(item, wire.ErrorItem)  # warnings come before the turn too
+                return self.in_turn(self.completed, item) if starts else self.completed(item)
+            case wire.ItemUpdated(item=item):
+                return self.updated(item)
+            case wire.ThreadStarted():
+                return self.thread_started(message.thread_id)
+            case wire.TurnStarted():
+                return self.begin_turn("user")
             case wire.ThreadError():
                 retried = _RETRY.match(message.message) is not None
                 failure = error_of(message.message, retryable=True if retried else None)
                 if not retried:
                     self.failure = failure
-                yield Error(payload=failure)
+                return (Error(payload=failure),)
             case wire.TurnCompleted():
-                yield from self.turn_completed(message.usage)
+                return self.turn_completed(message.usage)
             case wire.TurnFailed(error=failed):
-                yield from self.turn_failed(failed.message)
+                return self.turn_failed(failed.message)
+
+    def in_turn(self, read: Callable[[Any], Iterable[Event]], item: Any) -> Iterator[Event]:
+        """What an item says, in a turn that it begins: ids are made of the turn's."""
+        yield from self.need_turn()
+        yield from read(item)
 
     def thread_started(self, thread_id: str) -> Iterator[Event]:
         if self.thread is not None:  # the next process of the same conversation
@@ -91,59 +94,56 @@ class CodexExec(Conversation):
         """An id that is good beyond this process: items are counted from 0 in each, so the turn's id goes before the count."""
         return f"{self.turn}/{item_id}" if _COUNTED.fullmatch(item_id) else item_id
 
-    def started(self, item: Any) -> Iterator[Event]:
+    def started(self, item: Any) -> tuple[Event, ...]:
         match item:
             case wire.TodoList():
-                yield from self.tool_call(item)
-                yield self.plan(item)
+                return (*self.tool_call(item), self.plan(item))
             case wire.WebSearch():  # what is searched for comes when it is over
-                yield tool_progress(tool_call_id=self.key(item.id), tool_name="web_search", status="pending")
+                return (tool_progress(tool_call_id=self.key(item.id), tool_name="web_search", status="pending"),)
             case wire.AgentMessage() | wire.Reasoning() | wire.ErrorItem():
-                yield at(status_change(status="item_started", detail=spoken(item)), self.key(item.id))
+                return (at(status_change(status="item_started", detail=spoken(item)), self.key(item.id)),)
             case _:
-                yield from self.tool_call(item)
+                return self.tool_call(item)
 
-    def updated(self, item: Any) -> Iterator[Event]:
+    def updated(self, item: Any) -> tuple[Event]:
         match item:
             case wire.TodoList():
-                yield self.plan(item)
+                return (self.plan(item),)
             case _:
-                yield tool_progress(tool_call_id=self.key(item.id), status="updated", detail=spoken(item, "id", "type"))
+                return (tool_progress(tool_call_id=self.key(item.id), status="updated", detail=spoken(item, "id", "type")),)
 
-    def completed(self, item: Any) -> Iterator[Event]:
+    def completed(self, item: Any) -> Iterable[Event]:
         key = self.key(item.id)
         match item:
             case wire.AgentMessage():
-                yield from self.assistant(key, item.text)
+                return self.assistant(key, item.text)
             case wire.Reasoning():
-                yield at(thinking_done(text=item.text, summary=True), key, 0)
+                return (at(thinking_done(text=item.text, summary=True), key, 0),)
             case wire.TodoList():  # what it was at the end, usually said before
-                if self.todos != item.items:
-                    yield self.plan(item)
-                yield from self.outcome(key, outcomes.other(spoken(item, "id", "type")))
+                changed = () if self.todos == item.items else (self.plan(item),)
+                return (*changed, *self.outcome(key, outcomes.other(spoken(item, "id", "type"))))
             case wire.ErrorItem():
-                yield status_change(status="warning", detail={"message": item.message})
+                return (status_change(status="warning", detail={"message": item.message}),)
             case wire.WebSearch():
-                yield from self.searched(key, item.query, item.action, None)
+                return self.searched(key, item.query, item.action, None)
             case _:
-                if key not in self.calls:
-                    yield from self.tool_call(item)
-                yield from self.outcome(key, self.tool_outcome(item))
+                called = () if key in self.calls else self.tool_call(item)
+                return (*called, *self.outcome(key, self.tool_outcome(item)))
 
-    def tool_call(self, item: Any) -> Iterator[Event]:
+    def tool_call(self, item: Any) -> tuple[Event]:
         key = self.key(item.id)
         match item:
             case wire.CommandExecution():
-                yield from self.call(key, "command_execution", command_arguments(item.command), "execute")
+                return self.call(key, "command_execution", command_arguments(item.command), "execute")
             case wire.FileChange():
-                yield from self.call(key, "file_change", {"changes": item.changes}, "edit")
+                return self.call(key, "file_change", {"changes": item.changes}, "edit")
             case wire.McpToolCall():
-                yield from self.call(key, item.tool, item.arguments, "mcp", item.server)
+                return self.call(key, item.tool, item.arguments, "mcp", item.server)
             case wire.CollabToolCall():
                 args = spoken(item, "id", "type", "tool", "status", "agents_states")
-                yield from self.call(key, item.tool, args, "agent")
+                return self.call(key, item.tool, args, "agent")
             case _:  # wire.TodoList: one item for the whole turn, however often the model calls its tool
-                yield from self.call(key, "todo_list", spoken(item, "id", "type"), "think")
+                return self.call(key, "todo_list", spoken(item, "id", "type"), "think")
 
     def tool_outcome(self, item: Any) -> outcomes.Outcome:
         match item:

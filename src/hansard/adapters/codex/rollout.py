@@ -8,7 +8,7 @@ with the event's data.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hansard.adapter import Context
@@ -106,44 +106,64 @@ class CodexRollout(Conversation):
 
     # ---- lines
 
-    def translate(self, message: wire.Line) -> Iterator[Event]:
-        if not isinstance(message, wire.EventLine):
-            yield from self.nobody_claimed()
+    def translate(self, message: wire.Line) -> Iterable[Event]:
         match message:
             case wire.EventLine():
-                yield from self.event_line(message.payload)
+                return self.event_line(message.payload)
+            case _:
+                return self.line(message) if self.waiting is None else self.line_after(message)
+
+    def line_after(self, message: wire.Line) -> Iterator[Event]:
+        yield from self.nobody_claimed()
+        yield from self.line(message)
+
+    def line(self, message: wire.Line) -> Iterable[Event]:
+        match message:
             case wire.ResponseItemLine(payload=item):
-                yield from self.response_item(item)
+                return self.response_item(item)
+            case wire.TokenUsageRecord(payload=record):
+                self.recorded = True
+                return (self.used(usage_of(record.usage), record.response_id, None),)
+            case _:
+                return self.other_line(message)
+
+    def other_line(self, message: wire.Line) -> Iterator[Event]:
+        match message:
             case wire.SessionMeta(payload=meta):
                 yield from self.session(meta)
             case wire.TurnContext(payload=settings):
                 yield self.turn_context(settings)
-            case wire.TokenUsageRecord(payload=record):
-                self.recorded = True
-                yield from self.used(usage_of(record.usage), record.response_id, None)
             case wire.Compacted(payload=compaction):
                 self.compacted = True
                 kept = len(compaction.replacement_history or [])
                 yield session_lifecycle(subtype="compacted", text=compaction.message, detail={"replacementItems": kept})
             case wire.WorldState():
                 yield status_change(status="world_state", detail={"full": as_object(message.payload).get("full")})
-            case wire.InterAgentMetadata() | wire.RetainedContext():
+            case _:  # wire.InterAgentMetadata, wire.RetainedContext
                 yield status_change(status=str(message.__struct_config__.tag), detail=message.payload)
 
-    def event_line(self, payload: Any) -> Iterator[Event]:
+    def event_line(self, payload: Any) -> Iterable[Event]:
         kind = str(as_object(payload).get("type"))
+        struct = wire.EVENTS.get(kind)
+        event = None if struct is None else self.read(payload, struct)
+        if event is None:
+            return self.unread_event(kind, payload)
+        if self.waiting is None:
+            return self.event(event)
+        return self.event_after(event)
+
+    def unread_event(self, kind: str, payload: Any) -> Iterator[Event]:
+        yield from self.nobody_claimed()
         if kind in wire.TOLD:
-            yield from self.nobody_claimed()
             detail = {key: value for key, value in told(payload).items() if key != "type"}
             yield status_change(status=kind, detail=detail or None)
-            return
-        event = self.read(payload, wire.EVENTS[kind]) if kind in wire.EVENTS else None
-        if event is None:
-            yield from self.nobody_claimed()
+        else:
             words = ["event_msg", kind, as_object(as_object(payload).get("item")).get("type")]
             known = kind in wire.EVENTS and kind != "item_completed"
             yield raw(kind="/".join(str(word) for word in words if word), reason="wrong_shape" if known else "unknown_type")
-            return
+
+    def event_after(self, event: Any) -> Iterator[Event]:
+        """An event after a user's item: the one that says the same claims it."""
         claims = isinstance(event, wire.UserMessage) or (
             isinstance(event, wire.ItemCompleted) and isinstance(event.item, wire.UserMessageItem)
         )
@@ -151,12 +171,17 @@ class CodexRollout(Conversation):
             yield from self.nobody_claimed()
         yield from self.event(event)
 
-    def event(self, event: Any) -> Iterator[Event]:
+    def event(self, event: Any) -> Iterable[Event]:
         match event:
             case wire.ItemCompleted():
-                yield from self.item(event.item)
+                return self.item(event.item)
             case wire.TokenCount():
-                yield from self.token_count(event)
+                return self.token_count(event)
+            case _:
+                return self.other_event(event)
+
+    def other_event(self, event: Any) -> Iterator[Event]:
+        match event:
             case wire.TaskStarted() | wire.TurnStarted():
                 yield from self.task_started(event)
             case wire.TaskComplete() | wire.TurnComplete():
@@ -280,20 +305,21 @@ class CodexRollout(Conversation):
 
     # ---- tokens
 
-    def used(self, tokens: Usage, response_id: str | None, window: int | None) -> Iterator[Event]:
+    def used(self, tokens: Usage, response_id: str | None, window: int | None) -> Event:
         self.turn_usage = plus(self.turn_usage, tokens)
-        yield at(usage(scope="message", usage=tokens, model=self.model, context_window=window), response_id)
+        return at(usage(scope="message", usage=tokens, model=self.model, context_window=window), response_id)
 
     def token_count(self, event: wire.TokenCount) -> Iterator[Event]:
         """The thread's total. Files of 0.166 have a record of each response beside it; in older ones a total that grew is one."""
         info = event.info
         if info is not None:
             own = None if self.recorded else share(info.total_token_usage, self.total, info.last_token_usage)
-            self.total = info.total_token_usage
-            self.overflowed = not usage_of(self.total).total_tokens and bool(self.total.total_tokens)
+            self.total = total = info.total_token_usage
+            counted = usage_of(total)
+            self.overflowed = not counted.total_tokens and bool(total.total_tokens)
             if own is not None:
-                yield from self.used(own, None, info.model_context_window)
-            yield usage(scope="session", usage=context_of(info.total_token_usage), context_window=info.model_context_window)
+                yield self.used(own, None, info.model_context_window)
+            yield usage(scope="session", usage=context_of(total, counted), context_window=info.model_context_window)
         limits = event.rate_limits
         if limits is None:
             if info is None:
@@ -341,6 +367,9 @@ class CodexRollout(Conversation):
             yield from self.assistant(message_id, text, phase, as_list(as_object(citation).get("entries")))
 
     def item(self, item: Any) -> Iterator[Event]:
+        return self.tool_item(item) if isinstance(item, wire.CommandExecutionItem) else self.other_completed(item)
+
+    def other_completed(self, item: Any) -> Iterator[Event]:
         match item:
             case wire.UserMessageItem():
                 yield from self.user_said(blocks.to_blocks(item.content), item.client_id or item.id)
@@ -456,19 +485,16 @@ class CodexRollout(Conversation):
         if call_id in self.open.questions:
             values = arguments(said)
             yield answer(request_id=call_id, values=as_object(values).get("answers", values))
-        thread_id = as_object(arguments(said)).get("agent_id")
-        if isinstance(thread_id, str):
-            self.spawns[thread_id] = call_id
-        yield from self.decided(call_id, said)
-        yield from super().returned(call_id, said, name)
-
-    def decided(self, call_id: str, said: Any) -> Iterator[Event]:
-        """What the user decided about a call. A file says only that one was rejected; one that may have asked and ran was allowed."""
-        if outcomes.rejected(said):
+        if not isinstance(said, str) or said.lstrip().startswith("{"):
+            thread_id = as_object(arguments(said)).get("agent_id")
+            if isinstance(thread_id, str):
+                self.spawns[thread_id] = call_id
+        if outcomes.rejected(said):  # a file says only that a call was rejected; one that may have asked and ran was allowed
             self.denied += 1
             yield permission_response(request_id=call_id, decision="deny", by="user")
         elif call_id in self.asking and not outcomes.never_ran(said):
             self.allowed += 1
+        yield from super().returned(call_id, said, name)
 
     def planned(self, steps: list[tuple[str, str]]) -> Event:
         if steps == self.plan:

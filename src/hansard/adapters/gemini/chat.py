@@ -5,7 +5,7 @@ A record replaces the one with the same id, so only what is new in it is said. W
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hansard.adapter import Adapter, Context
@@ -30,6 +30,7 @@ from hansard.events import (
     tool_call,
     tool_progress,
     tool_result,
+    turn_start,
     usage,
     user_message,
 )
@@ -84,18 +85,16 @@ class GeminiChat(Adapter):
         """A message has its time, the header that of the start; a patch says the time of the change inside."""
         return milliseconds(message.timestamp or message.start_time)
 
-    def translate(self, message: wire.Record) -> Iterator[Event]:
-        match message:
-            case wire.Record(rewind_to=str(target)):
-                yield from self.rewound(target)
-            case wire.Record(patch=dict(patch)):
-                yield from self.patched(patch)
-            case wire.Record(type=str()):
-                yield from self.message(message)
-            case wire.Record(session_id=str()):
-                yield from self.header(message)
-            case _:
-                yield raw(reason="unknown_type")
+    def translate(self, message: wire.Record) -> Iterable[Event]:
+        if message.rewind_to is not None:
+            return self.rewound(message.rewind_to)
+        if message.patch is not None:
+            return self.patched(message.patch)
+        if message.type is not None:
+            return self.message(message)
+        if message.session_id is not None:
+            return self.header(message)
+        return (raw(reason="unknown_type"),)
 
     def at_end(self) -> Iterator[Event]:
         """The last turn is over if it was answered; else nobody knows what became of it."""
@@ -193,22 +192,22 @@ class GeminiChat(Adapter):
         text = text_of(message.content)
         return not text.startswith(_CONTEXT) or self.texts.get(message.id) == text
 
-    def message(self, message: wire.ChatMessage) -> Iterator[Event]:
+    def message(self, message: wire.ChatMessage) -> Iterable[Event]:
         if message.id is not None:
             self.history[message.id] = str(message.type)
             self.heard.add(message.id)
         match message.type:
-            case "user":
-                yield from self.user(message)
             case "gemini":
-                yield from self.gemini(message)
+                return self.gemini(message)
+            case "user":
+                return self.user(message)
             case "error":
                 self.failure = classify(text_of(message.content))
-                yield Error(payload=self.failure)
+                return (Error(payload=self.failure),)
             case "info" | "warning":
-                yield from self.notice(message)
+                return self.notice(message)
             case _:
-                yield raw(kind=message.type, reason="unknown_type")
+                return (raw(kind=message.type, reason="unknown_type"),)
 
     def notice(self, message: wire.ChatMessage) -> Iterator[Event]:
         text = text_of(message.content)
@@ -269,8 +268,17 @@ class GeminiChat(Adapter):
         )
 
     def gemini(self, message: wire.ChatMessage) -> Iterator[Event]:
-        yield from self.need_turn()
-        news = [*self.thoughts(message), *self.text(message), *self.tokens(message)]
+        """An answer. It always has ``content``; empty means that the model said nothing beside its calls."""
+        if self.turn is None:
+            yield turn_start(trigger="system")
+        text = text_of(message.content)
+        news: list[Event] = [*self.thoughts(message, message.thoughts)] if message.thoughts else []
+        if text != "" and (message.id is None or self.texts.get(message.id) != text):
+            self.texts[message.id] = text
+            news.append(at(assistant_done(text=text), message.id, len(message.thoughts or ())))
+        if message.tokens is not None and (message.id is None or message.id not in self.counted):
+            self.counted.add(message.id)
+            news.append(at(usage(scope="message", usage=usage_of(message.tokens), model=message.model), message.id))
         yield from news
         calls = message.tool_calls or []
         for index, value in enumerate(calls):
@@ -281,32 +289,18 @@ class GeminiChat(Adapter):
                 yield from self.call(call, message, index)
         if not news and not calls:
             yield at(status_change(status="message", detail={"model": message.model}), message.id)
-        self.answered = self.reported or (not calls and text_of(message.content) != "")
+        self.answered = self.reported or (not calls and text != "")
         if self.answered:
             self.failure = None
 
-    def thoughts(self, message: wire.ChatMessage) -> Iterator[Event]:
+    def thoughts(self, message: wire.ChatMessage, thoughts: list[wire.Thought]) -> Iterator[Event]:
         told = 0 if message.id is None else self.thought.get(message.id, 0)
-        for index, thought in enumerate(message.thoughts or []):
+        for index, thought in enumerate(thoughts):
             if index >= told:
                 done = at(thinking_done(text=thought_text(thought)), message.id, index)
                 done.timestamp = milliseconds(thought.timestamp) or self.now
                 yield done
-        self.thought[message.id] = max(told, len(message.thoughts or []))
-
-    def text(self, message: wire.ChatMessage) -> Iterator[Event]:
-        """The record always has ``content``; empty means that the model said nothing beside its calls."""
-        text = text_of(message.content)
-        if text == "" or (message.id is not None and self.texts.get(message.id) == text):
-            return
-        self.texts[message.id] = text
-        yield at(assistant_done(text=text), message.id, len(message.thoughts or []))
-
-    def tokens(self, message: wire.ChatMessage) -> Iterator[Event]:
-        if message.tokens is None or (message.id is not None and message.id in self.counted):
-            return
-        self.counted.add(message.id)
-        yield at(usage(scope="message", usage=usage_of(message.tokens), model=message.model), message.id)
+        self.thought[message.id] = max(told, len(thoughts))
 
     # ---- tools
 

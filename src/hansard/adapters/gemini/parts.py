@@ -32,6 +32,8 @@ def parts_of(content: Any) -> list[Any]:
 
 def text_of(content: Any) -> str:
     """The words of a message. Parts follow each other without a break, as the model got them."""
+    if isinstance(content, str):
+        return content
     return "".join(block.text for block in to_blocks(content) if isinstance(block, TextBlock))
 
 
@@ -113,5 +115,5 @@ def exit_code(call: Call, response: Any) -> int | None:
 
 def server_of(call: Call) -> str | None:
     """The MCP server, which only the display name tells from the tool."""
-    found = _SERVER.search(call.display_name) if call.display_name is not None else None
+    found = _SERVER.search(call.display_name) if call.display_name is not None and call.display_name.endswith(" MCP Server)") else None
     return found.group(1) if found else None

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from hansard.adapter import Adapter, Context
+from hansard.adapter import Adapter, Context, Piece
 from hansard.adapters.gemini import wire
 from hansard.adapters.gemini.errors import classify, is_refusal, link_in
 from hansard.adapters.gemini.words import change_of, milliseconds, plan_of, tool_kind
 from hansard.content import RefusalBlock
 from hansard.events import (
+    AssistantChunk,
+    AssistantDone,
+    AssistantDonePayload,
     Error,
     ErrorInfo,
     Event,
+    TextPayload,
     TurnStatus,
     Usage,
-    assistant_chunk,
     assistant_done,
     auth_status,
     content_block,
@@ -64,7 +67,20 @@ class GeminiStream(Adapter):
         """Every line has its time."""
         return milliseconds(message.timestamp)
 
-    def translate(self, message: Any) -> Iterator[Event]:
+    def translate(self, message: Any) -> Iterable[Event]:
+        if self.turn is None:  # ids are made of the turn's
+            return self.seldom(message)
+        match message:
+            case wire.Message(role="assistant"):
+                return self.speech(message)
+            case wire.ToolUse():
+                return (*self.silence(), *self.call(message))
+            case wire.ToolResult():
+                return (*self.silence(), self.call_over(message))
+            case _:
+                return self.seldom(message)
+
+    def seldom(self, message: Any) -> Iterator[Event]:
         if not (isinstance(message, wire.Message) and message.role == "assistant"):
             yield from self.silence()
         match message:
@@ -77,10 +93,12 @@ class GeminiStream(Adapter):
                 yield from self.need_turn("user")
                 yield user_message(text=message.content, queued=queued)
             case wire.Message(role="assistant"):
+                yield from self.need_turn()
                 yield from self.speech(message)
             case wire.Message():
                 yield raw(kind=f"message/{message.role}", reason="unknown_type")
             case wire.ToolUse():
+                yield from self.need_turn()
                 yield from self.call(message)
             case wire.ToolResult():
                 yield self.call_over(message)
@@ -95,26 +113,24 @@ class GeminiStream(Adapter):
     def answer_id(self) -> str:
         return f"{self.turn}:{self.answers}"
 
-    def speech(self, message: wire.Message) -> Iterator[Event]:
-        yield from self.need_turn()
+    def speech(self, message: wire.Message) -> Iterable[Event]:
         self.next_answer()
         if message.delta:
             self.speaking = True
-            yield at(assistant_chunk(text=message.content), self.answer_id, self.blocks)
-            return
-        yield at(assistant_done(text=message.content), self.answer_id, self.blocks)
+            return Piece(AssistantChunk, TextPayload(message.content), self.answer_id, self.blocks)
         self.speaking = False
         self.blocks += 1
+        return (at(assistant_done(text=message.content), self.answer_id, self.blocks - 1),)
 
-    def silence(self) -> Iterator[Event]:
+    def silence(self) -> tuple[Event, ...]:
         """A text ends where something else begins."""
         if not self.speaking:
-            return
+            return ()
         self.speaking = False
-        done = at(assistant_done(text=self.open.text(self.answer_id, self.blocks)), self.answer_id, self.blocks)
-        done.synthetic = True
+        answer_id, block = self.answer_id, self.blocks
         self.blocks += 1
-        yield done
+        done = AssistantDonePayload(text=self.open.text(answer_id, block))
+        return (AssistantDone(payload=done, response_id=answer_id, block_index=block, synthetic=True),)
 
     def next_answer(self) -> None:
         """What the model says after a result is another answer."""
@@ -125,14 +141,12 @@ class GeminiStream(Adapter):
 
     # ---- tools
 
-    def call(self, message: wire.ToolUse) -> Iterator[Event]:
-        yield from self.need_turn()
+    def call(self, message: wire.ToolUse) -> tuple[Event, ...]:
         self.next_answer()
         name = message.tool_name
         call = tool_call(tool_call_id=message.tool_id, tool_name=name, args=message.parameters, kind=tool_kind(name))
-        yield at(call, self.answer_id, self.blocks)
         self.blocks += 1
-        yield from plan_of(name, message.parameters)
+        return (at(call, self.answer_id, self.blocks - 1), *plan_of(name, message.parameters))
 
     def call_over(self, message: wire.ToolResult) -> Event:
         self.asked = True

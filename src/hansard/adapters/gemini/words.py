@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -44,12 +43,12 @@ def tool_kind(name: str) -> ToolKind:
     return "mcp" if name.startswith("mcp_") else _KINDS.get(name, "other")
 
 
-def plan_of(name: str, args: Any) -> Iterator[Event]:
+def plan_of(name: str, args: Any) -> tuple[Event, ...]:
     """The plan that a call of write_todos states, whole each time."""
-    todos = as_list(as_object(args).get("todos")) if name == "write_todos" else []
-    entries = [entry for todo in todos if (entry := _plan_entry(as_object(todo)))]
-    if entries:
-        yield plan_update(entries=entries)
+    if name != "write_todos":
+        return ()
+    entries = [entry for todo in as_list(as_object(args).get("todos")) if (entry := _plan_entry(as_object(todo)))]
+    return (plan_update(entries=entries),) if entries else ()
 
 
 def _plan_entry(todo: dict[str, Any]) -> PlanEntry | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 from hansard.adapter import Context
@@ -25,19 +25,21 @@ from hansard.events import (
     ToolCallPayload,
     ToolInputChunk,
     ToolInputChunkPayload,
+    ToolProgress,
+    ToolProgressPayload,
     audio_chunk,
     audio_done,
     content_block,
     heartbeat,
     raw,
     status_change,
-    tool_progress,
 )
 from hansard.loose import as_int, as_list, as_object
 from hansard.words import at
 
 DONE = b"[DONE]"
 _KNOWN = ("chat.completion.chunk", "chat.completion")
+_SAID = frozenset(chat_wire.Said.__struct_fields__)
 
 
 class ChatCompletions(OpenAI):
@@ -75,6 +77,12 @@ class ChatCompletions(OpenAI):
     # ---- from the API
 
     def translate(self, message: chat_wire.Answer) -> Iterator[Event]:
+        if message.choices and message.error is None and message.object != "error":
+            return self.chunk(message)
+        return self.seldom(message)
+
+    def seldom(self, message: chat_wire.Answer) -> Iterator[Event]:
+        """An error, or what says nothing of a choice."""
         if message.choices:
             yield from self.chunk(message)
         if message.error is not None:
@@ -109,10 +117,10 @@ class ChatCompletions(OpenAI):
         yield from self.close(answer)
 
     def chunk(self, message: chat_wire.Answer) -> Iterator[Event]:
-        yield from self.begin(message)
         answer = self.answer
-        if answer is None:
-            return
+        if answer is None or answer.closed or (message.id != answer.id and message.id is not None and message.id != ""):
+            yield from self.leave()
+            answer = yield from self.begin(message)
         answer.model, answer.tier = message.model or answer.model, message.service_tier or answer.tier
         whole = False
         for choice in message.choices or []:
@@ -124,21 +132,18 @@ class ChatCompletions(OpenAI):
             answer.tokens = message.usage
         if message.moderation is not None:
             yield status_change(status="moderation", detail=message.moderation)
-        if whole or (answer.finished(self.wanted) and (answer.tokens is not None or not self.usage_follows)):
+        if whole or ((answer.tokens is not None or not self.usage_follows) and answer.finished(self.wanted)):
             yield from self.close(answer)
 
-    def begin(self, message: chat_wire.Answer) -> Iterator[Event]:
-        """The answer a chunk belongs to: the one being read, or the next."""
+    def begin(self, message: chat_wire.Answer) -> Generator[Event, None, Answer]:
+        """The answer that a chunk is the first of."""
         answer_id = None if message.id == "" else message.id
-        current = self.answer
-        if current is not None and not current.closed and answer_id in (current.id, None):
-            return
-        yield from self.leave()
-        self.answer = Answer(answer_id, self.blocks.get(answer_id, 0))
+        self.answer = answer = Answer(answer_id, self.blocks.get(answer_id, 0))
         if not self.introduced:
             yield from self.introduce(message.model, None)
         yield from self.need_turn("user")
         self.waiting = None
+        return answer
 
     def choice(self, answer: Answer, frame: chat_wire.Choice) -> Iterator[Event]:
         choice = answer.choice(frame.index)
@@ -151,10 +156,12 @@ class ChatCompletions(OpenAI):
             for event in events:
                 silent = False
                 yield event
-        for name, value in as_object(fields).items():
-            if value is not None and (said is None or name not in said.__struct_fields__):
-                silent = False
-                yield at(content_block(block=RawBlock(raw={name: value}, raw_type=name)), answer.id, answer.block())
+        named = as_object(fields)
+        if said is None or not _SAID.issuperset(named):
+            for name, value in named.items():
+                if value is not None and (said is None or name not in _SAID):
+                    silent = False
+                    yield at(content_block(block=RawBlock(raw={name: value}, raw_type=name)), answer.id, answer.block())
         if frame.logprobs is not None:
             silent = False
             yield at(status_change(status="logprobs", detail=frame.logprobs), answer.id, None if choice.open is None else choice.open[1])
@@ -170,8 +177,9 @@ class ChatCompletions(OpenAI):
     # ---- pieces
 
     def delta(self, answer: Answer, choice: Choice, said: chat_wire.Said) -> Iterator[Event]:
-        yield from self.thought(answer, choice, said)
-        for block in _spoken(said.content):
+        if said.reasoning_content is not None or said.reasoning is not None or said.reasoning_details:
+            yield from self.thought(answer, choice, said)
+        for block in [] if said.content is None else _spoken(said.content):
             match block:
                 case TextBlock(text=text):
                     yield from self.text(answer, choice, text)
@@ -192,7 +200,7 @@ class ChatCompletions(OpenAI):
         if said.annotations:
             choice.citations += said.annotations
             yield status_change(status="annotations", detail=said.annotations)
-        for call in said.tool_calls or []:
+        for call in said.tool_calls or ():
             yield from self.call_piece(answer, choice, call)
         if said.function_call is not None:
             yield from self.call_piece(answer, choice, chat_wire.ToolCall(function=said.function_call))
@@ -278,7 +286,7 @@ class ChatCompletions(OpenAI):
         if detail:
             yield at(status_change(status="audio", detail=detail), answer.id, choice.sound_block)
 
-    def call_piece(self, answer: Answer, choice: Choice, piece: chat_wire.ToolCall) -> Iterator[Event]:
+    def call_piece(self, answer: Answer, choice: Choice, piece: chat_wire.ToolCall) -> list[Event]:
         call, begins = choice.call(piece, answer.block)
         choice.spoke = True
         function, custom = piece.function, piece.custom
@@ -287,13 +295,14 @@ class ChatCompletions(OpenAI):
         call.free_text = call.free_text or custom is not None
         text = function.arguments if function is not None else custom.input if custom is not None else None
         call_id = _call_id(answer, choice, call)
-        if begins:
-            yield at(tool_progress(tool_call_id=call_id, tool_name=call.name, status="pending"), answer.id, call.block)
+        made: list[Event] = []
+        if begins or text is None:
+            progress = ToolProgressPayload(tool_call_id=call_id, tool_name=call.name, status="pending")
+            made.append(ToolProgress(payload=progress, response_id=answer.id, block_index=call.block))
         if text is not None and not (begins and text == ""):
             payload = ToolInputChunkPayload(call_id, text, call.add(text), call.name)
-            yield ToolInputChunk(payload=payload, response_id=answer.id, block_index=call.block)
-        elif not begins:
-            yield at(tool_progress(tool_call_id=call_id, tool_name=call.name, status="pending"), answer.id, call.block)
+            made.append(ToolInputChunk(payload=payload, response_id=answer.id, block_index=call.block))
+        return made
 
     # ---- whole messages
 

@@ -32,17 +32,17 @@ class Conversation:
         keys = [fingerprint(message) for message in messages]
         before = self._place[left_out:]
         same = _common(keys, before)
-        self._place = self._place[:left_out] + keys
+        self._place[left_out:] = keys
         if same == len(keys):
             return []
         if same < len(before):
             return self._by_content(messages, keys)
-        new = list(zip(messages[same:], keys[same:], strict=True))
-        self._said.update(key for _, key in new)
+        for key in keys[same:]:
+            self._said[key] += 1
         if answered:
-            while new and self._is_answer(new[0][0]):
-                new.pop(0)
-        return [message for message, _ in new]
+            while same < len(messages) and self._is_answer(messages[same]):
+                same += 1
+        return messages[same:]
 
     def _by_content(self, messages: list[Any], keys: list[str]) -> list[Any]:
         seen: Counter[str] = Counter()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, get_args
 
 from hansard.adapters.openai import items, parts
 from hansard.adapters.openai.provider import OpenAI
@@ -74,9 +74,10 @@ class Slot:
 
     def block(self, kind: str = "item", index: int = 0) -> int:
         """The place of a part of this item."""
-        if (kind, index) not in self.blocks:
-            self.blocks[kind, index] = self._next_block()
-        return self.blocks[kind, index]
+        place = self.blocks.get((kind, index))
+        if place is None:
+            place = self.blocks[kind, index] = self._next_block()
+        return place
 
     def put(self, event: Event, kind: str = "item", index: int = 0) -> Event:
         """The event, at the place of its part."""
@@ -93,8 +94,17 @@ class Slot:
 class Items(OpenAI):
     """Items to events."""
 
-    def item(self, item: Any, value: Any, slot: Slot) -> Iterator[Event]:
+    def item(self, item: Any, value: Any, slot: Slot) -> Iterable[Event]:
         """The events of a whole item; ``value`` is the item as the wire has it."""
+        match item:
+            case items.FunctionCall():
+                return (slot.put(self.call(item)),)
+            case items.FunctionCallOutput():
+                return self.give(item.call_id or self.open_call(item.name) or str(item.id), item.output)
+            case _:
+                return self.other_item(item, value, slot)
+
+    def other_item(self, item: Any, value: Any, slot: Slot) -> Iterator[Event]:
         match item:
             case items.Message(role="assistant"):
                 yield from self.message(item, slot)
@@ -157,18 +167,19 @@ class Items(OpenAI):
 
     def call(self, item: Any) -> Event:
         """The call that an item is."""
-        name, kind = call_name(item), _KINDS.get(_type(item), "other")
-        if isinstance(item, items.WebSearchCall) and as_object(item.action).get("type") in _PAGES:
-            kind = "fetch"
-        server = item.server_label if isinstance(item, items.McpCall) else None
-        if isinstance(item, items.FunctionCall | items.CustomToolCall):
-            server = item.namespace
+        name, kind, server = call_name(item), _KINDS.get(_type(item), "other"), None
+        match item:
+            case items.FunctionCall() | items.CustomToolCall():
+                server = item.namespace
+            case items.McpCall():
+                server = item.server_label
+            case items.WebSearchCall() if as_object(item.action).get("type") in _PAGES:
+                kind = "fetch"
+            case _:
+                pass
         payload = ToolCallPayload(tool_call_id=call_id(item), tool_name=name, args=_args(item), kind=kind, server=server)
-        event = ToolCall(payload=payload)
-        caller = as_object(item.caller).get("caller_id") if isinstance(item, items.CalledByProgram) else None
-        if isinstance(caller, str):
-            event.parent_tool_call_id = caller
-        return event
+        caller = as_object(item.caller).get("caller_id") if type(item) in _CALLED_BY_PROGRAM else None
+        return ToolCall(payload=payload, parent_tool_call_id=caller if isinstance(caller, str) else None)
 
     def client_call(self, item: Any, slot: Slot) -> Iterator[Event]:
         yield slot.put(self.call(item))
@@ -232,8 +243,6 @@ class Items(OpenAI):
 
     def output(self, item: Any) -> Iterator[Event]:
         match item:
-            case items.FunctionCallOutput():
-                yield from self.give(item.call_id or self.open_call(item.name) or str(item.id), item.output)
             case items.CustomToolCallOutput():
                 yield from self.give(item.call_id, item.output)
             case items.ComputerCallOutput():
@@ -280,7 +289,11 @@ def call_name(item: Any) -> str:
 
 def is_call(item: Any) -> bool:
     """Whether an item is a call."""
-    return isinstance(item, items.ClientCall | items.HostedCall)
+    return type(item) in _CALLS
+
+
+_CALLS = frozenset(get_args(items.ClientCall | items.HostedCall))
+_CALLED_BY_PROGRAM = frozenset(get_args(items.CalledByProgram))
 
 
 def has_input(item: Any, text: str) -> None:

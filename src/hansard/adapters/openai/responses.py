@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from hansard.adapter import Context
+from hansard.adapter import Context, Piece, decoder
 from hansard.adapters.openai import ends, items, parts, responses_wire
 from hansard.adapters.openai.item_events import Items, Slot, call_id, call_name, has_input, is_call, refusal
 from hansard.adapters.openai.words import response_usage, told
@@ -58,6 +58,18 @@ _ANSWERS = (
 )
 
 
+_event = decoder(responses_wire.AnyEvent).decode
+_message = decoder(responses_wire.Message).decode
+
+
+def _decode(data: bytes) -> Any:
+    """An event in one step, as most messages are; any other in the two that `Message` asks for."""
+    try:
+        return _event(data)
+    except ValueError:
+        return _message(data)
+
+
 class Running:
     """A response while it arrives."""
 
@@ -97,6 +109,7 @@ class Responses(Items):
         self.ended: set[str] = set()
         self.known: set[str] = set()
         self.instructions: Any = None
+        self._decode_received = _decode
 
     @classmethod
     def recognises(cls, message: dict[str, Any]) -> bool:
@@ -114,18 +127,45 @@ class Responses(Items):
 
     # ---- from the API
 
-    def translate(self, message: Any) -> Iterator[Event]:
+    def translate(self, message: Any) -> Iterable[Event]:
+        if self.running is None and type(message) not in responses_wire.OUTER:
+            return self.take_up(message)
+        return self.event(message)
+
+    def take_up(self, message: Any) -> Iterator[Event]:
+        """A stream that begins in the middle (``starting_after``) does not say which response it is."""
+        self.running = Running(None)
+        self.waiting = None
+        yield from self.need_turn("user")
+        yield from self.event(message)
+
+    def event(self, message: Any) -> Iterable[Event]:
         wire = responses_wire
-        if self.running is None and not isinstance(message, wire.Outer):
-            yield from self.take_up()
+        match message:
+            case _ if type(message) in wire.INPUT_DELTAS:
+                return self.input_delta(message)
+            case wire.TextDelta() if not message.logprobs:
+                slot = self.slot(message.output_index)
+                place = slot.block("part", message.content_index)
+                return Piece(AssistantChunk, TextPayload(message.delta), slot.response_id, place)
+            case wire.ItemAdded():
+                return (self.item_added(message),)
+            case wire.ItemDone():
+                return self.item_done(self.slot(message.output_index), message.item)
+            case wire.ArgumentsDone():
+                return (self.call_progress(message),)
+            case wire.Created() | wire.InProgress() | wire.Queued() if self.goes_on(message.response):
+                return (at(status_change(status=message.response.status or "in_progress"), message.response.id),)
+            case _:
+                return self.other_event(message)
+
+    def other_event(self, message: Any) -> Iterator[Event]:
+        wire = responses_wire
         match message:
             case wire.TextDelta():
                 slot = self.slot(message.output_index)
                 yield slot.put(AssistantChunk(payload=TextPayload(message.delta)), "part", message.content_index)
-                if message.logprobs:
-                    yield slot.put(status_change(status="logprobs", detail=message.logprobs), "part", message.content_index)
-            case _ if isinstance(message, wire.InputDelta):
-                yield self.input_delta(message)
+                yield slot.put(status_change(status="logprobs", detail=message.logprobs), "part", message.content_index)
             case wire.SummaryTextDelta():
                 chunk = ThinkingChunk(payload=TextPayload(message.delta))
                 yield self.slot(message.output_index).put(chunk, "summary", message.summary_index)
@@ -148,10 +188,6 @@ class Responses(Items):
                 yield from self.broken(nested, message.status or self.http_status)
             case wire.ErrorBody():
                 yield from self.broken(message.error, self.http_status)
-            case wire.ItemAdded():
-                yield self.item_added(message)
-            case wire.ItemDone():
-                yield from self.item_done(self.slot(message.output_index), message.item)
             case wire.PartAdded():
                 yield self.part_added(message)
             case wire.PartDone() | wire.TextDone() | wire.RefusalDone():
@@ -177,16 +213,9 @@ class Responses(Items):
                 server = getattr(self.slot(message.output_index).item, "server_label", None)
                 yield mcp_status(server="unknown" if server is None else server, state=_word(message))
             case _:  # wire.CallProgress
-                slot = self.slot(message.output_index)
-                yield slot.put(tool_progress(tool_call_id=self.id_of(message.output_index), status=_word(message)))
+                yield self.call_progress(message)
 
     # ---- items
-
-    def take_up(self) -> Iterator[Event]:
-        """A stream that begins in the middle (``starting_after``) does not say which response it is."""
-        self.running = Running(None)
-        self.waiting = None
-        yield from self.need_turn("user")
 
     def current(self) -> Running:
         """The response being read."""
@@ -248,11 +277,15 @@ class Responses(Items):
             case _:
                 return slot.put(status_change(status=_tag(message), detail=message.part), "part", index)
 
-    def input_delta(self, message: Any) -> Event:
+    def input_delta(self, message: Any) -> Piece:
         slot = self.slot(message.output_index)
         name = None if slot.item is None else call_name(slot.item)
         payload = ToolInputChunkPayload(self.id_of(message.output_index), message.delta, slot.add(message.delta), name)
-        return slot.put(ToolInputChunk(payload=payload))
+        return Piece(ToolInputChunk, payload, slot.response_id, slot.block())
+
+    def call_progress(self, message: Any) -> Event:
+        progress = tool_progress(tool_call_id=self.id_of(message.output_index), status=_word(message))
+        return self.slot(message.output_index).put(progress)
 
     def partial_image(self, message: responses_wire.PartialImage) -> Event:
         media_type = None if message.output_format is None else f"image/{message.output_format}"
@@ -286,9 +319,13 @@ class Responses(Items):
 
     # ---- the response as a whole
 
-    def begin(self, response: responses_wire.Response) -> Iterator[Event]:
+    def goes_on(self, response: responses_wire.Response) -> bool:
+        """Whether this is the response being read."""
         reading = self.running
-        if reading is not None and not reading.closed and reading.id in (response.id, None):
+        return reading is not None and not reading.closed and reading.id in (response.id, None)
+
+    def begin(self, response: responses_wire.Response) -> Iterator[Event]:
+        if self.goes_on(response):
             return
         yield from self.leave()
         self.running = Running(response.id)
@@ -409,8 +446,9 @@ class Responses(Items):
             self.instructions = message.instructions
             if not composed:
                 fresh.insert(0, {"role": "system", "content": message.instructions})
-        detail = {"items": len(given), "stream": message.stream is True, **told(message, *set(message.__struct_fields__) - _THREAD)}
-        yield from self.request(fresh, detail)
+        thread = {"previous_response_id": message.previous_response_id, "conversation": message.conversation}
+        known = {name: value for name, value in thread.items() if value is not None}
+        yield from self.request(fresh, {"items": len(given), "stream": message.stream is True, **known})
 
     def is_answer(self, message: Any) -> bool:
         fields = as_object(message)
@@ -461,9 +499,6 @@ class Responses(Items):
         else:
             accepted = isinstance(message, responses_wire.SteerAccepted)
             yield queue_update(action="steered" if accepted else "queued", item_id=message.steer.id)
-
-
-_THREAD = {"previous_response_id", "conversation"}
 
 
 def _tag(message: Any) -> str:

@@ -5,7 +5,7 @@ A field named here is a field we read; the rest stays in the original.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from hansard.adapter import Wire, read_as
 from hansard.adapters.openai.items import Item
@@ -431,6 +431,10 @@ class ErrorBody(Wire):
 
 Outer = ResponseEvent | Response | ErrorEvent | ErrorBody | SteerAccepted | SteerPending | SteerFailed
 """What is not about a part of the response being read."""
+
+# whether a message is one of several kinds; `isinstance` asks a union member by member
+OUTER = frozenset(get_args(Outer))
+INPUT_DELTAS = frozenset(get_args(InputDelta))
 
 
 class Message(Wire):

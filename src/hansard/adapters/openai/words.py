@@ -15,8 +15,12 @@ from hansard.structs import prepare
 
 def told(message: Any, *without: str) -> dict[str, Any]:
     """The declared fields of a message that have a value, except those said elsewhere."""
-    pairs = ((name, getattr(message, name)) for name in message.__struct_fields__ if name not in without)
-    return {name: told(value) if isinstance(value, msgspec.Struct) else value for name, value in pairs if value is not None}
+    said: dict[str, Any] = {}
+    for name in message.__struct_fields__:
+        value = getattr(message, name)
+        if value is not None and name not in without:
+            said[name] = told(value) if isinstance(value, msgspec.Struct) else value
+    return said
 
 
 def arguments(text: str) -> Any:
@@ -29,9 +33,9 @@ def arguments(text: str) -> Any:
 
 def exit_code(result: Any) -> int | None:
     """The exit code that a tool of the client's says in its own JSON. The API has no field for a call that failed."""
-    fields = as_object(arguments(result) if isinstance(result, str) else result)
-    code = fields.get("exit_code")
-    return as_int(code)
+    if isinstance(result, str):
+        result = arguments(result) if result.lstrip().startswith("{") else None
+    return as_int(as_object(result).get("exit_code"))
 
 
 def fingerprint(value: Any) -> str:

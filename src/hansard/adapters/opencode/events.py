@@ -5,12 +5,13 @@ Wire notes: README.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from hansard.adapter import Context
+from hansard.adapter import Context, Wire
 from hansard.adapters.opencode import wire
 from hansard.adapters.opencode.next import NextTalk
+from hansard.adapters.opencode.state import Session
 from hansard.adapters.opencode.words import plan_entries, told
 from hansard.events import (
     Event,
@@ -53,30 +54,33 @@ class EventTalk(NextTalk):
         """Some events have a time; the ids of all of them tell it as soon as one is known."""
         if isinstance(message, wire.HttpRequest):
             return None
-        said = said_in(message)
+        said = message.data if message.properties is None else message.properties
         absolute = None
         match said:
             case wire.PartUpdated():
                 absolute = said.time
-            case wire.SessionCreated() | wire.SessionUpdated():
-                updated = as_object(as_object(said.info).get("time")).get("updated")
-                absolute = as_int(updated) if self.now <= 0 else None
-            case wire.MessageUpdated():
-                created = as_object(as_object(said.info).get("time")).get("created")
-                absolute = as_int(created) if self.now <= 0 else None
+            case wire.SessionCreated() | wire.SessionUpdated() if self.now <= 0:
+                absolute = as_int(as_object(as_object(said.info).get("time")).get("updated"))
+            case wire.MessageUpdated() if self.now <= 0:
+                absolute = as_int(as_object(as_object(said.info).get("time")).get("created"))
+            case wire.SessionCreated() | wire.SessionUpdated() | wire.MessageUpdated():
+                pass
             case _:
                 absolute = getattr(said, "timestamp", None)
         return self.known_time(absolute, message.id)
 
-    def translate(self, message: Any) -> Iterator[Event]:
-        said, tag = said_in(message), str(message.__struct_config__.tag)
-        if tag not in wire.EVENTS:
-            self.parent = self.context.parent_tool_call_id
-            yield self.notice(tag, said)
-            return
-        if said is None:
-            yield raw(kind=tag, reason="wrong_shape", detail="neither properties nor data")
-            return
+    def translate(self, message: Any) -> Iterable[Event]:
+        said = message.data if message.properties is None else message.properties
+        if isinstance(said, Wire):
+            return self.spoken(said)
+        tag = str(message.__struct_config__.tag)
+        if tag in wire.EVENTS:
+            return (raw(kind=tag, reason="wrong_shape", detail="neither properties nor data"),)
+        self.parent = self.context.parent_tool_call_id
+        return (self.notice(tag, said),)
+
+    def spoken(self, said: Any) -> Iterable[Event]:
+        """The events of what a session says."""
         session_id: str | None = getattr(said, "session_id", None)
         if session_id is None and isinstance(said, wire.PartUpdated):  # before 1.1 only the part said it
             session_id = as_object(said.part).get("sessionID")
@@ -84,28 +88,36 @@ class EventTalk(NextTalk):
             session_id = as_object(said.info).get("sessionID")
         if session_id is not None and isinstance(said, wire.SessionCreated | wire.SessionUpdated):
             self.descends(session_id, as_object(said.info).get("parentID"))
-        yield from self.enter(session_id)
-        yield from self.said_before(said, session_id)
+        switched = self.enter(session_id)
+        session = None if session_id is None else self.sessions.get(session_id)
+        if not switched and (session is None or session.draft is None):
+            return self.event(said, session_id)
+        return self.after(switched, session, said, session_id)
+
+    def after(self, switched: tuple[Event, ...], session: Session | None, said: Any, session_id: str | None) -> Iterator[Event]:
+        """What was said after something that has to be said first: a user's message is complete when its session says something else."""
+        yield from switched
+        draft = None if session is None else session.draft
+        goes_on = draft is not None and isinstance(said, wire.PartUpdated) and as_object(said.part).get("messageID") == draft.message.id
+        if session is not None and not goes_on:
+            yield from self.say(session)
         yield from self.event(said, session_id)
 
-    def said_before(self, said: Any, session_id: str | None) -> Iterator[Event]:
-        """A user's message is complete when its session says something else."""
-        session = None if session_id is None else self.sessions.get(session_id)
-        if session is None or session.draft is None:
-            return
-        if not (isinstance(said, wire.PartUpdated) and as_object(said.part).get("messageID") == session.draft.message.id):
-            yield from self.say(session)
-
-    def event(self, said: Any, session_id: str | None) -> Iterator[Event]:
+    def event(self, said: Any, session_id: str | None) -> Iterable[Event]:
         match said:
-            case wire.PartDelta():
-                yield self.part_delta(said)
             case wire.PartUpdated():
-                yield from self.part(said.part, session_id, said.delta)
+                return self.part(said.part, session_id, said.delta)
+            case wire.PartDelta():
+                return self.part_delta(said)
             case wire.MessageUpdated():
-                yield from self.header(said.info, session_id)
+                return self.header(said.info, session_id)
             case wire.SessionStatus():
-                yield from self.status(said)
+                return self.status(said)
+            case _:
+                return self.other_event(said, session_id)
+
+    def other_event(self, said: Any, session_id: str | None) -> Iterator[Event]:
+        match said:
             case wire.SessionIdle():
                 yield from self.now_idle("session.idle")
             case wire.SessionCreated():
@@ -233,8 +245,3 @@ class EventTalk(NextTalk):
         if request_id in self.answered:
             return status_change(status="question.answered", detail={"requestID": request_id})
         return answer(request_id=request_id, values=values, action=action)
-
-
-def said_in(message: Any) -> Any:
-    """What an event says, from whichever of its two fields has it."""
-    return message.data if message.properties is None else message.properties

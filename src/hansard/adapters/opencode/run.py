@@ -7,6 +7,7 @@ from typing import Any
 
 from hansard.adapters.opencode import wire
 from hansard.adapters.opencode.ends import error_of
+from hansard.adapters.opencode.state import Message
 from hansard.adapters.opencode.talk import OpenCode
 from hansard.events import ErrorInfo, Event, interrupt, session_init
 from hansard.loose import as_object
@@ -38,20 +39,18 @@ class OpenCodeRun(OpenCode):
             session.introduced = True
             yield from self.need_turn("user")
             yield session_init(agent_id="opencode", provider_session_id=session_id)
-        match message:
-            case wire.RunError():
-                yield from self.error(message.error, session_id)
-            case _:
-                yield from self.line_of_part(message.part, session_id)
-
-    def line_of_part(self, part: Any, session_id: str | None) -> Iterator[Event]:
+        if isinstance(message, wire.RunError):
+            yield from self.error(message.error, session_id)
+            return
         self.lane.failure = None
-        yield from self.part(part, session_id)
-        message = self.message(str(as_object(part).get("messageID")), session_id)
-        reason = as_object(part).get("reason")
-        if as_object(part).get("type") == "step-finish":
-            message.completed, message.finish = True, reason if isinstance(reason, str) else None
-            yield from self.count(message)
+        yield from self.part(message.part, session_id)
+        part = as_object(message.part)
+        if part.get("type") == "step-finish":
+            yield from self.step_finished(self.message(str(part.get("messageID")), session_id), part.get("reason"))
+
+    def step_finished(self, message: Message, reason: Any) -> Iterator[Event]:
+        message.completed, message.finish = True, reason if isinstance(reason, str) else None
+        return self.count(message)
 
     def error(self, error: Any, session_id: str | None) -> Iterator[Event]:
         """An error line: it may be about an answer of which nothing was printed."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from hansard.adapter import decoder
 from hansard.adapters.opencode import wire
 from hansard.adapters.opencode.events import EventTalk
 from hansard.adapters.opencode.framers import Export
@@ -46,16 +47,16 @@ class OpenCodeSession(EventTalk):
         created = time.get("created")
         return as_int(created)
 
-    def translate(self, message: wire.Piece) -> Iterator[Event]:
+    def translate(self, message: wire.Piece) -> Iterable[Event]:
         if message.table is not None:
-            yield from self.row(message.table, as_object(message.row))
-        elif message.parts is not None:
-            yield from self.whole_message(message.info, message.parts)
-        elif message.info is not None:
+            row = as_object(message.row)
+            return self.event_row(row) if message.table == "event" else self.row(message.table, row)
+        if message.parts is not None:
+            return self.whole_message(message.info, message.parts)
+        if message.info is not None:
             self.parent = self.context.parent_tool_call_id
-            yield from self.session_info(message.info, "exported")
-        else:
-            yield raw(kind="export", reason="unknown_type")
+            return self.session_info(message.info, "exported")
+        return (raw(kind="export", reason="unknown_type"),)
 
     # ---- an export
 
@@ -79,10 +80,8 @@ class OpenCodeSession(EventTalk):
     # ---- the database
 
     def row(self, table: str, row: dict[str, Any]) -> Iterator[Event]:
-        """A row. `event` tells everything since OpenCode has that table; the others tell it where it does not."""
+        """A row that is no event. `event` tells everything since OpenCode has that table; the others tell it where it does not."""
         match table:
-            case "event":
-                yield from self.event_row(row)
             case "message":
                 session_id, info = _text(row, "session_id"), _data(row) | {"id": row.get("id")}
                 yield from self.enter(session_id)
@@ -118,15 +117,15 @@ class OpenCodeSession(EventTalk):
         if session.draft is not None and session.draft.message.id != message_id:
             yield from self.say(session)
 
-    def event_row(self, row: dict[str, Any]) -> Iterator[Event]:
+    def event_row(self, row: dict[str, Any]) -> Iterable[Event]:
         """An event as it was on the wire; its type has the version of its schema at the end: ``message.updated.1``."""
         kind, _, version = str(row.get("type")).rpartition(".")
         kind = kind if version.isdigit() else str(row.get("type"))
+        said = _said(kind, row)
+        if said is not None:
+            return self.spoken(said)
         event = self.read({"type": kind, "id": row.get("id"), "data": _data(row)}, wire.Event)
-        if event is None:
-            yield raw(kind=kind, reason="unknown_type")
-            return
-        yield from super().translate(event)
+        return (raw(kind=kind, reason="unknown_type"),) if event is None else super().translate(event)
 
 
 def frames_of(rows: Iterable[tuple[str, Row]]) -> Iterator[Frame]:
@@ -151,6 +150,17 @@ def _place(item: tuple[str, Row]) -> tuple[int, str, int, str]:
     own = str(row.get("id"))
     message = str(row.get("message_id")) if table == "part" else own
     return (_ORDER["message"] if table == "part" else order), message, order, own
+
+
+def _said(kind: str, row: dict[str, Any]) -> Any:
+    """What an event in the column `data` says, in one step; None if it is not so simple."""
+    struct, data = wire.EVENTS.get(kind), row.get("data")
+    if struct is None or not isinstance(data, str):
+        return None
+    try:
+        return decoder(struct).decode(data)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _data(row: dict[str, Any]) -> dict[str, Any]:

@@ -62,10 +62,11 @@ class OpenCodeServer(EventTalk):
         self.on_the_line: dict[int, str | None] = {}
         """The turns of the prompts that wait for their answer, by request."""
 
-    def enter(self, session_id: str | None) -> Iterator[Event]:
-        yield from super().enter(session_id)
+    def enter(self, session_id: str | None) -> tuple[Event, ...]:
+        switched = super().enter(session_id)
         if self.followed is None and session_id is not None:
             self.followed = self.lane.root
+        return switched
 
     def _loose(self, document: Any, frame: Frame) -> None:
         """``/global/event`` wraps each event: ``{directory, payload}``."""

@@ -6,21 +6,25 @@ Sessions, message headers and parts arrive in pieces and repeats; here each is s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 
 from hansard.adapter import Adapter, Context
+from hansard.adapter import Piece as OnlyEvent
 from hansard.adapters.opencode import blocks, wire
 from hansard.adapters.opencode.ends import REFUSED, end_of_error, end_of_finish, error_of, rejected, retry_of
 from hansard.adapters.opencode.state import Draft, Lane, Message, Piece, Session
 from hansard.adapters.opencode.words import added, clock, digest, joined_name, model_name, sealed, told, tool_kind, usage_of
 from hansard.content import AnyBlock, RefusalBlock, TextBlock
 from hansard.events import (
+    AssistantChunk,
     Error,
     ErrorInfo,
     Event,
+    TextPayload,
+    ThinkingChunk,
     TurnStatus,
     assistant_chunk,
     assistant_done,
@@ -39,6 +43,7 @@ from hansard.events import (
     tool_progress,
     tool_result,
     turn_end,
+    turn_start,
     usage,
     user_message,
 )
@@ -72,20 +77,22 @@ class OpenCode(Adapter):
             found = self.sessions[session_id] = Session(session_id)
         return found
 
-    def enter(self, session_id: str | None) -> Iterator[Event]:
-        """Turn to the session that speaks: its turn, what it has open, and the call it hangs on."""
+    def enter(self, session_id: str | None) -> tuple[Event, ...]:
+        """Turn to the session that speaks: its turn, what it has open, and the call it hangs on. It is said if that is another."""
         self.parent = self.context.parent_tool_call_id
         if session_id is None:
-            return
-        root, call = self.place(self.session(session_id))
+            return ()
+        session = self.sessions.get(session_id) or self.session(session_id)
+        root, call = (session_id, None) if session.parent is None else self.place(session)
         self.parent = call or self.parent
         lane = self.lanes.get(root)
         if lane is None:
             lane = self.lane if self.lane.root is None else Lane(root, Ledger(self.context.parent_tool_call_id))
             lane.root, self.lanes[root] = root, lane
-        if lane is not self.lane:
-            self.switch(lane)
-            yield session_lifecycle(subtype="switched", provider_session_id=root)
+        if lane is self.lane:
+            return ()
+        self.switch(lane)
+        return (session_lifecycle(subtype="switched", provider_session_id=root),)
 
     def switch(self, lane: Lane) -> None:
         self.lane.turn = self.turn
@@ -183,12 +190,12 @@ class OpenCode(Adapter):
         if isinstance(info, wire.UserInfo):
             yield from self.user_header(message, info)
             return
-        first = not message.begun
-        yield from self.begin(message, info)
-        done = [*self.finished(message, info)]
-        if not done and not first:
-            yield at(status_change(status="message_updated"), message.id)
-        yield from done
+        if not message.begun:
+            yield from self.begin(message, info)
+            yield from self.finished(message, info)
+            return
+        self.note(message, info)
+        yield from [*self.finished(message, info)] or [at(status_change(status="message_updated"), message.id)]
 
     def user_header(self, message: Message, info: wire.UserInfo) -> Iterator[Event]:
         if message.begun:
@@ -212,11 +219,15 @@ class OpenCode(Adapter):
         first = self.copies.setdefault((role, created), message.session.id)
         return first != message.session.id and message.session.created is not None and created < message.session.created
 
-    def begin(self, message: Message, info: wire.AssistantInfo) -> Iterator[Event]:
-        """An answer begins."""
+    def note(self, message: Message, info: wire.AssistantInfo) -> None:
+        """What an answer's header says, whenever it comes."""
         message.info, message.role = info, "assistant"
         message.summary = message.summary or info.summary is True
         message.structured = message.structured or info.structured is not None
+
+    def begin(self, message: Message, info: wire.AssistantInfo) -> Iterator[Event]:
+        """An answer begins."""
+        self.note(message, info)
         if message.begun:
             return
         message.begun = True
@@ -228,7 +239,8 @@ class OpenCode(Adapter):
             return
         message.session.spoke = True
         if not self.nested:
-            yield from self.need_turn("system")
+            if self.turn is None:
+                yield turn_start(trigger="system")
             self.lane.answer, self.lane.rejected = message, False
         detail = {"role": "assistant", "agent": info.agent or info.mode, "model": message.model, "parentID": info.parent_id}
         yield at(status_change(status="message_start", detail=detail), message.id)
@@ -288,7 +300,7 @@ class OpenCode(Adapter):
         message = self.message(message_id, session_id)
         piece = message.piece(part_id)
         if message.role == "user":
-            yield from self.user_part(message, piece, part_id, value)
+            yield self.user_part(message, piece, part_id, value)
             return
         if message.copied:
             yield at(status_change(status="part_copied", detail={"partID": part_id}), message_id, piece.index)
@@ -298,79 +310,76 @@ class OpenCode(Adapter):
             yield from self.harness_says(message, piece, part)
             return
         message.session.spoke = True
-        if not self.nested and not message.completed:
-            yield from self.need_turn("system")
+        if not message.completed and not self.nested:
+            if self.turn is None:
+                yield turn_start(trigger="system")
             self.lane.answer = message
         for event in self.answer_part(message, piece, part, value, delta):
             if event.response_id is None:
-                at(event, message_id, piece.index)
+                event.response_id, event.block_index = message_id, piece.index
             yield event
+        piece.last = None if piece.done else value  # what is complete need not be remembered
 
-    def answer_part(self, message: Message, piece: Piece, part: Any, value: Any, delta: str | None) -> Iterator[Event]:
+    def answer_part(self, message: Message, piece: Piece, part: Any, value: Any, delta: str | None) -> Iterable[Event]:
         match part:
-            case wire.TextPart():
-                yield from self.text(message, piece, part, delta)
-            case wire.ReasoningPart():
-                yield from self.reasoning(message, piece, part, delta)
             case wire.ToolPart():
                 message.tools += 1
-                yield from self.tool(message, piece, part)
-            case wire.FilePart():
-                if piece.last != value:
-                    yield content_block(block=blocks.file_block(part.url, part.mime, part.filename))
-                else:
-                    yield self.again(piece, part)
+                return self.tool(message, piece, part)
             case wire.StepStartPart():
-                yield status_change(status="step_start", detail=told(part, "id", "message_id") or None)
+                return (status_change(status="step_start", detail=told(part, "id", "message_id") or None),)
             case wire.StepFinishPart():
-                yield from self.step_finish(message, piece, part)
+                return (self.step_finish(message, piece, part),)
+            case wire.TextPart():
+                return (self.text(message, piece, part, delta),)
+            case wire.ReasoningPart():
+                return (self.reasoning(message, piece, part, delta),)
+            case wire.FilePart() if piece.last != value:
+                return (content_block(block=blocks.file_block(part.url, part.mime, part.filename)),)
+            case wire.FilePart():
+                return (self.again(piece, part),)
             case wire.RetryPart():
                 failure = error_of(part.error)
                 failure.retryable = True
-                yield status_change(status="retrying", detail={"attempt": part.attempt})
-                yield Error(payload=failure)
+                return (status_change(status="retrying", detail={"attempt": part.attempt}), Error(payload=failure))
             case wire.CompactionPart() | wire.SnapshotPart() | wire.PatchPart() | wire.AgentPart() | wire.SubtaskPart():
-                yield status_change(status=str(part.__struct_config__.tag), detail=told(part, "id", "message_id"))
+                return (status_change(status=str(part.__struct_config__.tag), detail=told(part, "id", "message_id")),)
             case _:
-                yield self.unknown_block(value) if piece.last != value else self.again(piece, None)
-        piece.last = None if piece.done else value  # what is complete need not be remembered
+                return (self.unknown_block(value) if piece.last != value else self.again(piece, None),)
 
     def again(self, piece: Piece, part: Any) -> Event:
         """A part that says nothing new."""
         return status_change(status="part_updated", detail=None if part is None else {"type": str(part.__struct_config__.tag)})
 
-    def text(self, message: Message, piece: Piece, part: wire.TextPart, delta: str | None) -> Iterator[Event]:
+    def text(self, message: Message, piece: Piece, part: wire.TextPart, delta: str | None) -> Event:
         piece.kind = "text"
         ended = part.time is None or part.time.end is not None
         if piece.done and piece.output == digest(part.text):
-            yield self.again(piece, part)
-        elif piece.done:
-            yield session_lifecycle(subtype="part_edited", message_id=message.id, part_id=part.id, text=part.text)
+            return self.again(piece, part)
+        if piece.done:
             piece.output = digest(part.text)
-        elif ended and delta is None:
+            return session_lifecycle(subtype="part_edited", message_id=message.id, part_id=part.id, text=part.text)
+        if ended and delta is None:
             piece.done, piece.output = True, digest(part.text)
-            yield assistant_done(text=part.text, phase="compaction" if message.summary else None)
-        else:
-            grown = self.grown(message, piece, part.text)
-            yield self.again(piece, part) if grown is None else assistant_chunk(text=grown)
+            return assistant_done(text=part.text, phase="compaction" if message.summary else None)
+        grown = self.grown(message, piece, part.text)
+        return self.again(piece, part) if grown is None else assistant_chunk(text=grown)
 
-    def reasoning(self, message: Message, piece: Piece, part: wire.ReasoningPart, delta: str | None) -> Iterator[Event]:
+    def reasoning(self, message: Message, piece: Piece, part: wire.ReasoningPart, delta: str | None) -> Event:
         piece.kind = "reasoning"
         ended = part.time is None or part.time.end is not None
         if piece.done:
-            yield self.again(piece, part)
-        elif ended and delta is None:
+            return self.again(piece, part)
+        if ended and delta is None:
             piece.done = True
             start, end = (None, None) if part.time is None else (part.time.start, part.time.end)
-            yield thinking_done(
+            return thinking_done(
                 text=part.text,
                 signature=sealed(part.metadata, "signature"),
                 redacted=sealed(part.metadata, "redactedData", "reasoningEncryptedContent"),
                 duration_ms=None if start is None or end is None else end - start,
             )
-        else:
-            grown = self.grown(message, piece, part.text)
-            yield self.again(piece, part) if grown is None else thinking_chunk(text=grown)
+        grown = self.grown(message, piece, part.text)
+        return self.again(piece, part) if grown is None else thinking_chunk(text=grown)
 
     def grown(self, message: Message, piece: Piece, text: str) -> str | None:
         """What a growing part says beyond what is known; None if that is nothing."""
@@ -379,30 +388,30 @@ class OpenCode(Adapter):
             return None
         return text[len(known) :]
 
-    def part_delta(self, said: wire.PartDelta) -> Event:
+    def part_delta(self, said: wire.PartDelta) -> Iterable[Event]:
         """More text for a part."""
         message = self.message(str(said.message_id), said.session_id)
         piece = message.piece(said.part_id)
         if said.field_name == "text" and not piece.done:
-            made = thinking_chunk(text=said.delta) if piece.kind == "reasoning" else assistant_chunk(text=said.delta)
-        elif piece.kind == "tool" and said.field_name in ("raw", "state.raw", "input", "state.input"):
+            kind = ThinkingChunk if piece.kind == "reasoning" else AssistantChunk
+            return OnlyEvent(kind, TextPayload(said.delta), message.id, piece.index)
+        if piece.kind == "tool" and said.field_name in ("raw", "state.raw", "input", "state.input"):
             call_id = str(as_object(piece.last).get("callID"))
             made = tool_input_chunk(tool_call_id=call_id, chunk=said.delta, offset=piece.input)
             piece.input += len(said.delta)
         else:
             made = status_change(status="part_delta", detail={"partID": said.part_id, "field": said.field_name, "delta": said.delta})
-        return at(made, message.id, piece.index)
+        return (at(made, message.id, piece.index),)
 
-    def step_finish(self, message: Message, piece: Piece, part: wire.StepFinishPart) -> Iterator[Event]:
+    def step_finish(self, message: Message, piece: Piece, part: wire.StepFinishPart) -> Event:
         if piece.done:
-            yield self.again(piece, part)
-            return
+            return self.again(piece, part)
         piece.done = True
-        yield status_change(status="step_finish", detail=told(part, "id", "message_id"))
         if not message.counted:
             message.used = added(message.used, usage_of(part.tokens))
             if part.cost is not None and message.used is not None:
                 message.cost = part.cost if message.cost is None else message.cost + part.cost
+        return status_change(status="step_finish", detail=told(part, "id", "message_id"))
 
     # ---- tools
 
@@ -435,12 +444,13 @@ class OpenCode(Adapter):
         if rejected(state.error):
             message.denied = True
         yield self.tool_end(part, name)
-        yield from self.report(part)
+        if part.tool == "task":
+            yield from self.report(part)
 
     def tool_name(self, part: wire.ToolPart) -> str:
         """The name that the model called: a tool that does not exist is renamed ``invalid`` on the way."""
-        called = as_object(part.state.input).get("tool")
-        return called if part.tool == "invalid" and isinstance(called, str) else part.tool
+        called = as_object(part.state.input).get("tool") if part.tool == "invalid" else None
+        return called if isinstance(called, str) else part.tool
 
     def hangs_on(self, session: Session, call_id: str, state: wire.ToolState) -> None:
         """A sub-agent's session hangs on the call that names it."""
@@ -498,7 +508,7 @@ class OpenCode(Adapter):
     def report(self, part: wire.ToolPart) -> Iterator[Event]:
         """The last words of a sub-agent whose own session is not on this wire."""
         child = as_object(part.state.metadata).get("sessionId")
-        found = _TASK_RESULT.search(part.state.output) if part.tool == "task" and isinstance(part.state.output, str) else None
+        found = _TASK_RESULT.search(part.state.output) if isinstance(part.state.output, str) else None
         if found is None or (isinstance(child, str) and child in self.sessions and self.sessions[child].spoke):
             return
         event = at(assistant_done(text=found.group(1), phase="task_result"), child if isinstance(child, str) else None, 0)
@@ -508,13 +518,13 @@ class OpenCode(Adapter):
 
     # ---- what is said to the agent
 
-    def user_part(self, message: Message, piece: Piece, part_id: str, value: Any) -> Iterator[Event]:
+    def user_part(self, message: Message, piece: Piece, part_id: str, value: Any) -> Event:
         draft = message.session.draft
         if draft is not None and draft.message is message:
             draft.parts[part_id] = value
         status = "part_copied" if message.copied else "user_part" if draft is not None else "part_updated"
         detail = {"partID": part_id, "type": as_object(value).get("type")}
-        yield at(status_change(status=status, detail=detail), message.id, piece.index)
+        return at(status_change(status=status, detail=detail), message.id, piece.index)
 
     def harness_says(self, message: Message, piece: Piece, part: wire.TextPart) -> Iterator[Event]:
         """A user's text that no user wrote, on a wire without message headers."""

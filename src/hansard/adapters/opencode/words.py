@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from hashlib import sha256
 from typing import Any
 
@@ -50,9 +51,18 @@ def tool_kind(name: str) -> ToolKind:
 
 def told(message: Any, *without: str) -> dict[str, Any]:
     """The declared fields of a message that have a value, except those said elsewhere."""
+    told: dict[str, Any] = {}
+    for name, spelling in _spellings(message.__class__, without):
+        value = getattr(message, name)
+        if value is not None:
+            told[spelling] = msgspec.to_builtins(value)
+    return told
+
+
+@cache
+def _spellings(kind: type[Any], without: tuple[str, ...]) -> list[tuple[str, str]]:
     skip = {"session_id", "timestamp", *without}
-    pairs = ((name, getattr(message, name)) for name in message.__struct_fields__ if name not in skip)
-    return {_camel(name): msgspec.to_builtins(value) for name, value in pairs if value is not None}
+    return [(name, _camel(name)) for name in kind.__struct_fields__ if name not in skip]
 
 
 def _camel(name: str) -> str:
@@ -65,8 +75,8 @@ def clock(identifier: str | None, near: int) -> int | None:
 
     ``near`` is a time not more than a year away; without one (-1) nothing is known.
     """
-    digits = _CLOCK.match(identifier) if identifier is not None else None
-    if digits is None or near <= 0:
+    digits = _CLOCK.match(identifier) if near > 0 and identifier is not None else None
+    if digits is None:
         return None
     low = int(digits.group(1), 16) >> 12
     away = (low - near) % _CLOCK_SPAN
@@ -108,10 +118,13 @@ def added(first: Usage | None, second: Usage | None) -> Usage | None:
     if first is None or second is None:
         return second if first is None else first
     sums: dict[str, Any] = {}
-    for name in Usage.__struct_fields__[:-1]:
-        known = [value for value in (getattr(first, name), getattr(second, name)) if value is not None]
-        sums[name] = sum(known) if known else None
+    for name in _COUNTS:
+        one, other = getattr(first, name), getattr(second, name)
+        sums[name] = other if one is None else one if other is None else one + other
     return Usage(**sums)
+
+
+_COUNTS = Usage.__struct_fields__[:-1]
 
 
 def digest(text: str) -> str:

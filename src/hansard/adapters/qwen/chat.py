@@ -5,7 +5,7 @@ What ends a turn: README.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hansard.adapter import Adapter, Context
@@ -30,6 +30,7 @@ from hansard.events import (
     tool_call,
     tool_progress,
     tool_result,
+    turn_start,
     usage,
     user_message,
 )
@@ -101,17 +102,25 @@ class QwenChat(Adapter):
         """Every record has its time."""
         return milliseconds(message.timestamp)
 
-    def translate(self, message: Any) -> Iterator[Event]:
-        yield from self.head(message)
-        match message:
-            case disk.User():
-                yield from self.user(message)
+    def translate(self, message: Any) -> Iterable[Event]:
+        if message.version != self.version or message.session_id != self.session:
+            return self.headed(message)
+        return self.record(message)
+
+    def headed(self, record: Any) -> Iterator[Event]:
+        yield from self.head(record)
+        yield from self.record(record)
+
+    def record(self, record: Any) -> Iterable[Event]:
+        match record:
+            case disk.System():
+                return self.system(record)
             case disk.Assistant():
-                yield from self.assistant(message)
+                return self.assistant(record)
             case disk.ToolResult():
-                yield from self.tool_results(message)
-            case _:  # disk.System
-                yield from self.system(message)
+                return self.tool_results(record)
+            case _:  # disk.User
+                return self.user(record)
 
     def at_end(self) -> Iterator[Event]:
         """The last turn is over if it was answered, failed or was stopped; else nobody knows what became of it."""
@@ -120,8 +129,6 @@ class QwenChat(Adapter):
 
     def head(self, record: Any) -> Iterator[Event]:
         """Nobody introduces himself in these files; the first record says a bit of it, and whenever the program changes."""
-        if (record.version, record.session_id) == (self.version, self.session):
-            return
         self.version, self.session = record.version, record.session_id
         yield session_init(
             agent_id="qwen",
@@ -179,7 +186,8 @@ class QwenChat(Adapter):
     # ---- answers
 
     def assistant(self, record: disk.Assistant) -> Iterator[Event]:
-        yield from self.need_turn()
+        if self.turn is None:
+            yield turn_start(trigger="system")
         self.answers += 1
         parts = [] if record.message is None else record.message.parts or []
         tokens = record.usage_metadata
@@ -189,7 +197,9 @@ class QwenChat(Adapter):
             part = self.read(value, disk.Part)
             spoke = spoke or (part is not None and part.text is not None and part.thought is not True)
             called = called or (part is not None and part.function_call is not None)
-            yield from (at(event, record.uuid, index) for event in self.part(part, value, record, index))
+            for event in self.part(part, value, record, index):
+                event.response_id, event.block_index = record.uuid, index
+                yield event
         if tokens is not None:
             self.counting = True
             yield at(
@@ -212,23 +222,21 @@ class QwenChat(Adapter):
             return True
         return None if self.answers == 1 else False
 
-    def part(self, part: disk.Part | None, value: Any, record: disk.Assistant, index: int) -> Iterator[Event]:
-        match part:
-            case disk.Part(text=str(text)) if part.thought is True:
-                yield thinking_done(text=text, signature=part.thought_signature)
-            case disk.Part(text=str(text)):
-                yield assistant_done(text=text, interrupted=self.cut_off is True)
-            case disk.Part(function_call=disk.FunctionCall() as call):
-                call_id = call.id if call.id is not None else f"{record.uuid}:{index}"
-                if call_id in self.called:
-                    yield status_change(status="function_call", detail={"toolCallId": call_id})
-                    return
-                self.called.add(call_id)
-                server = tool_server(call.name)
-                yield tool_call(tool_call_id=call_id, tool_name=call.name, args=call.args, kind=tool_kind(call.name), server=server)
-                yield from plan_of(call.name, call.args)
-            case _:
-                yield content_block(block=self.block(value))
+    def part(self, part: disk.Part | None, value: Any, record: disk.Assistant, index: int) -> Iterable[Event]:
+        if part is not None and part.text is not None:
+            if part.thought is True:
+                return (thinking_done(text=part.text, signature=part.thought_signature),)
+            return (assistant_done(text=part.text, interrupted=self.cut_off is True),)
+        call = None if part is None else part.function_call
+        if call is None:
+            return (content_block(block=self.block(value)),)
+        call_id = call.id if call.id is not None else f"{record.uuid}:{index}"
+        if call_id in self.called:
+            return (status_change(status="function_call", detail={"toolCallId": call_id}),)
+        self.called.add(call_id)
+        server = tool_server(call.name)
+        called = tool_call(tool_call_id=call_id, tool_name=call.name, args=call.args, kind=tool_kind(call.name), server=server)
+        return (called, *plan_of(call.name, call.args))
 
     # ---- results
 
@@ -247,14 +255,16 @@ class QwenChat(Adapter):
             yield status_change(status="function_response", detail={"toolCallId": call_id})
             return
         self.returned.add(call_id)
-        failed, output = as_object(response.response).get("error"), as_object(response.response).get("output")
+        told = as_object(response.response)
+        failed, output = told.get("error"), told.get("output")
         self.denied = self.denied or (isinstance(failed, str) and failed.endswith(_REFUSED))
         stopped = over.status == "cancelled" and as_object(over.result_display).get("outcome") in ("cancelled", "aborted")
         stopped = stopped or (isinstance(output, str) and output.startswith(_CANCELLED_COMMAND))
         if (cancelled_by_user(failed) or stopped or failed == _DISCARDED) and not self.interrupted:
             self.interrupted = True
             yield interrupt(reason="user_cancel")
-        yield from how_it_ran(call_id, response.name, over)
+        if over.result_display is not None or over.error_type is not None or over.execution_status is not None:
+            yield from how_it_ran(call_id, response.name, over)
         took = self.took.pop(call_id, None)
         displayed = shown(over.result_display, failed if output is None else output)
         yield tool_result(
@@ -270,11 +280,12 @@ class QwenChat(Adapter):
 
     # ---- everything else
 
-    def system(self, record: disk.System) -> Iterator[Event]:
+    def system(self, record: disk.System) -> Iterable[Event]:
         payload = as_object(record.system_payload)
+        return self.telemetry(payload) if record.subtype == "ui_telemetry" else self.told(record, payload)
+
+    def told(self, record: disk.System, payload: dict[str, Any]) -> Iterator[Event]:
         match record.subtype:
-            case "ui_telemetry":
-                yield from self.telemetry(payload)
             case "slash_command":
                 yield from self.slash_command(payload, self.read(payload, disk.Command))
             case "custom_title":
@@ -310,7 +321,8 @@ class QwenChat(Adapter):
             yield Error(payload=failure)
             return
         yield status_change(status=event.name, detail=payload.get("uiEvent"))
-        yield from self.overheard(event)
+        if event.subagent_name is not None:
+            yield from self.overheard(event)
         if event.name.endswith("api_response") and event.subagent_name is None:
             self.responded = True
         if event.name.endswith("tool_call"):
@@ -342,7 +354,7 @@ class QwenChat(Adapter):
     def overheard(self, event: disk.UiEvent) -> Iterator[Event]:
         """What a sub-agent said, where it has no file of its own (0.15: no ``subagent_id``), if it is clear which call started it."""
         calls = [call_id for call_id, call in self.open.tools.items() if call.payload.kind == "agent"]
-        if event.subagent_name is None or event.subagent_id is not None or event.response_text is None or len(calls) != 1:
+        if event.subagent_id is not None or event.response_text is None or len(calls) != 1:
             return
         said = at(assistant_done(text=event.response_text), event.response_id, 0)
         said.parent_tool_call_id = calls[0]

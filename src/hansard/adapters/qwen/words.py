@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -66,12 +65,12 @@ def tool_server(name: str) -> str | None:
     return parts[1] if len(parts) == 3 and parts[0] == "mcp" else None
 
 
-def plan_of(name: str, args: Any) -> Iterator[Event]:
+def plan_of(name: str, args: Any) -> tuple[Event, ...]:
     """The plan that a call of todo_write states, whole each time."""
-    todos = as_list(as_object(args).get("todos")) if name == "todo_write" else []
-    entries = [entry for todo in todos if (entry := _plan_entry(as_object(todo)))]
-    if entries:
-        yield plan_update(entries=entries)
+    if name != "todo_write":
+        return ()
+    entries = [entry for todo in as_list(as_object(args).get("todos")) if (entry := _plan_entry(as_object(todo)))]
+    return (plan_update(entries=entries),) if entries else ()
 
 
 def _plan_entry(todo: dict[str, Any]) -> PlanEntry | None:

@@ -127,6 +127,29 @@ def test_a_model_response_ends_a_message_without_a_name() -> None:
     assert [done.text for done in wire.all("assistant_done")] == ["first", "second"]
 
 
+def test_the_long_way_says_what_the_short_way_says() -> None:
+    """An update with a field of the future is not read at once; nothing else is different."""
+
+    def told(**more: Any) -> list[tuple[str, Any]]:
+        wire = Wire()
+        wire.prompt()
+        wire.update("agent_thought_chunk", content={"type": "text", "text": "hm"}, **more)
+        wire.say("one", **more)
+        wire.say("two", **more)
+        wire.update("tool_call", toolCallId="c", title="ls", kind="execute", rawInput={"command": "ls"}, **more)
+        wire.update("tool_call_update", toolCallId="c", status="completed", rawOutput="a", **more)
+        wire.update("usage_update", used=1, size=2, **more)
+        return [(event.id, event.payload) for event in wire.events]
+
+    assert told(future=1) == told()
+
+
+def test_text_that_is_not_called_text_is_no_text() -> None:
+    wire = Wire()
+    wire.prompt()
+    assert [event.type for event in wire.update("agent_message_chunk", content={"text": "a"})] == ["content_block"]
+
+
 def test_a_cancelled_message_is_marked_as_cut_off() -> None:
     wire = Wire()
     wire.prompt()

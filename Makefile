@@ -15,6 +15,8 @@ ARGS ?=
 PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+# Where it is set, each of the many processes that tests and benchmarks start would compile all of the source again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help venv check lint audit test test-agents test-integrations soak fuzz coverage bench scale scorecard golden seen docs site format lock release-check clean

@@ -444,7 +444,7 @@ class Adapter:
         """As `_take`, in one step: an event that is made with its stamps takes a third less time than one that is given them after."""
         arrived, time = self._arrived, self.now if self.now > 0 else 0
         event = piece.kind(
-            id=self._ids(self.frames, 0),
+            id=self._ids(self.frames, len(self._made)),  # a line may hold more than one message
             timestamp=time,
             received_at=None if arrived == time else arrived,
             turn_id=self.turn,

@@ -168,6 +168,7 @@ class Items(OpenAI):
     def call(self, item: Any) -> Event:
         """The call that an item is."""
         name, kind, server = call_name(item), _KINDS.get(_type(item), "other"), None
+        caller = as_object(item.caller).get("caller_id") if type(item) in _CALLED_BY_PROGRAM else None
         match item:
             case items.FunctionCall() | items.CustomToolCall():
                 server = item.namespace
@@ -178,7 +179,6 @@ class Items(OpenAI):
             case _:
                 pass
         payload = ToolCallPayload(tool_call_id=call_id(item), tool_name=name, args=_args(item), kind=kind, server=server)
-        caller = as_object(item.caller).get("caller_id") if type(item) in _CALLED_BY_PROGRAM else None
         return ToolCall(payload=payload, parent_tool_call_id=caller if isinstance(caller, str) else None)
 
     def client_call(self, item: Any, slot: Slot) -> Iterator[Event]:

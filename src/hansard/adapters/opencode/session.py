@@ -154,8 +154,8 @@ def _place(item: tuple[str, Row]) -> tuple[int, str, int, str]:
 
 def _said(kind: str, row: dict[str, Any]) -> Any:
     """What an event in the column `data` says, in one step; None if it is not so simple."""
-    struct, data = wire.EVENTS.get(kind), row.get("data")
-    if struct is None or not isinstance(data, str):
+    struct, data, row_id = wire.EVENTS.get(kind), row.get("data"), row.get("id")
+    if struct is None or not isinstance(data, str) or not (row_id is None or isinstance(row_id, str)):
         return None
     try:
         return decoder(struct).decode(data)

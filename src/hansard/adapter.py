@@ -7,7 +7,6 @@ on its first event, and whatever is open (blocks, tools, questions, the turn) is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
 from hashlib import sha256
 from typing import Any, ClassVar, Literal, cast
 
@@ -551,7 +550,13 @@ def was_finish(event: Event) -> bool:
         return False
 
 
-@cache
 def decoder(types: Any) -> msgspec.json.Decoder[Any]:
     """The decoder for a union of structs, made once."""
-    return msgspec.json.Decoder(types)
+    known = _DECODERS.get(id(types))
+    if known is None:
+        known = _DECODERS[id(types)] = (types, msgspec.json.Decoder(types))
+    return known[1]
+
+
+_DECODERS: dict[int, tuple[Any, msgspec.json.Decoder[Any]]] = {}
+"""By identity: the hash of a union is made anew of all its members, each time. The unions are kept, so no id is reused."""

@@ -58,8 +58,6 @@ class Message(Wire, forbid_unknown_fields=True):
     jsonrpc: Any = None
 
 
-prepare(globals())
-
 _decode = decoder(Message).decode
 _decode_any = decoder(wire.Message).decode
 
@@ -72,3 +70,6 @@ def decode(data: bytes) -> Message | wire.Message:
         return _decode_any(data)
     meta = message.params.update.meta
     return message if meta is None or "timestamp" not in as_object(meta) else _decode_any(data)
+
+
+prepare(globals())

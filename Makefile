@@ -9,7 +9,8 @@ PIP_AUDIT_VERSION := 2.10.1
 LOCK := requirements-dev.lock
 AGENTS_LOCK := requirements-agents.lock
 INTEGRATIONS_LOCK := requirements-integrations.lock
-JOBS ?= auto
+# One more than there are cores: many tests wait for a process, a clock or a disk.
+JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 ARGS ?=
 
 PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)

@@ -95,7 +95,7 @@ def decode_known(lines: Iterable[bytes]) -> list[Event] | None:
         events = list(map(_strict().decode, lines))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    return None if any(event.extra is not None for event in events) else events
+    return None if [event for event in events if event.extra is not None] else events
 
 
 def from_builtins(fields: dict[str, Any]) -> Event:

@@ -119,12 +119,13 @@ class Talker:
         """Until it is over."""
         while not over.is_set():
             name = f"{self.session}-{len(self.acknowledged)}"
-            await self._until_acknowledged(name, over)
+            await self._until_acknowledged(name)
             with suppress(TimeoutError):
                 await asyncio.wait_for(over.wait(), 0.5 + self.chance.random())
 
-    async def _until_acknowledged(self, name: str, over: asyncio.Event) -> None:
-        while not over.is_set():
+    async def _until_acknowledged(self, name: str) -> None:
+        """However long that takes: what was asked for and not waited for would still be done, after the end."""
+        while True:
             self.attempts += 1
             with suppress(httpx.TransportError):
                 answer = await command(self.chance.choice(self.fleet.servers), self.session, "say", name, text=self.words)

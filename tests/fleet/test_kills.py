@@ -79,7 +79,8 @@ async def test_servers_and_database_are_killed_and_nothing_is_lost(tmp_path: Pat
         await kills.go_on()
         await asyncio.sleep(3)  # whoever still waits for an answer may have it
         over.set()
-        await asyncio.gather(*talking)
+        async with asyncio.timeout(120):
+            await asyncio.gather(*talking)
         for number, session in enumerate(sessions):
             await _stopped(servers, session, number)
         await _quiet(store)
@@ -152,6 +153,9 @@ def _turns(store: Store, session: str) -> list[str]:
                 pass
     whole = "".join(f"{number} " for number in range(1, WORDS + 1))
     for turn, words in said.items():
-        assert whole.startswith(words) and turn in ends
+        assert whole.startswith(words) and turn in ends, (
+            turn,
+            [(event.type, event.turn_id, event.payload) for event in store.tail(session, 12)],
+        )
         assert words == whole or ends[turn] != "completed", (words, ends[turn])
     return list(ends.values())

@@ -64,7 +64,7 @@ from hansard.events import (
     usage,
     user_message,
 )
-from hansard.loose import as_object
+from hansard.loose import as_int, as_object
 from hansard.words import at, milliseconds, whole
 
 SYNTHETIC = "<synthetic>"
@@ -171,7 +171,7 @@ class ClaudeOutput(Adapter):
                 yield self.task_started(message)
             case wire.TaskProgress():
                 detail = told(message, "tool_use_id", "description")
-                elapsed = as_object(message.usage).get("duration_ms")
+                elapsed = as_int(as_object(message.usage).get("duration_ms"))
                 yield self.task(message.task_id, message.tool_use_id, "running", message.description, detail, elapsed)
             case wire.TaskUpdated():
                 status = str(as_object(message.patch).get("status", "updated"))

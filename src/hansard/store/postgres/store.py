@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from bisect import bisect_left
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from itertools import islice
+from itertools import chain, islice
+from operator import attrgetter
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -120,7 +122,7 @@ class PostgresStore(Engine):
         span = Span(head, rows=rows, bytes=max(BYTES, size))
         for found in reader.pages(self._pool, Place(0), span, now):
             for block in blocks(found, size):
-                yield _events(block, session_id), sum(record.end - record.offset for record in block)
+                yield _events(block, session_id), block[-1].end - block[0].offset
 
     def records(
         self,
@@ -144,7 +146,8 @@ class PostgresStore(Engine):
     ) -> Iterator[Event]:
         """Events in order of ``seq``, in constant memory. A damaged line comes as a ``raw`` event with ``seq`` 0."""
         found = self._pages(session_id, after, limit, before, types)
-        return islice((event for page in found for block in blocks(page, _AT_ONCE) for event in _events(block, session_id)), limit)
+        read = (_events(block, session_id) for page in found for block in blocks(page, _AT_ONCE))
+        return islice(chain.from_iterable(read), limit)
 
     def _pages(
         self, session_id: str, after: int | Cursor, limit: int | None, before: int | None, types: Iterable[str] | None
@@ -277,15 +280,18 @@ def _named(after: object) -> int:
 def blocks(found: Sequence[Record], size: int) -> Iterator[Sequence[Record]]:
     """Lines that stand together, in blocks of about so many bytes."""
     begin = 0
-    for index, record in enumerate(found, 1):
-        if index == len(found) or record.end - found[begin].offset >= size:
-            yield found[begin:index]
-            begin = index
+    while begin < len(found):
+        end = bisect_left(found, found[begin].offset + size, lo=begin, key=_end) + 1
+        yield found[begin:end]
+        begin = end
+
+
+_end, _damage = attrgetter("end"), attrgetter("damage")
 
 
 def _events(block: Sequence[Record], session_id: str) -> list[Event]:
     """The events of lines; many at once, where none is damaged or of a newer version."""
-    sound = decode_known([record.line for record in block]) if all(record.damage is None for record in block) else None
+    sound = None if any(map(_damage, block)) else decode_known([record.line for record in block])
     return [lines.event(_shown(record, session_id)) for record in block] if sound is None else sound
 
 

@@ -9,8 +9,7 @@ PIP_AUDIT_VERSION := 2.10.1
 LOCK := requirements-dev.lock
 AGENTS_LOCK := requirements-agents.lock
 INTEGRATIONS_LOCK := requirements-integrations.lock
-# One more than there are cores: many tests wait for a process, a clock or a disk.
-JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+JOBS ?= auto
 ARGS ?=
 
 PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)

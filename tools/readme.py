@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hansard.adapters import formats, tested
 from hansard.agents import agents
+from hansard.agents.agent import Agent
 from tests.recorded import recordings, streams
 from tools.features import table
 from tools.site import ADAPTERS, title
@@ -30,7 +31,7 @@ def agents_table() -> str:
     for folder, programs in tested().items():
         notes = ROOT / ADAPTERS / folder / "README.md"
         mine = [name for name, adapter in formats().items() if adapter.__module__.startswith(f"hansard.adapters.{folder}.")]
-        driven = [agent.name for agent in agents().values() if agent.format in mine and agent.name != "demo"]
+        driven = [agent.name for agent in agents().values() if agent.format in mine and agent.name != "demo" and _is_ours(agent)]
         count = sum(counts[name] for name in mine)
         cells = [
             f"[{title(notes.read_text()).partition(':')[0]}]({ADAPTERS}/{folder}/README.md)",
@@ -71,3 +72,8 @@ def readme() -> str:
         if times != 1:
             raise SystemExit(f"README.md has no place for {name}")
     return text
+
+
+def _is_ours(agent: Agent) -> bool:
+    """Whether it comes with hansard; other packages, and tests, add theirs."""
+    return type(agent).__module__.startswith("hansard.")

@@ -90,6 +90,7 @@ async def test_servers_and_database_are_killed_and_nothing_is_lost(tmp_path: Pat
             await asyncio.gather(*reading)
         for reader in readers:
             assert reader.problem is None, reader.problem
+            assert store.head(reader.session).seq == written[reader.session].result(), "something was written after all was quiet"
             assert reader.hash.hexdigest() == log_hash(store, reader.session)
         ends = [end for session in sessions for end in _turns(store, session)]
         for talker in talkers:

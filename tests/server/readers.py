@@ -128,14 +128,17 @@ class StreamReader(Reader):
                 return
             assert answer.status_code == 200, answer.status_code
             self.connected += 1
+            cursor, data = 0, b""
             async for line in answer.aiter_lines():
                 await self.going.wait()
                 if line.startswith("id: "):
                     cursor = int(line.rpartition(":")[2])
-                    assert cursor == self.seq + 1, f"{cursor} after {self.seq}"
-                    self.seq = cursor
                 elif line.startswith("data: "):
-                    self.hash.update(line[6:].encode() + b"\n")
+                    data = line[6:].encode()
+                elif not line and data:  # now it is whole: a connection may be lost within an event
+                    assert cursor == self.seq + 1, f"{cursor} after {self.seq}"
+                    self.hash.update(data + b"\n")
+                    self.seq, data = cursor, b""
                     if self._has_all(written):
                         return
 

@@ -35,7 +35,7 @@ def killed(mode: str, source: str, target: str, kills: int, figure: Figures) -> 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_a_killed_copy_goes_on_where_it_was(places, figure):
-    result = killed("copy", places.source, places.target, amount(10, 1_000), figure)
+    result = killed("copy", places.source, places.target, amount(10, 150), figure)
     assert (result["other"], result["failed"], result["same"]) == (0, 0, result["sessions"]), result
     assert result["partial"] > 0, "no kill was in the middle"
 
@@ -44,7 +44,7 @@ def test_a_killed_copy_goes_on_where_it_was(places, figure):
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_what_is_shipped_with_many_interruptions_is_there_once(places, figure):
-    result = killed("ship", places.source, places.target, amount(8, 500), figure)
+    result = killed("ship", places.source, places.target, amount(8, 100), figure)
     assert (result["other"], result["failed"], result["same"]) == (0, 0, result["sessions"]), result
     assert result["sessions"] > 5 and result["partial"] > 0
 
@@ -63,7 +63,7 @@ def test_what_is_shipped_to_a_database_that_comes_and_goes_is_there_once(tmp_pat
             return subprocess.Popen([sys.executable, "-c", code], stdout=said, stderr=said, env=kill.environment())
 
         writer, shipping = start("write"), start("ship")
-        for _ in range(amount(8, 400)):
+        for _ in range(amount(8, 100)):
             time.sleep(1 + chance.random())
             assert shipping.poll() is None, errors.read_text()
             if chance.random() < 0.4:
@@ -94,6 +94,6 @@ def test_what_is_shipped_to_a_database_that_comes_and_goes_is_there_once(tmp_pat
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_a_killed_retirement_loses_nothing_and_says_what_it_did(place, tmp_path, figure):
-    result = killed("retire", place, str(tmp_path / "archive"), amount(10, 500), figure)
+    result = killed("retire", place, str(tmp_path / "archive"), amount(10, 150), figure)
     assert (result["lost"], result["unsaid"], result["left"]) == (0, 0, 0), result
     assert result["gone"] == result["archive"] == result["sessions"], result

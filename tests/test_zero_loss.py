@@ -50,7 +50,7 @@ from tests.driving.surroundings import idle
 from tests.driving.witness import Witness, with_blobs
 from tests.mutants import Recorded
 from tests.proof import SEED, Figures, amount, proves
-from tests.recorded import Stream, streams
+from tests.recorded import FOLDER, Stream, streams
 from tests.server.served import Here, eventually, served
 from tests.test_bad_input import cases, part
 
@@ -75,15 +75,8 @@ def some(format: str, count: int) -> list[Stream]:
 # --------------------------------------------------------------------------------------------------------------------
 # Z1: bytes in = bytes kept
 
-PRINTED = [
-    "claude-stream-json",
-    "codex-exec-json",
-    "copilot-json",
-    "cursor-stream-json",
-    "gemini-stream-json",
-    "opencode-run-json",
-    "qwen-stream-json",
-]
+_FIRST = [next(iter(json.loads(path.read_text()).items())) for path in FOLDER.glob("*/formats.json")]
+PRINTED = sorted({format for files, format in _FIRST if files.startswith("stdout")})
 """What programs print. The other wires are spoken in both directions, or are files."""
 
 _PLAYER = """

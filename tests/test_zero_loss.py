@@ -82,6 +82,7 @@ PRINTED = [
     "cursor-stream-json",
     "gemini-stream-json",
     "opencode-run-json",
+    "pi-json",
     "qwen-stream-json",
 ]
 """What programs print. The other wires are spoken in both directions, or are files."""

@@ -9,7 +9,7 @@ import msgspec
 
 from hansard.adapter import Adapter, Context
 from hansard.adapters.pi import wire
-from hansard.adapters.pi.words import ENDS, TOOLS, change_of, cost_of, error_of, usage_of
+from hansard.adapters.pi.words import ENDS, STATES, TOOLS, change_of, cost_of, error_of, usage_of
 from hansard.content import AnyBlock, ImageBlock, RawBlock, TextBlock
 from hansard.events import (
     Error,
@@ -224,9 +224,10 @@ class Pi(Adapter):
 
 
 def notice(message: Any) -> Event:
-    """A line that says how it goes: its own word, and all that it says."""
+    """A line that says how it goes, and all that it says."""
     detail = msgspec.to_builtins(message)
-    return status_change(status=detail.pop("type"), detail=detail or None)
+    word: str = detail.pop("type")
+    return status_change(status=STATES.get(word, word), detail=detail or None)
 
 
 def compaction_end(message: wire.CompactionEnd) -> Event:

@@ -23,6 +23,8 @@ TOOLS: dict[str, ToolKind] = {
 }
 # docs/message-types.md, "AssistantMessage", 0.87.1; every other word is that of an answer that came to its end
 ENDS: dict[str | None, TurnStatus] = {"length": "max_tokens", "aborted": "interrupted", "error": "error"}
+STATES = {"turn_start": "step_start", "turn_end": "step_finish", "auto_retry_start": "retrying", "compaction_start": "compacting"}
+"""Where others have a word for it, that word."""
 _CODES: dict[int, ErrorCode] = {401: "provider_auth", 403: "provider_auth", 429: "rate_limit"}
 _STATUS = re.compile(r"(?:[^(]* API error \()?(\d{3})\b")
 

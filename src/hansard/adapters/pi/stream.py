@@ -57,6 +57,11 @@ class Pi(Adapter):
 
     @classmethod
     def recognises(cls, message: dict[str, Any]) -> bool:
+        """The line after the header, which session files have, too."""
+        return message == {"type": "agent_start"}
+
+    @classmethod
+    def may_be(cls, message: dict[str, Any]) -> bool:
         """The header of a session."""
         return message.get("type") == "session" and "version" in message and "cwd" in message
 
@@ -226,6 +231,7 @@ class Pi(Adapter):
 def notice(message: Any) -> Event:
     """A line that says how it goes, and all that it says."""
     detail = msgspec.to_builtins(message)
+    detail.pop("timestamp", None)
     word: str = detail.pop("type")
     return status_change(status=STATES.get(word, word), detail=detail or None)
 

@@ -1,4 +1,4 @@
-"""The lines of ``pi --mode json``, as they are spelled (docs/json.md and docs/message-types.md of the package, 0.87.1)."""
+"""The lines of ``pi --mode json``, and of its session files, as they are spelled (docs/ of the package, 0.87.1)."""
 
 from __future__ import annotations
 
@@ -305,6 +305,58 @@ Line = (
     | SummaryRetryStart
     | SummaryRetryEnd
 )
+
+# --------------------------------------------------------------------------------------------------------------------
+# Session files: the same header and the same messages
+
+
+class Record(Notice, tag=False):
+    timestamp: str | None = None
+
+
+class Said(Record, tag="message", kw_only=True):
+    message: Message
+
+
+class ModelChange(Record, tag="model_change"):
+    model_id: str | None = None
+
+
+class LevelChange(Record, tag="thinking_level_change"):
+    thinking_level: str | None = None
+
+
+class Named(Record, tag="session_info"):
+    name: str | None = None
+
+
+class Compaction(Record, tag="compaction"):
+    summary: str | None = None
+
+
+class BranchSummary(Record, tag="branch_summary"):
+    summary: str | None = None
+    from_id: str | None = None
+
+
+class ContextEdit(Record, tag="context_edit"):
+    """What the model is shown instead of an earlier message: nothing, if that failed and is asked again."""
+
+    target_id: str | None = None
+    replacement: Any = None
+
+
+class Label(Record, tag="label"):
+    target_id: str | None = None
+    label: str | None = None
+
+
+class Custom(Record, tag="custom"):
+    custom_type: str | None = None
+    data: Any = None
+
+
+FileLine = Session | Said | ModelChange | LevelChange | Named | Compaction | BranchSummary | ContextEdit | Label | Custom
 
 
 prepare(globals())

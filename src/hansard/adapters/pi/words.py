@@ -63,6 +63,6 @@ def error_of(message: str, stop_reason: str | None) -> ErrorInfo:
     """The error that an answer ended with: what a provider refuses begins with the HTTP status, or with ``… API error (401)``."""
     found = _STATUS.match(message)
     if found is None:
-        return ErrorInfo(code="aborted" if stop_reason == "aborted" else "unknown", message=message)
+        return ErrorInfo(code="aborted" if stop_reason == "aborted" else "unknown", message=message, error_source="agent")
     status = int(found.group(1))
     return ErrorInfo(code=_CODES.get(status, "api_error"), message=message, status=status, error_source="provider")

@@ -19,8 +19,17 @@ def read(*lines: dict[str, Any]) -> list[Event]:
     return list(normalize(b"".join(json.dumps(line).encode() + b"\n" for line in [HEADER, START, *lines]), "pi-json"))
 
 
+def read_file(*messages: dict[str, Any]) -> list[Event]:
+    entries = [{"type": "message", "id": "e", "parentId": None, "timestamp": "2026-11-17T03:18:30Z", "message": one} for one in messages]
+    return list(normalize(b"".join(json.dumps(line).encode() + b"\n" for line in [HEADER, *entries]), "pi-session"))
+
+
 def payloads(events: list[Event], kind: str) -> list[Any]:
     return [event.payload for event in events if event.type == kind]
+
+
+def ends(events: list[Event]) -> list[str]:
+    return [end.status for end in payloads(events, "turn_end")]
 
 
 def answered(*content: dict[str, Any], stop: str = "stop", **more: Any) -> dict[str, Any]:
@@ -74,3 +83,11 @@ def test_a_picture_is_said_and_given_back():
 )
 def test_a_compaction_succeeds_fails_or_is_aborted(more: dict[str, Any], kind: str):
     assert read({"type": "compaction_end", "reason": "manual", **more})[3].type == kind
+
+
+def test_in_a_file_the_next_prompt_ends_a_turn_unless_it_was_said_while_tools_ran():
+    asked = {"role": "user", "content": "go"}
+    calls = {"role": "assistant", "content": [{"type": "toolCall", "id": "c", "name": "ls"}], "stopReason": "toolUse"}
+    result = {"role": "toolResult", "toolCallId": "c", "content": []}
+    over = {"role": "assistant", "content": [{"type": "text", "text": "ok"}], "stopReason": "stop"}
+    assert ends(read_file(asked, over, asked, asked, calls, result, asked, over)) == ["completed", "lost", "completed"]

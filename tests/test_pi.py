@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hansard.content import ImageBlock
 from hansard.events import Event
+from hansard.importing.find import homes
 from hansard.normalizing import normalize
+from tests.imported import original, run
+from tests.recorded import FOLDER
 
 HEADER = {"type": "session", "version": 3, "id": "s", "timestamp": "2026-11-17T03:18:29.276Z", "cwd": "/d"}
 START, SETTLED = {"type": "agent_start"}, {"type": "agent_settled"}
@@ -91,3 +96,12 @@ def test_in_a_file_the_next_prompt_ends_a_turn_unless_it_was_said_while_tools_ra
     result = {"role": "toolResult", "toolCallId": "c", "content": []}
     over = {"role": "assistant", "content": [{"type": "text", "text": "ok"}], "stopReason": "stop"}
     assert ends(read_file(asked, over, asked, asked, calls, result, asked, over)) == ["completed", "lost", "completed"]
+
+
+def test_its_sessions_are_found_in_the_users_home(tmp_path: Path):
+    kept = FOLDER / "pi-json/multi_turn/disk/pi"
+    shutil.copytree(kept, tmp_path / "home/.pi/agent", ignore=shutil.ignore_patterns("*.golden.jsonl"))
+    (file,) = tmp_path.glob("home/**/*.jsonl")
+    (outcome,) = run(tmp_path / "store", *(place for place in homes(tmp_path / "home", {}) if place.exists()), closed=True)
+    assert outcome.session_id == f"pi-{file.stem.partition('_')[2]}"
+    assert original(tmp_path / "store", outcome.session_id) == file.read_bytes()

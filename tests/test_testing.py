@@ -463,7 +463,7 @@ def test_a_truth_that_no_stream_shows_is_said(folder: Path) -> None:
 
 def test_a_large_stream_is_packed_on_request(folder: Path) -> None:
     wire = folder / "text" / "stdout.jsonl"
-    data = wire.read_bytes() + b"\n" * recorded.PACKED
+    data = wire.read_bytes() + b" " * recorded.PACKED + b"\n"
     wire.write_bytes(data)
     assert f"packed {wire}\n" in said_by_the_command("--write", folder)
     assert not wire.exists() and recorded.read(wire) == data

@@ -17,8 +17,8 @@ ROOT = Path(__file__).parent.parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LOCK = (ROOT / "requirements-dev.lock").read_text()
 
-# Recorded bytes are what they are.
-VERBATIM = ("tests/recordings/", "tests/bad-input/")
+# Recorded bytes are what they are; how they were recorded is ours.
+VERBATIM = re.compile(r"tests/recordings/(?!.*/record\.py$)|tests/bad-input/")
 # Spelled in two halves, or this file would be the first to break its own rule.
 FOLDERS = ["/wo" + "rk/", "/ro" + "ot/", "/tm" + "p/v/"]
 HOSTS = ["pypi" + ".org", "pythonhosted" + ".org", "npmjs" + ".org", "npmjs" + ".com", "debian" + ".org"]
@@ -67,7 +67,7 @@ def test_no_file_names_a_machine_or_a_registry():
     found = [
         f"{name}:{number}: {line[:100]!r}"
         for name in tracked_files()
-        if not name.startswith(VERBATIM)
+        if not VERBATIM.match(name)
         for number, line in enumerate((ROOT / name).read_bytes().split(b"\n"), 1)
         if FORBIDDEN.search(line)
     ]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -46,9 +48,12 @@ from hansard.testing import (
     facts,
     others,
     promises,
+    unshown,
     write_golden,
 )
+from hansard.testing import recordings as recorded
 from hansard.testing.truth import Shown
+from hansard.testing.words import some
 from tests.recorded import FOLDER, Recording, recordings, told
 
 FORMAT = "claude-control"
@@ -287,6 +292,22 @@ def test_what_the_wire_does_not_show_is_no_fact() -> None:
     assert [fact.kind for fact in facts([], truth, b'{"type":"x"}\n')] == ["end"]
 
 
+def test_what_only_the_truth_says_is_listed_unless_a_loss_explains_it() -> None:
+    truth = one_turn({"text": "one… two… three… four"}, {"text": "in pieces"}, {"thinking": "aloud"})
+    wire = json.dumps(["one… two… three…", "in", "aloud"]).encode()
+    events: list[Event] = [assistant_done(text="one… two… three…"), assistant_done(text="in pieces")]
+    assert [(fact.kind, fact.what) for fact in unshown(events, truth, wire)] == [("text", "one… two… three… four")]
+    lost = Loss(format=FORMAT, scenarios=[], kind="text", what="four", reason="it is cut off")
+    assert unshown(events, truth, wire, losses=[lost]) == []
+    assert check_truth(events, one_turn({"text": "one… two… three… four"}), wire, losses=[lost]) == []
+
+
+def test_what_the_user_said_is_missed_only_where_a_user_is_heard() -> None:
+    truth = {"turns": [{"user": "to nobody", "model": [], "usage": {}, "end": "completed", "end_on_wire": False}]}
+    assert unshown([], truth, b"[]") == []
+    assert [fact.what for fact in unshown([user_message(text="something else")], truth, b"[]")] == ["to nobody"]
+
+
 def test_a_fact_in_pieces_counts_as_shown() -> None:
     truth = {"turns": [{"user": None, "model": [{"text": "two pieces"}], "usage": {}, "end": "completed"}]}
     wire = b"\n".join(json.dumps({"delta": piece}).encode() for piece in ("two pie", "ces"))
@@ -425,6 +446,33 @@ def test_what_the_truth_has_and_the_events_have_not_is_found(folder: Path) -> No
     write_golden(folder)
     with pytest.raises(AssertionError, match="cursor-stream-json/text"):
         check_recordings(folder)
+
+
+def said_by_the_command(*arguments: str | Path) -> str:
+    return subprocess.run([sys.executable, "-m", "hansard.testing", *arguments], capture_output=True, text=True, check=True).stdout
+
+
+def test_a_truth_that_no_stream_shows_is_said(folder: Path) -> None:
+    truth = folder / "text" / "truth.json"
+    assert "truth.json" not in said_by_the_command(folder)
+    truth.write_text(truth.read_text().replace("Roter Sand", "Alte Weser"))
+    said = said_by_the_command(folder)
+    assert "cursor-stream-json/text: in truth.json, but not in cursor-stream-json: text '" in said
+    assert "Alte Weser" in said and "2 recordings keep every promise" in said
+
+
+def test_a_large_stream_is_packed_on_request(folder: Path) -> None:
+    wire = folder / "text" / "stdout.jsonl"
+    data = wire.read_bytes() + b" " * recorded.PACKED + b"\n"
+    wire.write_bytes(data)
+    assert f"packed {wire}\n" in said_by_the_command("--write", folder)
+    assert not wire.exists() and recorded.read(wire) == data
+    assert recorded.pack(folder) == []
+
+
+def test_a_list_that_is_cut_says_how_much_is_left_out() -> None:
+    assert some(["a", "b"], 2) == "a, b"
+    assert some(["a", "b", "c", "d"], 2) == "a, b, and 2 more"
 
 
 def test_an_empty_folder_is_no_proof(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from hansard.tools import (
     Command,
     DeleteFile,
     EditFile,
+    EditPlaces,
     FetchPage,
     FindFiles,
     FindText,
@@ -23,6 +24,7 @@ from hansard.tools import (
     PlanStep,
     ProposePlan,
     ReadFile,
+    Replacement,
     SearchWeb,
     StartAgent,
     WriteFile,
@@ -108,6 +110,13 @@ def call(name: str, kind: Any, args: Any, **more: Any) -> ToolCallPayload:
             call("Edit", "edit", {"file_path": "a", "old_string": "b", "new_string": "c", "replace_all": True}),
             EditFile("a", "b", "c", True),
         ),
+        (call("edit (pi)", "edit", {"path": "a", "edits": [{"oldText": "b", "newText": "c"}]}), EditFile("a", "b", "c")),
+        (
+            call(
+                "MultiEdit", "edit", {"file_path": "a", "edits": [{"oldText": "b", "newText": ""}, {"old_string": "c", "new_string": "d"}]}
+            ),
+            EditPlaces("a", [Replacement("b", ""), Replacement("c", "d")]),
+        ),
         (call("deleteToolCall", "edit", {"path": "a"}), DeleteFile("a")),
         (
             call("apply_patch", "edit", "*** Begin Patch\n*** Update File: a b.md\n+x\n"),
@@ -152,6 +161,7 @@ def test_what_a_call_asks_for(asked: ToolCallPayload, typed: Any) -> None:
         call("BashOutput", "execute", '{"command": "ls'),
         call("SendMessage", "agent", {"to": "a", "message": "b"}),
         call("edit", "edit", {"path": "a"}),
+        call("edits", "edit", {"path": "a", "edits": [{"oldText": "b"}, 1]}),
         call("todo", "think", {"todos": [{"completed": {}}, 1]}),
         call("tool", None, None),
         call("ask", "other", {"questions": [[], None]}),

@@ -85,6 +85,21 @@ class EditFile(ToolInput):
     everywhere: bool | None = None
 
 
+class Replacement(Struct, rename="camel", omit_defaults=True):
+    """One piece of a file, and what it becomes."""
+
+    old: str
+    new: str
+    everywhere: bool | None = None
+
+
+class EditPlaces(ToolInput):
+    """Replace several pieces of a file. A list of one is an `EditFile`."""
+
+    path: str
+    edits: list[Replacement]
+
+
 class DeleteFile(ToolInput):
     """Delete a file."""
 
@@ -173,6 +188,7 @@ AnyInput = (
     | ListFolder
     | WriteFile
     | EditFile
+    | EditPlaces
     | DeleteFile
     | Patch
     | FindText
@@ -204,6 +220,7 @@ _PATH = "path file_path absolute_path notebook_path target_file filename"
 _FOLDER = "path dir_path target_directory directory dir"
 _CWD = "cwd working_directory workdir dir_path directory"
 _AGENT = "agent subagent_type agent_type agent_name task_name name"
+_REPLACED = {"old": "old_string old_str old_text", "new": "new_string new_str new_text", "everywhere": "replace_all"}
 
 
 def _kinds(*kinds: str) -> frozenset[str]:
@@ -219,11 +236,8 @@ SHAPES = (
     Shape(Code, _kinds("execute")),
     Shape(ListFolder, _kinds("read", "search"), "^(ls|list)", {"path": _FOLDER}),
     Shape(ReadFile, _kinds("read"), spelled={"path": _PATH, "offset": "offset start_line", "end": "end_line"}),
-    Shape(
-        EditFile,
-        _kinds("edit"),
-        spelled={"path": _PATH, "old": "old_string old_str old_text", "new": "new_string new_str new_text", "everywhere": "replace_all"},
-    ),
+    Shape(EditFile, _kinds("edit"), spelled={"path": _PATH, **_REPLACED}),
+    Shape(EditPlaces, _kinds("edit"), spelled={"path": _PATH}),
     Shape(WriteFile, _kinds("edit"), spelled={"path": _PATH, "content": "content file_text contents"}),
     Shape(DeleteFile, _kinds("edit"), "delete|remove", {"path": _PATH}),
     Shape(FindFiles, _kinds("search"), "glob|find|file_?search", {"pattern": "pattern glob_pattern", "path": _FOLDER}),
@@ -245,7 +259,7 @@ def tool_input(call: ToolCallPayload) -> AnyInput | None:
     """What a call asks for; None if that is none of the above, or said in a way nobody knows."""
     if call.kind == "mcp":
         return _call_server(call)
-    fields = {_snake(name): value for name, value in as_object(call.args).items()}
+    fields = _fields(call.args)
     for shape in SHAPES:
         if (call.kind or "other") in shape.kinds and re.search(shape.named, call.tool_name, re.IGNORECASE):
             found = _read(shape, fields)
@@ -273,7 +287,7 @@ def tool_title(call: ToolCallPayload) -> str:
             return f"List {path}"
         case WriteFile(path=path):
             return f"Write {path}"
-        case EditFile(path=path):
+        case EditFile(path=path) | EditPlaces(path=path):
             return f"Edit {path}"
         case DeleteFile(path=path):
             return f"Delete {path}"
@@ -305,6 +319,13 @@ def tool_title(call: ToolCallPayload) -> str:
 # Reading
 
 
+def _fields(args: Any) -> dict[str, Any]:
+    """The arguments by their names in snake case. A list of one edit is that edit."""
+    fields = {_snake(name): value for name, value in as_object(args).items()}
+    edits = as_list(fields.get("edits"))
+    return fields | _fields(edits[0]) if len(edits) == 1 else fields
+
+
 def _read(shape: Shape, fields: Mapping[str, Any]) -> AnyInput | None:
     said = {
         field.encode_name: value
@@ -318,9 +339,12 @@ def _read(shape: Shape, fields: Mapping[str, Any]) -> AnyInput | None:
 
 
 def _value(shape: Shape, name: str, fields: Mapping[str, Any]) -> Any:
-    spellings = shape.spelled.get(name, name).split()
-    said = next((fields[spelling] for spelling in spellings if fields.get(spelling) is not None), None)
+    said = _first(shape.spelled.get(name, name), fields)
     return _AS[name](cast("list[Any]", said)) if name in _AS and isinstance(said, list) else said
+
+
+def _first(spellings: str, fields: Mapping[str, Any]) -> Any:
+    return next((fields[spelling] for spelling in spellings.split() if fields.get(spelling) is not None), None)
 
 
 def _shell_line(argv: list[Any]) -> str:
@@ -341,6 +365,10 @@ def _step(item: Mapping[str, Any]) -> dict[str, Any]:
     return {"content": _first_text(item, "content", "step", "text", "description", "title"), "status": item.get("status", status)}
 
 
+def _edits(items: list[Any]) -> list[dict[str, Any]]:
+    return [{name: _first(spellings, _fields(item)) for name, spellings in _REPLACED.items()} for item in items]
+
+
 def _questions(items: list[Any]) -> list[Any]:
     return [_first_text(as_object(item), "question", "title", "header") for item in items]
 
@@ -349,7 +377,7 @@ def _first_text(item: Mapping[str, Any], *names: str) -> str | None:
     return next((text for name in names if isinstance(text := item.get(name), str)), None)
 
 
-_AS = {"command": _shell_line, "steps": _steps, "questions": _questions}
+_AS = {"command": _shell_line, "edits": _edits, "steps": _steps, "questions": _questions}
 """How a list is read in the place of these fields."""
 
 

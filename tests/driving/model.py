@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct, field
 
@@ -54,6 +54,8 @@ class Step(Struct):
     """More headers of an error."""
     hang: bool = False
     """Stop after half of the answer and say nothing more until the agent hangs up."""
+    stop: Literal["max_tokens", "refusal"] | None = None
+    """Why the answer ends, said in each API's own word, if it does not just end or call a tool."""
 
 
 def says(text: str) -> Step:
@@ -223,7 +225,7 @@ def messages(step: Step) -> Iterator[tuple[str, Any]]:
         events.append({"type": "content_block_start", "index": index, "content_block": block})
         events += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
         events.append({"type": "content_block_stop", "index": index})
-    stop = "tool_use" if any(isinstance(item, Call) for item in step.items) else "end_turn"
+    stop = step.stop or ("tool_use" if any(isinstance(item, Call) for item in step.items) else "end_turn")
     events.append({"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": None}, "usage": usage | {"output_tokens": 5}})
     events.append({"type": "message_stop"})
     for event in events:
@@ -234,7 +236,7 @@ def whole_message(step: Step) -> dict[str, Any]:
     """The same API without streaming; only text is ever asked for so."""
     start = next(messages(step))[1]["message"]
     content = [{"type": "text", "text": item.text} for item in step.items if isinstance(item, Text)]
-    return start | {"content": content, "stop_reason": "end_turn"}
+    return start | {"content": content, "stop_reason": step.stop or "end_turn"}
 
 
 def responses(step: Step) -> Iterator[tuple[str, Any]]:
@@ -294,7 +296,11 @@ def responses(step: Step) -> Iterator[tuple[str, Any]]:
         "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": 15,
     }
-    yield event("response.completed", response={"id": name, "object": "response", "status": "completed", "output": output, "usage": usage})
+    status = "incomplete" if step.stop else "completed"
+    response = {"id": name, "object": "response", "status": status, "output": output, "usage": usage}
+    if step.stop:
+        response["incomplete_details"] = {"reason": {"max_tokens": "max_output_tokens", "refusal": "content_filter"}[step.stop]}
+    yield event(f"response.{status}", response=response)
 
 
 def chat(step: Step) -> Iterator[tuple[str, Any]]:
@@ -326,7 +332,8 @@ def chat(step: Step) -> Iterator[tuple[str, Any]]:
                 yield from (
                     chunk({"tool_calls": [{"index": index, "function": {"arguments": part}}]}) for part in halves(json.dumps(item.args))
                 )
-    yield chunk({}, "tool_calls" if called else "stop")
+    stops = {"max_tokens": "length", "refusal": "content_filter", None: "tool_calls" if called else "stop"}
+    yield chunk({}, stops[step.stop])
     usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
     yield (
         "",
@@ -358,7 +365,7 @@ def gemini(step: Step) -> Iterator[tuple[str, Any]]:
                 yield chunk({"text": text, "thought": True})
             case Call():
                 yield chunk({"functionCall": {"name": item.name, "args": item.args, "id": item.id}})
-    yield chunk({"text": ""}, finishReason="STOP")
+    yield chunk({"text": ""}, finishReason={"max_tokens": "MAX_TOKENS", "refusal": "SAFETY", None: "STOP"}[step.stop])
 
 
 DIALECTS: dict[str, Callable[[Step], Iterator[tuple[str, Any]]]] = {

@@ -1,8 +1,8 @@
 """Adapters: one folder per wire family, found by themselves; other packages add theirs by entry points (`hansard.plugins`).
 
 A folder says three things: ``FORMATS``, in which module the adapter of each format is; ``TESTED``, the programs and versions it was
-recorded with; and, if the agent keeps sessions as files, ``LAYOUT``. An adapter is loaded when it is needed: all of them take a third of a
-second.
+recorded with, each by the name that `hansard doctor` finds on the PATH, or with a remark where it is no program (``openai (Python SDK)``);
+and, if the agent keeps sessions as files, ``LAYOUT``. An adapter is loaded when it is needed: all of them take a third of a second.
 """
 
 from __future__ import annotations

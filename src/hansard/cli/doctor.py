@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from hansard.agents.agent import Agent
     from hansard.store import StorePlace
 
-AGENTS = ("claude", "codex", "opencode", "gemini", "qwen", "copilot", "cursor-agent")
-"""Programs that are looked for on the PATH."""
-
 PATIENCE = 10.0
 """How many seconds a program has to say its version."""
 
@@ -48,8 +45,9 @@ def examine(store: StorePlace) -> dict[str, Any]:
     from hansard.adapters import formats
 
     versions = tested_versions()
-    with ThreadPoolExecutor(len(AGENTS)) as pool:
-        agents = list(pool.map(look_for, AGENTS, [versions.get(name) for name in AGENTS]))
+    looked_for = programs(versions)
+    with ThreadPoolExecutor(len(looked_for)) as pool:
+        agents = list(pool.map(look_for, looked_for, [versions[name] for name in looked_for]))
     return {
         "hansard": __version__,
         "python": platform.python_version(),
@@ -84,7 +82,12 @@ def tested_versions() -> dict[str, str]:
     return {program: ", ".join(dict.fromkeys(versions)) for program, versions in found.items()}
 
 
-def look_for(name: str, tested: str | None) -> dict[str, Any]:
+def programs(versions: dict[str, str]) -> list[str]:
+    """What is looked for on the PATH: everything tested that is a program. What is none says so: ``openai (Python SDK)``."""
+    return sorted(name for name in versions if " (" not in name)
+
+
+def look_for(name: str, tested: str) -> dict[str, Any]:
     """A program: where it is, what it says its version is, and whether that is newer than what was tested."""
     path = shutil.which(name)
     found: dict[str, Any] = {"agent": name, "path": path, "version": None, "tested": tested, "compared": None, "problem": None}

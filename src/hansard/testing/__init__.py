@@ -26,7 +26,7 @@ from hansard.testing.promises import (
     verbatim,
 )
 from hansard.testing.recordings import check_recording, check_recordings, recordings_in, write_golden
-from hansard.testing.truth import Fact, Loss, check_truth, facts
+from hansard.testing.truth import Fact, Loss, check_truth, facts, unshown
 
 __all__ = [
     "Fact",
@@ -54,6 +54,7 @@ __all__ = [
     "facts",
     "pieces",
     "recordings_in",
+    "unshown",
     "verbatim",
     "write_golden",
 ]

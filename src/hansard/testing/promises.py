@@ -40,7 +40,7 @@ from hansard.events import (
 from hansard.framing import Lines, TwoWay, frames
 from hansard.loose import as_object
 from hansard.normalizing import normalize
-from hansard.testing.words import json_of, short, within
+from hansard.testing.words import json_of, short, some, within
 
 BYTE_BY_BYTE = 32 * 1024
 """Streams up to this size are also fed one byte at a time; longer ones in random pieces only."""
@@ -105,7 +105,7 @@ def check_paths(format: str, data: bytes) -> None:
     found = audit(frames([data], adapter.framer()), adapter(), format)
     assert not found.unaccounted, f"frames without an event: {found.unaccounted[:3]}"
     assert not found.altered, f"frames that do not come back: {found.altered[:3]}"
-    assert not found.new_paths, f"neither read nor listed in {REVIEWED}: {found.new_paths[:10]}"
+    assert not found.new_paths, f"neither read nor listed in {REVIEWED}: {some(found.new_paths, 10)}"
 
 
 def check_originals(format: str, data: bytes, events: list[Event]) -> None:

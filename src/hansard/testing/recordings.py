@@ -9,8 +9,8 @@
         truth.json      what was really said (see `check_truth`)
         golden.jsonl    our events, without their originals
 
-``check_recordings(folder)`` holds all of it to every promise; so does ``python -m hansard.testing folder``, which also writes the golden
-files if it is told to: review that difference like code.
+``check_recordings(folder)`` holds all of it to every promise; so does ``python -m hansard.testing folder``, which also says what of the
+truth no stream shows, and if it is told to writes the golden files (review that difference like code) and packs large streams.
 """
 
 # ruff: noqa: S101 (these are tests, wherever they run)
@@ -22,6 +22,7 @@ import io
 import json
 import re
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePath
@@ -36,8 +37,8 @@ from hansard.events import Event
 from hansard.normalizing import normalize
 from hansard.projections import forms, project
 from hansard.testing.promises import check_adapter
-from hansard.testing.truth import Loss, Medium, check_truth
-from hansard.testing.words import short
+from hansard.testing.truth import Loss, Medium, check_truth, unshown
+from hansard.testing.words import short, some
 
 PACKED = 16 * 1024
 """Files above this size are kept as .gz."""
@@ -146,6 +147,16 @@ def check_recording(recording: Recording) -> None:
         check_truth(events, recording.truth, wire, medium_of(recording, format), losses(recording, format))
 
 
+def doubts(recording: Recording) -> Iterator[str]:
+    """What its truth says and a format does not show: the program loses it (losses.toml), or the truth is wrong."""
+    for format in dict.fromkeys(stream.format for stream in recording.streams):
+        events, wire = told(recording, format)
+        hidden = unshown(events, recording.truth, wire, medium_of(recording, format), losses(recording, format))
+        if hidden:
+            facts = [f"{fact.kind} {short(fact.what)!r}" for fact in hidden]
+            yield f"{recording.id}: in truth.json, but not in {format}: {some(facts, 5)}"
+
+
 def check_golden(stream: Stream) -> None:
     """The events of a stream are those of its golden file."""
     path = stream.recording.path / stream.golden
@@ -172,6 +183,15 @@ def write_golden(folder: str | Path) -> list[Path]:
     for path, data in stale.items():
         write(path, data)
     return list(stale)
+
+
+def pack(folder: str | Path) -> list[Path]:
+    """Pack the large streams that are not packed yet; which these were."""
+    plain = [path for one in recordings_in(folder) for stream in one.streams if (path := one.path / stream.name).exists()]
+    large = [path for path in plain if path.stat().st_size > PACKED]
+    for path in large:
+        write(path, path.read_bytes())
+    return large
 
 
 def recordings_in(folder: str | Path) -> list[Recording]:
@@ -236,12 +256,12 @@ def read(path: Path) -> bytes:
 def write(path: Path, data: bytes) -> None:
     """Write a file, packed if it is large; the same bytes always give the same file."""
     packed = path.with_name(path.name + ".gz")
-    path.unlink(missing_ok=True)
-    packed.unlink(missing_ok=True)
     if len(data) <= PACKED:
         path.write_bytes(data)
+        packed.unlink(missing_ok=True)
         return
     buffer = io.BytesIO()
     with gzip.GzipFile(filename="", mode="wb", fileobj=buffer, mtime=0, compresslevel=9) as file:
         file.write(data)
     packed.write_bytes(buffer.getvalue())
+    path.unlink(missing_ok=True)

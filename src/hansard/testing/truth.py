@@ -1,7 +1,7 @@
 """The truth: what user and model really said, as the scripted model of a recording knows it, looked for in the events.
 
 A fact counts only if the wire shows it at all: what an agent does not pass on nobody can be asked for. It is found if a typed event says
-it, in order, under the right parent.
+it, in order, under the right parent. What is in the truth alone may as well be a mistake there: `unshown` lists it.
 
     {"turns": [{"user": "…", "model": [item, …], "usage": {…}, "end": "completed", "error_code": …, "permission_answers": […]}]}
 
@@ -55,6 +55,8 @@ class Fact(Struct, kw_only=True):
     kind: str
     what: str
     turn: int
+    shown: bool = True
+    """Whether the wire shows it at all."""
     found: bool = False
     why: str = ""
 
@@ -81,10 +83,10 @@ def check_truth(
 
     What the program itself lost is excused; a loss that explains nothing is a mistake.
     """
-    found = facts(events, truth, wire, medium)
-    idle = [loss.reason for loss in losses if not any(map(loss.covers, found))]
+    every = _facts(events, truth, wire, medium)
+    idle = [loss.reason for loss in losses if not any(map(loss.covers, every))]
     assert not idle, f"these losses explain nothing: {idle}"
-    told = [fact for fact in found if not any(loss.covers(fact) for loss in losses)]
+    told = [fact for fact in every if fact.shown and not any(loss.covers(fact) for loss in losses)]
     missing = [f"turn {fact.turn}, {fact.kind}: {short(fact.what)}{fact.why}" for fact in told if not fact.found]
     assert not missing, f"{len(missing)} of {len(told)} facts are not in the events:\n" + "\n".join(missing[:20])
     return told
@@ -92,6 +94,20 @@ def check_truth(
 
 def facts(events: list[Event], truth: dict[str, Any], wire: bytes, medium: Medium = "wire") -> list[Fact]:
     """The facts of a recording that its wire shows, each found or not."""
+    return [fact for fact in _facts(events, truth, wire, medium) if fact.shown]
+
+
+def unshown(events: list[Event], truth: dict[str, Any], wire: bytes, medium: Medium = "wire", losses: Sequence[Loss] = ()) -> list[Fact]:
+    """What the truth says, no event says and the wire does not show: losses that nobody declared, or a truth that is wrong.
+
+    A wire without any words of the user is no news.
+    """
+    hidden = [fact for fact in _facts(events, truth, wire, medium) if not fact.shown and not fact.found]
+    silent = not any(isinstance(event, UserMessage) for event in events)
+    return [fact for fact in hidden if not any(loss.covers(fact) for loss in losses) and not (silent and fact.kind == "user")]
+
+
+def _facts(events: list[Event], truth: dict[str, Any], wire: bytes, medium: Medium) -> list[Fact]:
     reader = _Reader(events, Shown(wire), medium)
     turns = cast("list[dict[str, Any]]", truth["turns"])
     for number, turn in enumerate(turns, 1):
@@ -163,29 +179,31 @@ class _Reader:
     def said(self, said: Any, by_command: bool = False) -> None:
         parts = [{"text": part} if isinstance(part, str) else part for part in as_list(said)]
         words = said if isinstance(said, str) else "\n".join(part["text"] for part in parts if "text" in part)
-        if words in self.shown:
-            self.look("user", words, lambda event: _is_said(self.sent(event), words, parts, by_command))
+        if words:
+            self.look("user", words, lambda event: _is_said(self.sent(event), words, parts, by_command), shown=words in self.shown)
 
     def item(self, item: dict[str, Any], lane: str | None) -> None:
         if "seen_on" in item and not self.media & set(item["seen_on"]):
             return
         match item:
-            case {"text": text} if text in self.shown:
-                self.look("text", text, lambda event: self.says(event, text, lane), lane)
-            case {"thinking": text} if text in self.shown:
-                self.look("thinking", text, lambda event: isinstance(event, ThinkingDone) and self.same(text, event), lane)
-            case {"refusal": str(text)} if text in self.shown:
-                self.look("refusal", text, lambda event: _refuses(event) == text, lane)
-            case {"block": block} if self.shows(whole := {key: value for key, value in block.items() if key != "raw_deltas"}):
-                self.look("block", str(whole), lambda event: _carries(event, whole), lane)
-            case {"tool_call": call} if self.shows_call(call):
-                place = self.look("tool_call", f"{call['name']} {call['args']}", lambda event: self.calls(event, call), lane)
-                if "id" in call:
+            case {"text": str(text)} if text:
+                self.look("text", text, lambda event: self.says(event, text, lane), lane, shown=text in self.shown)
+            case {"thinking": str(text)} if text:
+                self.look("thinking", text, lambda event: self.thinks(event, text), lane, shown=text in self.shown)
+            case {"refusal": str(text)} if text:
+                self.look("refusal", text, lambda event: _refuses(event) == text, lane, shown=text in self.shown)
+            case {"block": block}:
+                whole = {key: value for key, value in block.items() if key != "raw_deltas"}
+                self.look("block", str(whole), lambda event: _carries(event, whole), lane, shown=self.shows(whole))
+            case {"tool_call": call}:
+                what, shown = f"{call['name']} {call['args']}", self.shows_call(call)
+                place = self.look("tool_call", what, lambda event: self.calls(event, call), lane, shown=shown)
+                if "id" in call and shown:
                     self.called[call["id"]] = place or 0
-            case {"tool_result": result} if self.shows_result(result):
+            case {"tool_result": result} if result["contains"] or "id" in result:
                 what = f"{result.get('id', '')} {result['contains']!r} is_error={result['is_error']}"
-                after = self.called[result["id"]] if "id" in result else self.begin
-                self.look("tool_result", what, lambda event: _returns(event, result), lane, after)
+                after = self.called.get(result.get("id"), self.begin)
+                self.look("tool_result", what, lambda event: _returns(event, result), lane, after, self.shows_result(result))
             case {"subagent": sub}:
                 for inner in sub["model"]:
                     self.item(inner, sub["tool_call_id"])
@@ -225,6 +243,9 @@ class _Reader:
         # what a sub-agent said last is the result of the call that started it, and often nothing else of it is on the wire
         return lane is not None and isinstance(event, ToolResult) and text in _told(event)
 
+    def thinks(self, event: Event, text: str) -> bool:
+        return isinstance(event, ThinkingDone) and self.same(text, event)
+
     def calls(self, event: Event, call: dict[str, Any]) -> bool:
         """Agents fill in defaults and rename fields. What the wire shows as the model said it must be there as it was."""
         if not isinstance(event, ToolCall) or event.payload.tool_call_id != call.get("id", event.payload.tool_call_id):
@@ -246,10 +267,22 @@ class _Reader:
         sent = isinstance(event, QueueUpdate) and event.payload.action == "sent"
         return self.queued.get(event.payload.item_id, event) if sent else event
 
-    def look(self, kind: str, what: str, matches: Callable[[Event], bool], lane: str | None = None, after: int | None = None) -> int | None:
-        """Find the event that says this, after the one before it in its lane (or after a given place, for what may come in any order)."""
-        fact = Fact(kind=kind, what=what, turn=self.number)
+    def look(
+        self,
+        kind: str,
+        what: str,
+        matches: Callable[[Event], bool],
+        lane: str | None = None,
+        after: int | None = None,
+        shown: bool = True,
+    ) -> int | None:
+        """Find the event that says this, after the one before it in its lane (or after a given place, for what may come in any order).
+        What the wire does not show may be said anywhere."""
+        fact = Fact(kind=kind, what=what, turn=self.number, shown=shown)
         self.facts.append(fact)
+        if not shown:
+            fact.found = any(matches(event) for event in self.events)
+            return None
         for place in range(self.place.get(lane, 0) if after is None else after, len(self.events)):
             if self.in_lane(self.events[place], lane) and matches(self.events[place]):
                 fact.found = True
@@ -438,7 +471,7 @@ def _returns(event: Event, result: dict[str, Any]) -> bool:
         isinstance(event, ToolResult)
         and event.payload.tool_call_id == result.get("id", event.payload.tool_call_id)
         and _failed(event) == result["is_error"]
-        and result["contains"] in _told(event)
+        and (result["contains"] or "") in _told(event)
     )
 
 

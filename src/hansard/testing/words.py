@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any, cast
 
 from hansard.loose import as_object
@@ -39,6 +40,12 @@ def strings(value: Any, found: list[str], objects: list[dict[str, Any]] | None =
         for item in cast("list[Any]", value):
             strings(item, found, objects)
     return found
+
+
+def some(values: Sequence[str], most: int) -> str:
+    """The first of many values, and how many more there are."""
+    more = len(values) - most
+    return ", ".join(values[:most]) + (f", and {more} more" if more > 0 else "")
 
 
 def short(value: Any) -> str:

@@ -9,4 +9,4 @@ FORMATS = {
     "agent-sdk": "sdk.AgentSdk",
 }
 LAYOUT = ClaudeFiles()
-TESTED = {"claude": "2.1.325", "claude-agent-sdk": "0.2.182"}
+TESTED = {"claude": "2.1.325", "claude-agent-sdk (Python)": "0.2.182"}

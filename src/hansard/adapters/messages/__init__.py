@@ -5,5 +5,5 @@ FORMATS = {
     "anthropic-messages": "lists.AnthropicMessages",
     "atif": "atif.Atif",
 }
-TESTED = {"openai": "3.49.0", "anthropic": "2.8.0", "atif": "1.8.0"}
+TESTED = {"openai (Python SDK)": "3.49.0", "anthropic (Python SDK)": "2.8.0", "atif (Python package)": "1.8.0"}
 """The packages whose types these adapters were written to."""

@@ -11,6 +11,7 @@ from tests.blocks import ROOT, Block, Reader, agrees, blocks, commands, pages
 
 INSTALLS = "installs packages, or runs every test"
 DATABASE = "wants a database with its roles; tests/test_deployment.py does the same on a real PostgreSQL"
+PROGRAM = "wants the program that it records; tests/test_record.py records a small one"
 ACCOUNT = "wants the real program and an account; tests/driving starts it so"
 DRAWING = "a drawing or a listing: nothing to run"
 NOT_RUN: dict[tuple[str, str], str] = {
@@ -18,6 +19,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("README.md", "$ make test"): INSTALLS,
     ("README.md", " an agent's stdout · HTTP/SSE"): DRAWING,
     ("CONTRIBUTING.md", "$ make check"): INSTALLS,
+    ("CONTRIBUTING.md", "$ PYTHONPATH=. .venv/bin/python tools/record.py"): PROGRAM,
     ("CONTRIBUTING.md", "cli > integrations > server > hub > session"): DRAWING,
     ("docs/how-it-works.md", " bytes ──► frames"): DRAWING,
     ("docs/log-format.md", "<store>/<session>/events.jsonl"): DRAWING,

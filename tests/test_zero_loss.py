@@ -7,7 +7,8 @@ import json
 import random
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -22,6 +23,7 @@ from msgspec import inspect
 from hansard.adapters import adapter_for, formats
 from hansard.agents.agent import Agent, Options
 from hansard.codec import decode, encode, encode_lines, to_builtins
+from hansard.errors import AgentGone
 from hansard.events import (
     TYPES,
     AssistantDone,
@@ -194,6 +196,28 @@ async def test_z1_what_it_was_told_and_what_it_complained_of_are_kept_too(tmp_pa
         assert told[side] == StreamSum(bytes=len(witness.saw(side)), sha256=sha256(witness.saw(side)).hexdigest())
     complaints = "gehört: ä\n".encode() * 2
     assert told["stderr"] == StreamSum(bytes=len(complaints), sha256=sha256(complaints).hexdigest())
+
+
+class Slow(Session):
+    """What was said to the agent is written, and for a while nobody hears that it is."""
+
+    async def _write(self, events: Sequence[Event]) -> list[Event]:
+        stamped = await super()._write(events)
+        if any(event.direction == "out" for event in stamped):
+            await asyncio.sleep(1)
+        return stamped
+
+
+@pytest.mark.anyio
+@proves("Z1")
+async def test_z1_what_is_said_to_it_while_it_ends_is_counted_or_stands_after_the_end(tmp_path: Path) -> None:
+    agent, options = child("import time; time.sleep(0.3)")
+    session = Slow.create(JsonlStore(tmp_path / "store"), agent, options)
+    with suppress(AgentGone):
+        await session.say("Are you there?")
+    await session.close()
+    assert sums(session)["out"].bytes > 0
+    assert not session.store.verify(session.id)
 
 
 LOSSES: dict[str, tuple[str, Callable[[Event], bool]]] = {

@@ -69,6 +69,9 @@ class Running:
         self._heard = heard
         self._lay_aside = lay_aside
         self._sending = asyncio.Lock()
+        self._counting = asyncio.Lock()
+        """Held while what is said to it, or its end, is written down: the sum at the end is of what stands before it."""
+        self._ended = False
         self._waiting: dict[str, asyncio.Future[ControlResponsePayload]] = {}
         self._complaints = b""
         self._streams = Streams()
@@ -120,18 +123,19 @@ class Running:
     async def _tell(self, command: Event, answered: bool, before: Sequence[Event], spoken: Event | None) -> tuple[str | None, list[Event]]:
         """Write it down, then say it. Both or neither, also if whoever wanted it said does not wait: the log is what was said."""
         async with self._sending:
-            if self.over.done():
-                raise AgentGone(f"{self.agent.title} is not running any more")
-            try:
-                data, events = self.adapter.send(command, now_ms(), spoken)
-            except CannotEncode as problem:
-                self._record([trouble(str(problem))])
-                raise Refused("unsupported", str(problem)) from problem
-            name = _name_of_answer(data) if answered else None
-            if name is not None:
-                self._waiting[name] = asyncio.get_running_loop().create_future()
-            stamped = await self._put([*before, *events])
-            self._streams.add("out", data)
+            async with self._counting:
+                if self._ended or self.over.done():
+                    raise AgentGone(f"{self.agent.title} is not running any more")
+                try:
+                    data, events = self.adapter.send(command, now_ms(), spoken)
+                except CannotEncode as problem:
+                    self._record([trouble(str(problem))])
+                    raise Refused("unsupported", str(problem)) from problem
+                name = _name_of_answer(data) if answered else None
+                if name is not None:
+                    self._waiting[name] = asyncio.get_running_loop().create_future()
+                stamped = await self._put([*before, *events])
+                self._streams.add("out", data)
             if data or self.agent.can.one_shot:
                 self._told = True
                 await self._link.send(data)
@@ -180,7 +184,9 @@ class Running:
                 self._silent = asyncio.get_running_loop().call_later(SILENT, self._fell_silent)
             case Ended():
                 await self._take(self._read(framer.end(), last))
-                await self._end(piece)
+                async with self._counting:
+                    self._ended = True
+                    await self._end(piece)
             case HungUp(error=error):
                 await self._take(self._read(framer.end(), last))
                 await self._take(self._finish("the connection is over", error))

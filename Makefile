@@ -116,8 +116,10 @@ audit:  ## known vulnerabilities of what is locked; needs a network
 	build/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit==$(PIP_AUDIT_VERSION)
 	build/audit/bin/pip-audit --strict --disable-pip --require-hashes --requirement $(LOCK) --requirement $(AGENTS_LOCK)
 
+# Tests that start something, an agent, a server, a browser, are left to `make test`.
+STARTING = driving fleet load moving page server
 check: lint site postgresql  ## lint, the site and the fast tests, under 3 minutes
-	HANSARD_EXAMPLES=$${HANSARD_EXAMPLES:-25} $(PYTEST) -m 'not slow'
+	HANSARD_EXAMPLES=$${HANSARD_EXAMPLES:-25} $(PYTEST) -m 'not slow' $(STARTING:%=--ignore=tests/%)
 
 test: lint site $(VENV)/.agents $(NODE) chromium postgresql programs  ## lint, the site and every test, the long ones in their short form, under 20 minutes; what CI runs
 	$(PYTEST)

@@ -81,13 +81,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         keep(results)
 
 
-ONE_IN = 12
+ONE_IN = 24
 SAMPLE = 4
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """`make test` holds every recording to each promise, to those of `sampled` tests one in four; `make check` one in twelve."""
+    """`make test` holds every recording to each promise, to those of `sampled` tests one in four; `make check` one in twenty-four."""
     seen: Counter[str] = Counter()
     left: set[pytest.Item] = set()
     for item in items:

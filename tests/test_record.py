@@ -16,6 +16,7 @@ from hansard.testing.recordings import read
 from tests.recorded import FOLDER, Recording, recordings
 from tools.record import Program, Scenario, truth
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parent.parent
 
 PARROT = """

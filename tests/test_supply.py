@@ -22,7 +22,7 @@ from hansard.redaction import Patterns
 from tests.proof import Figures, amount, proves
 from tests.test_project import ROOT, installed_with, tracked_files
 
-pytestmark = proves("S-10")
+pytestmark = [proves("S-10"), pytest.mark.slow]
 
 LOCKS = ("requirements-dev.lock", "requirements-agents.lock", "requirements-integrations.lock")
 NODE_LOCKS = ("tests/node/package-lock.json", "tests/agents/package-lock.json")

@@ -21,6 +21,8 @@ from tests.postgres import PASSWORD, Database, Server, free_port
 from tests.proof import SEED, Figures, amount
 from tests.store.conftest import Say
 
+pytestmark = pytest.mark.slow
+
 T = TypeVar("T")
 
 

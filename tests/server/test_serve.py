@@ -18,6 +18,7 @@ import httpx
 import pytest
 
 import hansard
+from hansard.server.listening import bound
 from hansard.store import JsonlStore
 from tests.proof import Figures, proves
 from tests.server.served import Process, demo, eventually, process
@@ -51,6 +52,20 @@ def test_a_port_that_is_taken_is_said_so(tmp_path: Path):
         ended = run("--port", str(port), "--store", str(tmp_path))
     assert ended.returncode == 2
     assert f":{port}" in ended.stderr and "--port 0" in ended.stderr and ended.stderr.count("\n") == 1
+
+
+async def test_no_answer_waits_for_the_one_before_it():
+    """An accepted connection has TCP_NODELAY: else the second of two small messages waits 40 ms for somebody to say that the first came."""
+    accepted = asyncio.get_running_loop().create_future()
+
+    class Taken(asyncio.Protocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            accepted.set_result(transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+
+    listening = bound("127.0.0.1", 0)
+    async with await asyncio.get_running_loop().create_server(Taken, sock=listening):
+        with socket.create_connection(listening.getsockname()):
+            assert await accepted
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.invalid"])

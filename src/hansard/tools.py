@@ -321,9 +321,13 @@ def tool_title(call: ToolCallPayload) -> str:
 
 def _fields(args: Any) -> dict[str, Any]:
     """The arguments by their names in snake case. A list of one edit is that edit."""
-    fields = {_snake(name): value for name, value in as_object(args).items()}
+    fields = _spelled(args)
     edits = as_list(fields.get("edits"))
-    return fields | _fields(edits[0]) if len(edits) == 1 else fields
+    return fields | _spelled(edits[0]) if len(edits) == 1 else fields
+
+
+def _spelled(args: Any) -> dict[str, Any]:
+    return {_snake(name): value for name, value in as_object(args).items()}
 
 
 def _read(shape: Shape, fields: Mapping[str, Any]) -> AnyInput | None:
@@ -366,7 +370,7 @@ def _step(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _edits(items: list[Any]) -> list[dict[str, Any]]:
-    return [{name: _first(spellings, _fields(item)) for name, spellings in _REPLACED.items()} for item in items]
+    return [{name: _first(spellings, _spelled(item)) for name, spellings in _REPLACED.items()} for item in items]
 
 
 def _questions(items: list[Any]) -> list[Any]:

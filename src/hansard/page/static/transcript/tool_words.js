@@ -7,8 +7,15 @@ const FOLDER = "path dir_path target_directory directory dir";
 const CWD = "cwd working_directory workdir dir_path directory";
 const AGENT = "agent subagent_type agent_type agent_name task_name name";
 
-/** @typedef {"text" | "number" | "flag" | "command" | "steps" | "questions"} Type */
+/** @typedef {"text" | "number" | "flag" | "command" | "steps" | "questions" | "edits"} Type */
 /** @typedef {{action: string, kinds: string[], named?: RegExp, fields: [string, Type, boolean, string?][]}} Shape */
+
+/** @type {[string, Type, boolean, string][]} */
+const REPLACED = [
+  ["old", "text", true, "old_string old_str old_text"],
+  ["new", "text", true, "new_string new_str new_text"],
+  ["everywhere", "flag", false, "replace_all"],
+];
 
 /** In this order they are tried. A field: its name, its type, whether it must be there, and how it is spelled. @type {Shape[]} */
 const SHAPES = [
@@ -34,14 +41,13 @@ const SHAPES = [
       ["end", "number", false, "end_line"],
     ],
   },
+  { action: "edit_file", kinds: ["edit"], fields: [["path", "text", true, PATH], ...REPLACED] },
   {
-    action: "edit_file",
+    action: "edit_places",
     kinds: ["edit"],
     fields: [
       ["path", "text", true, PATH],
-      ["old", "text", true, "old_string old_str old_text"],
-      ["new", "text", true, "new_string new_str new_text"],
-      ["everywhere", "flag", false, "replace_all"],
+      ["edits", "edits", true],
     ],
   },
   {
@@ -125,10 +131,19 @@ function typed(value, type) {
     const questions = value.map(asObject).map((item) => firstText(item, ["question", "title", "header"]));
     return questions.every((question) => question !== null) ? questions : undefined;
   }
+  if (type === "edits" && Array.isArray(value)) {
+    const edits = value.map((item) => read({ action: "edit", kinds: [], fields: REPLACED }, spelled(item)));
+    return edits.every((edit) => edit !== null) ? edits : undefined;
+  }
   if ((type === "text" || type === "command") && typeof value === "string") return value;
   if (type === "number" && Number.isInteger(value)) return value;
   if (type === "flag" && typeof value === "boolean") return value;
   return undefined;
+}
+
+/** The arguments by their names in snake case. @param {any} args @returns {Record<string, any>} */
+function spelled(args) {
+  return Object.fromEntries(Object.entries(asObject(args)).map(([name, value]) => [snake(name), value]));
 }
 
 /**
@@ -139,8 +154,8 @@ function typed(value, type) {
 function read(shape, fields) {
   /** @type {Record<string, any>} */
   const found = { action: shape.action };
-  for (const [name, type, needed, spelled] of shape.fields) {
-    const said = (spelled ?? name).split(" ").map((spelling) => fields[spelling]).find((value) => value !== null && value !== undefined);
+  for (const [name, type, needed, spellings] of shape.fields) {
+    const said = (spellings ?? name).split(" ").map((spelling) => fields[spelling]).find((value) => value !== null && value !== undefined);
     if (said === undefined) {
       if (needed) return null;
       continue;
@@ -184,7 +199,9 @@ function serverCall(call) {
  */
 export function toolInput(call) {
   if (call.kind === "mcp") return serverCall(call);
-  const fields = Object.fromEntries(Object.entries(asObject(call.args)).map(([name, value]) => [snake(name), value]));
+  const given = spelled(call.args);
+  const edits = asList(given.edits);
+  const fields = edits.length === 1 ? { ...given, ...spelled(edits[0]) } : given; // a list of one edit is that edit
   for (const shape of SHAPES) {
     if (!shape.kinds.includes(call.kind ?? "other") || !(shape.named ?? /^/).test(call.name)) continue;
     const found = read(shape, fields);
@@ -209,6 +226,7 @@ export function subject(input, title) {
     case "list_folder":
     case "write_file":
     case "edit_file":
+    case "edit_places":
     case "delete_file":
       return input.path;
     case "patch":

@@ -135,6 +135,8 @@ function asked(tool, input) {
       return [h("pre", { class: "tool-input", tabindex: "0" }, ...coloured(input.code, "javascript"))];
     case "edit_file":
       return hasDiff(tool) ? [] : [diffView({ path: input.path, oldText: input.old, newText: input.new })];
+    case "edit_places":
+      return hasDiff(tool) ? [] : input.edits.map((/** @type {any} */ edit) => diffView({ path: input.path, oldText: edit.old, newText: edit.new }));
     case "write_file":
       return hasDiff(tool) ? [] : [diffView({ path: input.path, oldText: null, newText: input.content })];
     case "patch":

@@ -320,7 +320,8 @@ for part in path:
     place = getattr(place, part)
 def held(*arguments, **options):
     print("held", flush=True)
-    time.sleep(600)
+    while True:
+        time.sleep(0.1)  # not long: a signal that comes just before a sleep is heard after it
 setattr(place, last, held)
 from hansard.cli import main
 sys.exit(main(sys.argv[2:]))

@@ -7,8 +7,8 @@ from typing import Any
 
 from hansard.adapter import Context
 from hansard.adapters.pi import wire
-from hansard.adapters.pi.stream import Pi, notice
-from hansard.events import Event, configuration_change, session_init, session_lifecycle
+from hansard.adapters.pi.stream import Pi
+from hansard.events import Event, configuration_change, session_lifecycle
 from hansard.words import milliseconds
 
 
@@ -45,8 +45,6 @@ class PiSession(Pi):
             case wire.Said(message=said):
                 self.answers += isinstance(said, wire.Assistant)
                 yield from self.said(said)
-            case wire.Session():
-                yield session_init(agent_id="pi", provider_session_id=message.id, cwd=message.cwd)
             case wire.ModelChange():
                 yield configuration_change(subtype="model_change", model=message.model_id)
             case wire.LevelChange():
@@ -55,8 +53,8 @@ class PiSession(Pi):
                 yield session_lifecycle(subtype="renamed", title=message.name)
             case wire.Compaction():
                 yield session_lifecycle(subtype="compacted", text=message.summary)
-            case _:  # wire.Record
-                yield notice(message)
+            case _:  # wire.Session, which both have, and the other records
+                yield from super().translate(message)
 
     def at_end(self) -> Iterator[Event]:
         """A turn whose last answer calls no tool is over."""

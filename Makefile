@@ -9,7 +9,8 @@ PIP_AUDIT_VERSION := 2.10.1
 LOCK := requirements-dev.lock
 AGENTS_LOCK := requirements-agents.lock
 INTEGRATIONS_LOCK := requirements-integrations.lock
-JOBS ?= auto
+# Two test processes for each core: half of the time a test waits for an agent, a server or a browser.
+JOBS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 ARGS ?=
 
 PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)
@@ -19,7 +20,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv check lint audit test test-agents test-integrations soak fuzz coverage bench scale scorecard golden seen docs site format lock release-check clean
+.PHONY: help venv check lint audit test test-agents test-integrations soak fuzz coverage bench scale scorecard golden seen docs prose site format lock release-check clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -117,11 +118,11 @@ audit:  ## known vulnerabilities of what is locked; needs a network
 	build/audit/bin/pip-audit --strict --disable-pip --require-hashes --requirement $(LOCK) --requirement $(AGENTS_LOCK)
 
 # Tests that start something, an agent, a server, a browser, are left to `make test`.
-STARTING = driving fleet load moving page server
-check: lint site postgresql  ## lint, the site and the fast tests, under 3 minutes
-	HANSARD_EXAMPLES=$${HANSARD_EXAMPLES:-25} $(PYTEST) -m 'not slow' $(STARTING:%=--ignore=tests/%)
+STARTING = driving fleet load page server transfer
+check: lint site postgresql  ## lint, the site and the fast tests, under 2 minutes
+	HANSARD_QUICK=1 $(PYTEST) -m 'not slow' $(STARTING:%=--ignore=tests/%)
 
-test: lint site $(VENV)/.agents $(NODE) chromium postgresql programs  ## lint, the site and every test, the long ones in their short form, under 20 minutes; what CI runs
+test: lint site $(VENV)/.agents $(NODE) chromium postgresql programs  ## lint, the site and every test, the long ones in their short form, under 12 minutes; what CI runs
 	$(PYTEST)
 
 # A network with nothing in it but loopback, where the machine has such: then no agent reaches anybody but its scripted model.
@@ -155,7 +156,7 @@ coverage: $(READY) postgresql  ## every test, with the lines and branches that n
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
-bench: $(READY) chromium postgresql  ## the ratios of benchmarks/, all or ARGS='store start': one table, docs/bench.md
+bench: $(READY) chromium postgresql  ## run the benchmarks, all or ARGS='store start', and rewrite docs/performance.md
 	$(BIN)/python -m benchmarks $(ARGS)
 	PYTHONPATH=. $(BIN)/python tools/generate_docs.py
 
@@ -178,6 +179,9 @@ site: $(READY)  ## the documentation as a site, in build/site; a warning is an e
 docs: $(READY)  ## rewrite the generated pages of docs/
 	PYTHONPATH=. $(BIN)/python tools/generate_docs.py
 	PYTHONPATH=. $(BIN)/python tools/generate_packaged.py
+
+prose: $(READY)  ## lower the budget of words that texts avoid, tools/prose-budget.toml; lists them with: python tools/prose.py RULE
+	PYTHONPATH=. $(BIN)/python tools/prose.py
 
 format: $(READY)  ## put the code in order
 	$(BIN)/ruff check --fix

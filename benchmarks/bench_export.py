@@ -20,7 +20,7 @@ TURN = 20
 """So many events are one turn."""
 
 PEAK = "print([line for line in open('/proc/self/status') if line.startswith('VmHWM')][0].split()[1], file=sys.stderr)"
-READ = "import sys; from hansard.store import open_store\nfor _ in open_store(sys.argv[1]).read('s'): pass\n" + PEAK
+READ = "import sys; from hansard.store import open_store\nfor _ in open_store(sys.argv[1])['s'].read(): pass\n" + PEAK
 EXPORT = "import sys; from hansard.cli import main\nmain(['export', 's', '--store', *sys.argv[1:]])\n" + PEAK
 
 
@@ -51,7 +51,7 @@ def write_log(root: Path, events: int) -> None:
         store.create("s")
         for start in range(0, events // TURN, 50):
             numbers = range(start, min(start + 50, events // TURN))
-            store.append("s", [event for number in numbers for event in turn(number)])
+            store["s"].append([event for number in numbers for event in turn(number)])
 
 
 def measured(code: str, *arguments: str) -> tuple[float, int]:

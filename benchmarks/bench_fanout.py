@@ -23,8 +23,8 @@ from pathlib import Path
 from msgspec import Raw, Struct
 
 from benchmarks.table import Row, figure, interleaved, main, speed
-from hansard.codec import encode
 from hansard.events import Event, assistant_chunk
+from hansard.events.codec import encode
 from hansard.store import JsonlStore
 from tests.server.served import Process
 
@@ -192,7 +192,7 @@ def ours(count: int, events: int, rate: int) -> Found:
             return measured(
                 server.pid,
                 lambda: Clients(count, server.port, server.token, session),
-                lambda some: store.append(session, some),
+                lambda some: store[session].append(some),
                 count,
                 events,
                 rate,

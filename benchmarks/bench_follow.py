@@ -19,7 +19,7 @@ PAUSE = 0.005
 async def follow(root: str, events: int, out: int) -> None:
     """The reader: for each event the time between its append and its arrival here, in microseconds."""
     seen = 0
-    async for event in open_store(root).follow("s", after=1):
+    async for event in open_store(root)["s"].follow(after=1):
         if event.type == "assistant_chunk":
             os.write(out, b"%d\n" % (time.monotonic_ns() // 1000 - int(event.payload.text)))
             seen += 1
@@ -43,7 +43,7 @@ def measured(events: int, idle: float) -> tuple[list[float], int]:
         time.sleep(idle)
         woken = _switches(child) - before
         for _ in range(events):
-            store.append("s", [assistant_chunk(text=str(time.monotonic_ns() // 1000))])
+            store["s"].append([assistant_chunk(text=str(time.monotonic_ns() // 1000))])
             time.sleep(PAUSE)
         with os.fdopen(receive) as pipe:
             taken = sorted(int(line) / 1000 for line in pipe)

@@ -21,13 +21,13 @@ from benchmarks.bench_fanout import ours
 from benchmarks.bench_import import SESSION, long_session, recorded
 from benchmarks.bench_store import chunk
 from benchmarks.table import Row, cost, cpu, interleaved, main, process
-from hansard.codec import encode
-from hansard.exporting import exported
-from hansard.normalizing import normalize
+from hansard.adapters.normalize import normalize
+from hansard.events.codec import encode
 from hansard.projections import projection_for
-from hansard.redaction import redact
-from hansard.server.states import States
+from hansard.projections.redaction.redact import redact
+from hansard.server.state_cache import States
 from hansard.store import JsonlStore
+from hansard.store.export import export_session
 from tests.recorded import FOLDER, read
 
 SIZES = (1, 10, 100)
@@ -54,7 +54,7 @@ class Material:
             out.writelines(long_session(recorded(), self.events, 0))
         self.many = JsonlStore(root / f"many-{times}")
         for number in range(max(1, self.events // 100)):
-            self.many.release(self.many.create(f"s-{number}").session_id)
+            self.many[self.many.create(f"s-{number}").session_id].release()
 
 
 def count(things: Iterable[Any]) -> int:
@@ -65,26 +65,26 @@ def append(given: Material) -> None:
     """All of it, in batches of 100."""
     session = given.new.create().session_id
     for batch in given.batches:
-        given.new.append(session, batch)
-    given.new.release(session)
+        given.new[session].append(batch)
+    given.new[session].release()
 
 
 def seek(given: Material) -> None:
     """Any cursor, and the ten events after it."""
     for place in random.Random(1).choices(range(given.events), k=LOOKS):
-        count(given.store.read("s", place, 10))
+        count(given.store["s"].read(place, 10))
 
 
 def export(form: str, given: Material) -> None:
     """In one form, masked."""
-    count(exported(given.store, "s", projection_for(form)(), redact((), ())))
+    count(export_session(given.store, "s", projection_for(form)(), redact((), ())))
 
 
 def stand(given: Material) -> None:
     """Where a session stands, asked again and again."""
     states = States(given.store)
     for _ in range(LOOKS):
-        states.of("s")
+        states.get("s")
 
 
 def bring(given: Material) -> float:
@@ -96,8 +96,8 @@ def bring(given: Material) -> float:
 HERE: dict[str, Callable[[Material], object]] = {
     "normalise": lambda given: count(map(encode, normalize(given.wire, "claude-stream-json"))),
     "append": append,
-    "read": lambda given: count(given.store.read("s")),
-    "verify": lambda given: given.store.verify("s"),
+    "read": lambda given: count(given.store["s"].read()),
+    "verify": lambda given: given.store["s"].verify(),
     "list of sessions": lambda given: JsonlStore(given.many.root).sessions(),
     "where it stands": stand,
     "export markdown": partial(export, "markdown"),

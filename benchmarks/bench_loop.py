@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks.table import Row, figure, main
-from hansard.agents.agent import Options
-from hansard.session import Session
+from hansard.agents.base import Options
+from hansard.agents.session import Session
 from hansard.store import JsonlStore
 
 NAP = 0.002
@@ -32,23 +32,23 @@ async def probe(late: list[float]) -> None:
 async def talk(session: Session, until: float) -> None:
     """Turn after turn."""
     while time.perf_counter() < until:
-        await session.say(WORDS)
+        await session.send(WORDS)
         await session.idle()
 
 
 async def measure(store: JsonlStore, folder: str, sessions: int, seconds: float) -> tuple[list[float], int, int]:
     """The lateness, the events and the turns of so many sessions at once."""
     pace = {"DEMO_AGENT_PACE": "0.01"}
-    running = [Session.create(store, "demo", Options(cwd=folder, env=pace)) for _ in range(sessions)]
+    running = [await Session.create(store, "demo", Options(cwd=folder, env=pace)) for _ in range(sessions)]
     for session in running:
         await session.start()
     late: list[float] = []
-    before = sum(store.head(session.id).seq for session in running)
+    before = sum(store[session.id].head().seq for session in running)
     probing = asyncio.create_task(probe(late))
     await asyncio.gather(*(talk(session, time.perf_counter() + seconds) for session in running))
     probing.cancel()
-    events = sum(store.head(session.id).seq for session in running) - before
-    turns = sum(len(list(store.read(session.id, types=["turn_end"]))) for session in running)
+    events = sum(store[session.id].head().seq for session in running) - before
+    turns = sum(len(list(store[session.id].read(types=["turn_end"]))) for session in running)
     await asyncio.gather(*(session.close() for session in running))
     return late, events, turns
 

@@ -20,10 +20,10 @@ from benchmarks.scorecard.peer import FromPyPI, NotInstalled
 from benchmarks.scorecard.peers.claude_agent_sdk import ClaudeAgentSdk
 from benchmarks.table import Row, cost, cpu, interleaved, main, speed
 from hansard.adapters import adapter_for
-from hansard.codec import encode_lines
+from hansard.adapters.framing import Frame, Lines, frames
+from hansard.adapters.normalize import normalize
 from hansard.events import Event
-from hansard.framing import Frame, Lines, frames
-from hansard.normalizing import normalize
+from hansard.events.codec import encode_lines
 from tests.recorded import Stream, recordings
 
 SIZE = 50_000_000
@@ -236,7 +236,7 @@ class Worker:
         self._file.flush()
         command = [*self._command, self._file.name]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
-        if self._said() != "ready":
+        if self._read_line() != "ready":
             raise RuntimeError(f"{self._command[0]} did not come up")
         return self
 
@@ -248,9 +248,9 @@ class Worker:
         """Processor seconds of one round."""
         assert self._process.stdin is not None
         self._process.stdin.write("go\n")
-        return float(self._said())
+        return float(self._read_line())
 
-    def _said(self) -> str:
+    def _read_line(self) -> str:
         assert self._process.stdout is not None
         return self._process.stdout.readline().strip()
 

@@ -157,7 +157,7 @@ def _append(store: Store, plain: Plain, size: int, number: int, share: float) ->
     given = [list(map(chunk, numbers)) for numbers in batched(range(events), size)]
     rows = {way: list(batched(_rows(f"{way}-{size}-{number}", lines), size)) for way in ("copy", "insert", "keyed")}
     works: list[tuple[str, Callable[[], object]]] = [
-        ("ours", lambda: [store.append(f"append-{size}", batch) for batch in given]),
+        ("ours", lambda: [store[f"append-{size}"].append(batch) for batch in given]),
         ("copy", lambda: [plain.copy(batch) for batch in rows["copy"]]),
         ("insert", lambda: [plain.insert(batch) for batch in rows["insert"]]),
         ("keyed", lambda: [plain.copy_keyed(batch) for batch in rows["keyed"]]),
@@ -168,8 +168,8 @@ def _append(store: Store, plain: Plain, size: int, number: int, share: float) ->
 
 def _lines(store: Store, name: str, events: int) -> list[bytes]:
     """As many lines as there will be, as they stand in our log: the same bytes for everybody."""
-    first = store.append(name, [chunk(number) for number in range(events)])[0].seq
-    return [record.line for record in store.records(name, first - 1, events)]
+    first = store[name].append([chunk(number) for number in range(events)])[0].seq
+    return [record.line for record in store[name].records(first - 1, events)]
 
 
 def _rows(session_id: str, lines: list[bytes]) -> Iterator[Line]:
@@ -179,17 +179,17 @@ def _rows(session_id: str, lines: list[bytes]) -> Iterator[Line]:
 def bench_read(store: Store, plain: Plain, rounds: int, events: int) -> Iterator[Row]:
     """All of a log, as lines and as events, and any place of it."""
     for start in range(0, events, 1_000):
-        store.append("long", [chunk(number) for number in range(start, start + 1_000)])
-    store.release("long")
-    plain.copy([("long", record.seq, record.line) for record in store.records("long")])
-    head = store.head("long").seq
+        store["long"].append([chunk(number) for number in range(start, start + 1_000)])
+    store["long"].release()
+    plain.copy([("long", record.seq, record.line) for record in store["long"].records()])
+    head = store["long"].head().seq
     for table in (f"{SCHEMA}.event", f"{PLAIN}.line"):
         plain.connection.execute(f"VACUUM ANALYZE {table}".encode())
     luck = random.Random(1)
     works: dict[str, Callable[[], object]] = {
-        "read all, as lines": lambda: count(store.records("long")),
-        "read all, as events": lambda: count(store.read("long")),
-        "read all, in blocks of events": lambda: sum(len(block) for block, _ in store.read_blocks("long", 1024 * 1024)),
+        "read all, as lines": lambda: count(store["long"].records()),
+        "read all, as events": lambda: count(store["long"].read()),
+        "read all, in blocks of events": lambda: sum(len(block) for block, _ in store["long"].read_blocks(1024 * 1024)),
     }
     limits = (1, 100, 1_000)
     ours: dict[str | int, list[float]] = {name: [] for name in (*works, *limits)}
@@ -201,7 +201,7 @@ def bench_read(store: Store, plain: Plain, rounds: int, events: int) -> Iterator
         for limit in limits:
             places = luck.sample(range(head - limit), 30 if limit == 1_000 else min(200, events // 10))
             theirs[limit].append(timed(lambda places=places, limit=limit: [plain.select("long", place, limit) for place in places]))
-            ours[limit].append(timed(lambda places=places, limit=limit: [count(store.records("long", place, limit)) for place in places]))
+            ours[limit].append(timed(lambda places=places, limit=limit: [count(store["long"].records(place, limit)) for place in places]))
     for name in works:
         yield speed(name, "SELECT", ours[name][1:], theirs[name][1:], at_least=0.5)
     for limit in limits:
@@ -229,7 +229,7 @@ async def plain_follow(address: str, session_id: str) -> AsyncIterator[bytes]:
 async def hansard_follow(address: str, session_id: str) -> AsyncIterator[bytes]:
     """The store's own words."""
     with open_store(address) as store:
-        async for record in store.follow_records(session_id):
+        async for record in store[session_id].follow_records():
             yield record.line
 
 
@@ -280,7 +280,7 @@ def bench_follow(address: str, plain_address: str, rounds: int, events: int) -> 
             store.create(name)
             with follower(lambda name=name: hansard_follow(address, name), events) as ours:
                 for _ in range(events):
-                    store.append(name, [assistant_chunk(text=stamp())])
+                    store[name].append([assistant_chunk(text=stamp())])
                     time.sleep(0.01)
         with follower(lambda name=name: plain_follow(plain_address, name), events) as others:
             _plain_say(plain_address, name, events)

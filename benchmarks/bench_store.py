@@ -61,8 +61,8 @@ def appending(root: Path, events: int, rounds: int) -> Iterator[Row]:
     """One by one and in batches, with the default policy: the processor time, and the speed by the clock."""
     given = [chunk(number) for number in range(events)]
     with JsonlStore(root) as store:
-        store.append("s", given)
-        lines = [record.line + b"\n" for record in store.records("s")]
+        store["s"].append(given)
+        lines = [record.line + b"\n" for record in store["s"].records()]
         bare = open_bare(root / "bare")
 
         def write(data: list[bytes]) -> None:
@@ -71,7 +71,7 @@ def appending(root: Path, events: int, rounds: int) -> Iterator[Row]:
 
         def append(batches: list[list[Event]]) -> None:
             for batch in batches:
-                store.append("s", batch)
+                store["s"].append(batch)
 
         sizes = (1, 100, 1_000)
         contenders: dict[str, Callable[[], float]] = {"each": lambda: cpu(lambda: write(lines))}
@@ -113,9 +113,9 @@ def syncing(root: Path, times: int, rounds: int) -> Iterator[Row]:
             for number in range(rounds):
                 for begin in range(times):
                     batch = [chunk(begin * size + one) for one in range(size)]
-                    start = store.head("s").seq
-                    ours[number] += clocked(lambda batch=batch: store.append("s", batch))
-                    data = b"".join(record.line + b"\n" for record in store.records("s", start))
+                    start = store["s"].head().seq
+                    ours[number] += clocked(lambda batch=batch: store["s"].append(batch))
+                    data = b"".join(record.line + b"\n" for record in store["s"].records(start))
                     theirs[number] += clocked(lambda data=data: write(data))
             os.close(bare)
         yield speed(f"append, batches of {size}, fsync always", "write and fdatasync", ours, theirs, at_least=0.8)
@@ -142,7 +142,7 @@ def reading(root: Path, events: int, rounds: int) -> Iterator[Row]:
     """All of a log: as lines with their heads, and as events."""
     with JsonlStore(root) as store:
         for batch in batched(range(events), 1_000):
-            store.append("read", map(chunk, batch))
+            store["read"].append(map(chunk, batch))
     path = root / "read" / "events.jsonl"
     head = msgspec.json.Decoder(Heads).decode
 
@@ -161,8 +161,8 @@ def reading(root: Path, events: int, rounds: int) -> Iterator[Row]:
         {
             "lines": lambda: cpu(iterate),
             "heads": lambda: cpu(decode_heads),
-            "records": lambda: cpu(lambda: count(store.records("read"))),
-            "events": lambda: cpu(lambda: count(store.read("read"))),
+            "records": lambda: cpu(lambda: count(store["read"].records())),
+            "events": lambda: cpu(lambda: count(store["read"].read())),
         },
     )
     yield speed("read, lines with their heads", "for line in file", taken["records"], taken["lines"], at_least=0.6)
@@ -176,17 +176,17 @@ def a_long_log(root: Path, events: int, places: int) -> Iterator[Row]:
     """Any place of it, its end, and opening it to go on."""
     with JsonlStore(root) as store:
         for batch in batched(range(events), 1_000):
-            store.append("long", [chunk(number, PADDING) for number in batch])
+            store["long"].append([chunk(number, PADDING) for number in batch])
     store = JsonlStore(root)
-    head = store.head("long").seq
+    head = store["long"].head().seq
     chosen = random.Random(1).sample(range(head - 100), places)
     name = f"{events:,} events, {(root / 'long' / 'events.jsonl').stat().st_size / 1e9:.2f} GB"
-    store.tail("long", 1)
+    store["long"].tail(1)
     for limit in (1, 100):
         used, clock, read = [], [], []
         for place in chosen:
             before, begin, now = read_so_far(), time.process_time(), time.perf_counter()
-            found = count(store.read("long", place, limit))
+            found = count(store["long"].read(place, limit))
             clock.append(1000 * (time.perf_counter() - now))
             used.append(1000 * (time.process_time() - begin))
             read.append((read_so_far() - before) / 1024)
@@ -194,7 +194,7 @@ def a_long_log(root: Path, events: int, places: int) -> Iterator[Row]:
         yield figure(f"{name}: any cursor, then {limit}: CPU, worst of {places}", [max(used)], "ms", at_most=5.0)
         yield figure(f"{name}: any cursor, then {limit}: by the clock", clock, "ms", at_most=5.0)
         yield figure(f"{name}: any cursor, then {limit}: bytes read", read, "KiB")
-    opened = [1000 * wall(lambda: store.append("long", [chunk(0)])) for _ in range(20) if store.release("long") is None]
+    opened = [1000 * wall(lambda: store["long"].append([chunk(0)])) for _ in range(20) if store["long"].release() is None]
     store.close()
     yield figure(f"{name}: opened for append", opened, "ms", at_most=100.0)
 

@@ -23,8 +23,8 @@ import psycopg
 from bench_postgres import LIKE_PRODUCTION, SCHEMA, chunk, with_schema
 
 from hansard.events import Event
-from hansard.importing.find import find
-from hansard.importing.many import import_all
+from hansard.importing.discovery import discover
+from hansard.importing.run import import_all
 from hansard.store import JsonlStore, Store, open_store
 from tests.postgres import Server
 from tests.server.served import Peer, Process
@@ -104,11 +104,11 @@ def append_costs(meter: Meter, store: Store) -> dict[str, float]:
     """A batch costs something, and each event in it: from batches of 1 and of 100."""
     names = [f"0194d1f6-8a49-7f6c-9b0a-{number:012d}" for number in range(20)]  # as long as real ones, and as many as a server may write
     for name in names:
-        store.append(name, [chunk(0)])
+        store[name].append([chunk(0)])
 
     def write(size: int, count: int) -> Spent:
         given = batches(size, count)
-        return meter.spent(lambda: [store.append(names[number % 20], batch) for number, batch in enumerate(given)])
+        return meter.spent(lambda: [store[names[number % 20]].append(batch) for number, batch in enumerate(given)])
 
     ones, hundreds = write(1, 2_000).per(2_000), write(100, 300).per(300)
     found: dict[str, float] = {}
@@ -120,12 +120,12 @@ def append_costs(meter: Meter, store: Store) -> dict[str, float]:
 
 def heartbeat_costs(meter: Meter, store: Any, address: str) -> dict[str, float]:
     """A heartbeat, a notification nobody listens to, and what it costs for each who listens to something else: all are woken."""
-    beat = meter.spent(lambda: [store._lease._beat() for _ in range(2_000)]).per(2_000)
+    beat = meter.spent(lambda: [store._lease._renew() for _ in range(2_000)]).per(2_000)
 
     def tell() -> None:
         for number in range(2_000):
-            store._lease._news.append(f"session-{number}")
-            store._lease._tell()
+            store._lease._changed.append(f"session-{number}")
+            store._lease._send_notifications()
 
     news = meter.spent(tell).per(2_000)
     listeners = 50
@@ -147,8 +147,8 @@ def heartbeat_costs(meter: Meter, store: Any, address: str) -> dict[str, float]:
 def read_costs(meter: Meter, store: Store) -> dict[str, float]:
     """A seek with a page of a hundred lines, as a client that comes back makes it."""
     name = "0194d1f6-8a49-7f6c-9b0a-000000000000"
-    head = store.head(name).seq
-    seek = meter.spent(lambda: [sum(1 for _ in store.records(name, place % (head - 100), 100)) for place in range(0, 2_000_000, 1_000)])
+    head = store[name].head().seq
+    seek = meter.spent(lambda: [sum(1 for _ in store[name].records(place % (head - 100), 100)) for place in range(0, 2_000_000, 1_000)])
     cost = seek.per(2_000)
     return {"seek_us": cost["us"], "seek_db_us": cost["db_us"]}
 
@@ -192,13 +192,13 @@ def list_costs(meter: Meter, address: str) -> dict[str, float]:
 
 def disk_costs(meter: Meter, address: str, root: Path) -> dict[str, float]:
     """The recordings of the tests as logs: so many bytes an event in a folder, in tables and in indexes."""
-    deque_all(import_all(root / "folder", find([RECORDINGS], None).jobs, True, 0, 1))
+    deque_all(import_all(root / "folder", discover([RECORDINGS], None).jobs, True, 0, 1))
     with JsonlStore(root / "folder") as folder, open_store(address) as store:
         events = lines = 0
         for info in folder.sessions():
             if info.problem is None and info.events:
                 events, lines = events + info.events, lines + info.bytes
-                store.transfer(info.id, folder.records(info.id))
+                store[info.id].ingest(folder[info.id].records())
         for table in ("event", "session"):
             meter.execute(f"VACUUM FULL ANALYZE {SCHEMA}.{table}")
     sizes = {
@@ -244,7 +244,7 @@ async def watched(meter: Meter, address: str, sessions: int, subscribers: int, s
                 end = time.monotonic() + seconds
                 while time.monotonic() < end:
                     for name in names:
-                        await asyncio.to_thread(store.append, name, [chunk(number) for number in range(BATCH)])
+                        await asyncio.to_thread(store[name].append, [chunk(number) for number in range(BATCH)])
                         appended += BATCH
                     await asyncio.sleep(0.2)
                 await asyncio.sleep(0.5)

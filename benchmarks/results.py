@@ -1,8 +1,7 @@
-"""What the last run of each benchmark found: docs/bench.json, which docs/bench.md is made of."""
+"""The results of the last run of each benchmark: docs/bench.json, from which docs/performance.md is generated."""
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path
 
 import msgspec
@@ -32,9 +31,3 @@ def keep(name: str, result: Result) -> None:
     """Remember it; what the other scripts found stays."""
     known = dict(sorted((last() | {name: result}).items()))
     LAST.write_bytes(msgspec.json.format(msgspec.json.encode(known), indent=1) + b"\n")
-
-
-def about(name: str) -> str:
-    """What a script says of itself in its first paragraph."""
-    said = ast.get_docstring(ast.parse(SCRIPTS[name].read_text("utf-8"))) or ""
-    return " ".join(said.split("\n\n")[0].split()).replace("``", "`")

@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name
 from hansard._version import __version__
 
 ROOT = Path(__file__).parent.parent
-VENDORED = "src/hansard/page/static/vendor"
+VENDORED = "src/hansard/projections/page/static/vendor"
 ENVIRONMENT = {"extra": "", "python_version": "3.11", "python_full_version": "3.11.0", "platform_system": "Linux", "sys_platform": "linux"}
 """For whom the dependencies are listed: the oldest Python, which needs the most."""
 
@@ -105,7 +105,7 @@ def vendored_library(name: str, about: dict[str, Any]) -> dict[str, Any]:
     """A library of the page, inside the wheel: each of its files by its hash."""
     purl = f"pkg:npm/{name}@{about['version']}"
     files = [
-        {"type": "file", "name": f"hansard/page/static/vendor/{path}", "hashes": [{"alg": "SHA-256", "content": sha256}]}
+        {"type": "file", "name": f"hansard/projections/page/static/vendor/{path}", "hashes": [{"alg": "SHA-256", "content": sha256}]}
         for path, sha256 in sorted(about["sha256"].items())
     ]
     return {

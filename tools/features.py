@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from hansard.adapters import adapter_for
-from hansard.audit import Auditor
-from hansard.content import RefusalBlock
+from hansard.adapters.audit import Auditor
+from hansard.adapters.framing import Frame, frames
 from hansard.events import Event
-from hansard.framing import Frame, frames
+from hansard.events.content import RefusalBlock
 from tests.drops import DROPS, frames_of
 from tests.recorded import Stream, streams
 
@@ -19,12 +19,12 @@ ABSENT = "not on this wire"
 Shows = Callable[[Event], bool]
 
 
-def of(*types: str) -> Shows:
+def has_type(*types: str) -> Shows:
     """Events of these types."""
     return lambda event: event.type in types
 
 
-def said(kind: str, field: str, *words: object) -> Shows:
+def has_value(kind: str, field: str, *words: object) -> Shows:
     """Events of a type whose payload has one of these words in a field."""
     return lambda event: event.type == kind and getattr(event.payload, field) in words
 
@@ -47,36 +47,38 @@ def block_type(block: Any) -> str | None:
 
 def refusal(event: Event) -> bool:
     """A refusal: its block, or a turn that ended so."""
-    return isinstance(getattr(event.payload, "block", None), RefusalBlock) or said("turn_end", "status", "refused")(event)
+    return isinstance(getattr(event.payload, "block", None), RefusalBlock) or has_value("turn_end", "status", "refused")(event)
 
 
 FEATURES: dict[str, Shows] = {
-    "text, as it comes": of("assistant_chunk"),
-    "text, whole": of("assistant_done"),
-    "thinking": of("thinking_chunk", "thinking_done"),
-    "tool: start": of("tool_call"),
-    "tool: arguments as they come": of("tool_input_chunk"),
-    "tool: pending": said("tool_progress", "status", "pending"),
-    "tool: running": of("tool_output_chunk", "tool_progress"),
-    "tool: done": of("tool_result"),
-    "tool: failed": said("tool_result", "is_error", True),
-    "permission": of("permission_request", "permission_response"),
-    "question": of("question", "answer"),
-    "interrupt": of("interrupt"),
+    "text, as it comes": has_type("assistant_chunk"),
+    "text, whole": has_type("assistant_done"),
+    "thinking": has_type("thinking_chunk", "thinking_done"),
+    "tool: start": has_type("tool_call"),
+    "tool: arguments as they come": has_type("tool_input_chunk"),
+    "tool: pending": has_value("tool_progress", "status", "pending"),
+    "tool: running": has_type("tool_output_chunk", "tool_progress"),
+    "tool: done": has_type("tool_result"),
+    "tool: failed": has_value("tool_result", "is_error", True),
+    "permission": has_type("permission_request", "permission_response"),
+    "question": has_type("question", "answer"),
+    "interrupt": has_type("interrupt"),
     "error code": has("turn_end", "error"),
-    "compaction": said("session_lifecycle", "subtype", "compacted"),
-    "removal": said("session_lifecycle", "subtype", "message_removed", "part_removed", "reverted", "revert_staged", "deleted", "cleared"),
-    "steps": said("status_change", "status", "step_start", "step_finish", "assistant.turn_start", "assistant.turn_end"),
+    "compaction": has_value("session_lifecycle", "subtype", "compacted"),
+    "removal": has_value(
+        "session_lifecycle", "subtype", "message_removed", "part_removed", "reverted", "revert_staged", "deleted", "cleared"
+    ),
+    "steps": has_value("status_change", "status", "step_start", "step_finish", "assistant.turn_start", "assistant.turn_end"),
     "commands": has("configuration_change", "commands"),
-    "mode and settings": of("configuration_change"),
+    "mode and settings": has_type("configuration_change"),
     "refusal": refusal,
-    "usage": of("usage"),
+    "usage": has_type("usage"),
     "images": image,
     "sub-agents": lambda event: event.parent_tool_call_id is not None,
-    "plan": of("plan_update"),
-    "auth": of("auth_status"),
-    "teams": of("team_message", "team_task_update", "team_state_change"),
-    "lifecycle": of("session_lifecycle"),
+    "plan": has_type("plan_update"),
+    "auth": has_type("auth_status"),
+    "teams": has_type("team_message", "team_task_update", "team_state_change"),
+    "lifecycle": has_type("session_lifecycle"),
 }
 
 

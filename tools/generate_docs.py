@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import sys
-import tomllib
 from collections import Counter, defaultdict
 from functools import cache
 from pathlib import Path
@@ -16,18 +15,18 @@ from typing import Any, Literal, get_args, get_origin
 import msgspec
 
 from hansard.adapters import formats
-from hansard.codec import encode
-from hansard.content import BLOCKS
 from hansard.events import TYPES, ErrorCode, ErrorInfo, Event, PermissionOption, PlanEntry, RawReason, TurnStatus, Usage
+from hansard.events.codec import encode
+from hansard.events.content import BLOCKS
 from hansard.testing import facts
-from tests.driving.playbill import page as plays
-from tests.recorded import losses, losses_in, medium_of, recordings, streams, told
-from tools.bench import bench
+from tests.recorded import losses, losses_in, medium_of, normalize_recording, recordings, streams
 from tools.cli_page import command_line
+from tools.code_drawing import drawing as code_drawing
 from tools.features import NOTICE, drops, features, table
 from tools.growth import growth
+from tools.performance import performance
 from tools.projections import projections
-from tools.readme import readme
+from tools.readme import agents_page, readme
 from tools.reliability import reliability
 from tools.tools_page import tools
 
@@ -65,7 +64,7 @@ def truth() -> str:
     runs: Counter[str] = Counter()
     for recording in recordings():
         for format in dict.fromkeys(stream.format for stream in recording.streams if stream.format in formats()):
-            events, wire = told(recording, format)
+            events, wire = normalize_recording(recording, format)
             runs[format] += 1
             lost = losses(recording, format)
             for fact in facts(events, recording.truth, wire, medium_of(recording, format)):
@@ -216,7 +215,7 @@ def examples() -> dict[str, str]:
     """For each type the event of the recordings whose payload has the most fields, the shortest of those; a short one if there is any."""
     best: dict[str, tuple[bool, int, int, str]] = {}
     for format, recording in dict.fromkeys((stream.format, stream.recording) for stream in streams() if stream.format in formats()):
-        for event in told(recording, format)[0]:
+        for event in normalize_recording(recording, format)[0]:
             event.original = None
             line = encode(event).decode()
             rank = (len(line) > EXAMPLE, -len(json.loads(line)["payload"]), len(line), line)
@@ -251,54 +250,20 @@ def shorter(value: Any) -> Any:
             return value
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# docs/checklist.md
-
-
-def checklist() -> str:
-    """What the product has to be able to do, where it does it, and what shows it; of the rest why it does not."""
-    rows = tomllib.loads((DOCS / "checklist.toml").read_text())
-    met = sum("test" in row for row in rows.values())
-    parts = [
-        "# The checklist",
-        f"{met} of {len(rows)} rows are met, each shown by the tests beside it. Of the others it is said why they are not.",
-    ]
-    for section in dict.fromkeys(row["section"] for row in rows.values()):
-        cells = [
-            [name, row["what"], row["must"], _where(row), "<br>".join(f"`{test}`" for test in named_tests(row))]
-            for name, row in rows.items()
-            if row["section"] == section
-        ]
-        parts += [f"## {section}", table(["id", "what", "must", "where", "shown by"], cells)]
-    return NOTICE + "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
-
-
-def named_tests(row: dict[str, Any]) -> list[str]:
-    """The tests that a row names: one, or several that show it together."""
-    named = row.get("test", [])
-    return [named] if isinstance(named, str) else named
-
-
-def _where(row: dict[str, Any]) -> str:
-    if "reason" in row:
-        return f"**not met**: {row['reason']}"
-    return f"`{row['where']}`" + (f": {row['note']}" if "note" in row else "")
-
-
 PAGES = {
     "truth.md": truth,
     "events.md": vocabulary,
     "features.md": features,
     "drops.md": drops,
-    "checklist.md": checklist,
     "cli.md": command_line,
-    "plays.md": plays,
+    "agents.md": agents_page,
     "projections.md": projections,
     "reliability.md": reliability,
     "tools.md": tools,
-    "bench.md": bench,
+    "performance.md": performance,
     "../README.md": readme,
     "growth.svg": growth,
+    "code.svg": code_drawing,
 }
 
 

@@ -1,15 +1,19 @@
-"""Rewrite what goes into the wheel and is made of the rest: the manual page and the bill of materials. Part of `make docs`."""
+"""Rewrite what goes into the wheel and is made of the rest: manual page, bill of materials, tables of the page. Part of `make docs`."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
+from tools import man_page, page_rules
 from tools.bom import bom
-from tools.man_page import page
 
 ROOT = Path(__file__).parent.parent
-FILES = {"packaging/man/hansard.1": page, "packaging/hansard.cdx.json": bom}
+FILES = {
+    "packaging/man/hansard.1": man_page.page,
+    "packaging/hansard.cdx.json": bom,
+    "src/hansard/projections/page/static/transcript/rules.js": page_rules.page,
+}
 
 
 def main() -> int:

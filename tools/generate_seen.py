@@ -11,9 +11,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from hansard.adapters import adapter_for, formats
-from hansard.audit import package_of
-from hansard.drift import SEEN, Survey, Surveyor, seen_lines
-from hansard.framing import frames
+from hansard.adapters.audit import package_of
+from hansard.adapters.drift import SEEN, Survey, Surveyor, seen_lines
+from hansard.adapters.framing import frames
 from tests.recorded import streams
 
 HEAD = """# Words that recordings showed: `format: place = words`. Types that no struct has, and fields that hold one of a few words.

@@ -33,7 +33,7 @@ EXIT = {
     "141": "Whoever read the output has left.",
 }
 EXAMPLES = {
-    **{command: f"{text[0].upper()}{text[1:]}." for command, text in FIRST.items()},
+    **FIRST,
     "claude -p 'why?' --output-format stream-json --verbose | hansard normalize": "An agent's words as events, in a pipe.",
     "hansard export SESSION --to markdown -o session.md": "A session to read elsewhere; secrets are masked.",
     "hansard verify": "Whether every log is as it was written.",
@@ -46,7 +46,7 @@ def page() -> str:
         '.\\" Made by tools/generate_packaged.py.',
         f'.TH HANSARD 1 "{DATE}" "hansard {__version__}" "User Commands"',
         ".SH NAME",
-        "hansard \\- the verbatim record of what AI agents say and do",
+        "hansard \\- record, search, and understand what coding agents say and do",
         ".SH SYNOPSIS",
         ".B hansard",
         ".I COMMAND",
@@ -57,7 +57,7 @@ def page() -> str:
     ]
     for number, verb in enumerate(VERBS):
         if verb in GROUPS:
-            parts += [*([".PP"] if number else []), text(f"To {GROUPS[verb]}:")]
+            parts += [*([".PP"] if number else []), text(f"{GROUPS[verb]}:")]
         parts += command(verb)
     for heading, listed in (("ENVIRONMENT", ENVIRONMENT), ("FILES", FILES), ("EXIT STATUS", EXIT), ("EXAMPLES", EXAMPLES)):
         parts += [f".SH {heading}", *(line for name, about in listed.items() for line in entry(name, about))]
@@ -72,7 +72,7 @@ def command(verb: str) -> list[str]:
         with click.Context(found, info_name=verb, parent=above) as context:
             lines = [f".SS {text(verb)}", ".B " + text(f"hansard {verb}"), text(" ".join(found.collect_usage_pieces(context)))]
             for paragraph in (found.help or "").split("\n\n"):
-                lines += told(paragraph)
+                lines += paragraph_lines(paragraph)
             for option in found.get_params(context):
                 record = option.get_help_record(context) if isinstance(option, click.Option) else None
                 if record is not None:
@@ -80,7 +80,7 @@ def command(verb: str) -> list[str]:
     return lines + (forms() if verb == "export" else [])
 
 
-def told(paragraph: str) -> list[str]:
+def paragraph_lines(paragraph: str) -> list[str]:
     """A paragraph; one that click is told not to fill (``\\b``) is left as it is."""
     if "\b" in paragraph:
         kept = [line.strip() for line in paragraph.split("\n") if line.strip("\b ")]
@@ -92,7 +92,7 @@ def forms() -> list[str]:
     """The forms of ``hansard export``, each with the sentence its file begins with."""
     lines = [".PP", "Forms:"]
     for form, place in sorted(FORMATS.items()):
-        about = import_module(f"hansard.projections.{place.split('.')[0]}").__doc__ or ""
+        about = import_module(f"hansard.projections.formats.{place.split('.')[0]}").__doc__ or ""
         lines += entry(form, " ".join(about.split(". ")[0].split(".\n")[0].rstrip(".").split()) + ".")
     return lines
 

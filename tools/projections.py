@@ -6,7 +6,7 @@ from collections import Counter
 from importlib import import_module
 
 from hansard.adapters import formats
-from hansard.normalizing import normalize
+from hansard.adapters.normalize import normalize
 from hansard.projections import FORMATS, Projected, Report, projection_for
 from tests.projections.referees import REFEREES
 from tests.recorded import streams
@@ -34,7 +34,7 @@ def projections() -> str:
                 pass
             add(total, made.report)
     rows = [
-        [f"`{form}`", said(form), projection_for(form).shape, f"`{REFEREES[form].__name__}`", str(recordings)]
+        [f"`{form}`", first_sentence(form), projection_for(form).output, f"`{REFEREES[form].__name__}`", str(recordings)]
         + [f"{count:,}" for count in (report.events, report.used, report.events - report.used)]
         for form, report in reports.items()
     ]
@@ -65,7 +65,7 @@ def left_out(report: Report) -> str:
     return table(["left out", "why", "events"], rows) if rows else "Nothing is left out."
 
 
-def said(form: str) -> str:
+def first_sentence(form: str) -> str:
     """The first sentence of the projection's module."""
     words = import_module(projection_for(form).__module__).__doc__ or ""
     return " ".join(words.replace("``", "`").split()).partition(". ")[0].rstrip(".") + "."

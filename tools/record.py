@@ -215,11 +215,14 @@ def clean(data: bytes, names: dict[str, str]) -> bytes:
 
 def truth(scenario: Scenario) -> dict[str, Any]:
     """What was really said, for truth.json."""
-    turns = [{"user": turn.user, "model": list(said(turn)), "usage": used(turn), "end": turn.end} | turn.also for turn in scenario.turns]
+    turns = [
+        {"user": turn.user, "model": list(exchange_facts(turn)), "usage": used(turn), "end": turn.end} | turn.also
+        for turn in scenario.turns
+    ]
     return {"turns": turns}
 
 
-def said(turn: Turn) -> Iterator[dict[str, Any]]:
+def exchange_facts(turn: Turn) -> Iterator[dict[str, Any]]:
     """What model and tools said."""
     for one in turn.model:
         if isinstance(one, Result):
@@ -227,10 +230,10 @@ def said(turn: Turn) -> Iterator[dict[str, Any]]:
         elif one.status != 200:
             yield {"http_error": {"status": one.status, "message": f"scripted {one.status}"}}
         else:
-            yield from heard(one)
+            yield from answer_facts(one)
 
 
-def heard(step: Step) -> Iterator[dict[str, Any]]:
+def answer_facts(step: Step) -> Iterator[dict[str, Any]]:
     """What the program heard of an answer. Of one that hangs, only the first piece is sure."""
     for item in step.items[:1] if step.hang else step.items:
         match item:

@@ -39,4 +39,4 @@ def reliability() -> str:
 def _row(name: str) -> list[str]:
     promise, found = promises()[name], last().get(name)
     kept = "<br>".join(f"`{test}`" for test in proofs().get(name, ())) or "**nothing yet**"
-    return [name, promise["what"], promise["must"], kept, f"{found.told()} ({found.date}, seed {found.seed})" if found else "not yet"]
+    return [name, promise["what"], promise["must"], kept, f"{found.summary()} ({found.date}, seed {found.seed})" if found else "not yet"]

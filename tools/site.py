@@ -41,10 +41,10 @@ NAV: dict[str, list[str]] = {
         "plugins.md",
         "integrations.md",
     ],
-    "Reference": ["events.md", "log-format.md", "cli.md", "protocol.md", "projections.md", "features.md", "adapters/"],
-    "Operate": ["security.md", "deployment.md", "scale.md", "performance.md", "bench.md"],
-    "Proof": ["truth.md", "scorecard.md", "reliability.md", "drops.md", "plays.md", "checklist.md"],
-    "Project": ["contributing.md", "changelog.md", "code-of-conduct.md", "decisions/"],
+    "Reference": ["events.md", "log-format.md", "cli.md", "protocol.md", "projections.md", "features.md", "glossary.md", "adapters/"],
+    "Operate": ["security.md", "deployment.md", "scale.md", "performance.md"],
+    "Proof": ["truth.md", "scorecard.md", "reliability.md", "drops.md"],
+    "Project": ["code.md", "contributing.md", "changelog.md", "code-of-conduct.md", "decisions/"],
 }
 """The navigation. A folder stands for all of its pages. A page of docs/ that is in none of these comes last among the guides."""
 LATECOMERS = "Guides"
@@ -146,7 +146,7 @@ def write(staged: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(picture, target)
     shutil.copytree(ROOT / "tools" / "site", staged / "assets")
-    shutil.copy(ROOT / "src/hansard/page/static/icons/quiet.svg", staged / "assets")
+    shutil.copy(ROOT / "src/hansard/projections/page/static/icons/quiet.svg", staged / "assets")
 
 
 def navigation(places: Iterable[str]) -> list[dict[str, Any]]:

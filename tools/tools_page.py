@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections import Counter
 
 from hansard.adapters import formats
+from hansard.adapters.normalize import normalize
 from hansard.events import ToolCall
-from hansard.normalizing import normalize
-from hansard.tools import ToolInput, tool_input
+from hansard.events.tool_inputs import ToolInput, tool_input
 from tests.recorded import streams
 from tools.features import NOTICE, table
 
 BEGINNING = """# Tools
 
-Every agent has its own names for the same tools. `hansard.tools` has one view of them; the event keeps the agent's name and arguments.
+Every agent has its own names for the same tools. `hansard.events.tool_inputs` reads them all as one; the event keeps the agent's
+name and arguments.
 
 ```python
 import hansard
-from hansard.tools import Command, EditFile, tool_input, tool_title
+from hansard.events.tool_inputs import Command, EditFile, tool_input, tool_title
 
-for event in hansard.open("~/.hansard").read("codex-01a1e0b0-6ae8-7783-b4e3-3dcbbdd7e5d1"):
+for event in hansard.open("~/.hansard")["codex-01a1e0b0-6ae8-7783-b4e3-3dcbbdd7e5d1"].read():
     if isinstance(event, hansard.ToolCall):
         match tool_input(event.payload):  # None if the input is of no type below
             case Command(command=command):
@@ -67,12 +68,17 @@ def tools() -> str:
 def inputs() -> str:
     """Every type of input with its fields."""
     rows = [
-        [f"`{kind.__name__}`", f"`{kind.__struct_config__.tag}`", " ".join(f"`{name}`" for name in kind.__struct_fields__), said(kind)]
+        [
+            f"`{kind.__name__}`",
+            f"`{kind.__struct_config__.tag}`",
+            " ".join(f"`{name}`" for name in kind.__struct_fields__),
+            summary_of(kind),
+        ]
         for kind in ToolInput.__subclasses__()
     ]
     return table(["type", "action", "fields", "what it is"], rows)
 
 
-def said(kind: type[ToolInput]) -> str:
+def summary_of(kind: type[ToolInput]) -> str:
     """What its docstring says."""
     return " ".join((kind.__doc__ or "").split())

@@ -1,6 +1,6 @@
-"""Copies the page's libraries out of tests/node/node_modules into src/hansard/page/static/vendor, and writes down what they are.
+"""Copies the page's libraries from tests/node/node_modules into the page's static/vendor folder, and records their versions.
 
-The one file that is not an ES module gets two lines around it. `tests/page/test_vendor.py` holds the copies to the packages.
+The one file that is not an ES module gets two lines around it. `tests/page/test_renderer.py` compares the copies with the packages.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ROOT / "tests" / "node" / "node_modules"
-VENDOR = ROOT / "src" / "hansard" / "page" / "static" / "vendor"
+VENDOR = ROOT / "src" / "hansard" / "projections" / "page" / "static" / "vendor"
 
 LANGUAGES = (
     *("bash", "c", "cpp", "css", "diff", "dockerfile", "go", "ini", "java", "javascript", "json"),

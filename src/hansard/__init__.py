@@ -15,13 +15,15 @@ TYPE_CHECKING = False  # pyright: ignore[reportConstantRedefinition]  # that of 
 if TYPE_CHECKING:
     from typing import Any
 
-    from hansard.adapter import Adapter, Context, Wire, read_as
     from hansard.adapters import adapter_for, formats
-    from hansard.agents.agent import Options
-    from hansard.audit import Audit, Auditor
-    from hansard.client import connect
-    from hansard.codec import decode, encode, encode_lines, from_builtins, to_builtins
-    from hansard.content import *  # noqa: F403 (the vocabulary is public as a whole)
+    from hansard.adapters.audit import Audit, Auditor
+    from hansard.adapters.base import Adapter, Context, Wire, nested
+    from hansard.adapters.detection import detect
+    from hansard.adapters.framing import Frame, Framer, Lines
+    from hansard.adapters.normalize import normalize
+    from hansard.agents.base import Agent, Capabilities, Options
+    from hansard.agents.execute import execute, execute_async, stream
+    from hansard.agents.session import Session
     from hansard.errors import (
         AppendFailed,
         BlobDamaged,
@@ -36,27 +38,28 @@ if TYPE_CHECKING:
         UsageError,
     )
     from hansard.events import *  # noqa: F403
-    from hansard.executing import execute, execute_async, stream
-    from hansard.frames import frame
-    from hansard.framing import Frame, Framer
-    from hansard.normalizing import normalize
-    from hansard.originals import unwrap
+    from hansard.events.codec import decode, encode, encode_lines, from_builtins, to_builtins
+    from hansard.events.content import *  # noqa: F403 (the vocabulary is public as a whole)
+    from hansard.events.originals import unwrap
     from hansard.projections import Projected, Report, project
+    from hansard.projections.base import Projection
     from hansard.projections.message_content import parse_message_content
-    from hansard.recognising import recognise
-    from hansard.redaction import redact
-    from hansard.session import Session
-    from hansard.store import Cursor, Finding, Head, Record, SessionInfo, Store
+    from hansard.projections.redaction.redact import redact
+    from hansard.projections.transcript import Transcript
+    from hansard.server.client import connect
+    from hansard.store import Cursor, Finding, Head, Log, Record, SessionInfo, Store
     from hansard.store import open_store as open
-    from hansard.transcript import Transcript
+    from hansard.store.tables import frame
 
 __all__ = [
     "Adapter",
+    "Agent",
     "AppendFailed",
     "Audit",
     "Auditor",
     "BlobDamaged",
     "CannotEncode",
+    "Capabilities",
     "Context",
     "Cursor",
     "Finding",
@@ -65,9 +68,12 @@ __all__ = [
     "HansardError",
     "Head",
     "InvalidSessionId",
+    "Lines",
+    "Log",
     "LogLocked",
     "Options",
     "Projected",
+    "Projection",
     "Record",
     "Report",
     "Session",
@@ -84,6 +90,7 @@ __all__ = [
     "adapter_for",
     "connect",
     "decode",
+    "detect",
     "encode",
     "encode_lines",
     "execute",
@@ -91,12 +98,11 @@ __all__ = [
     "formats",
     "frame",
     "from_builtins",
+    "nested",
     "normalize",
     "open",
     "parse_message_content",
     "project",
-    "read_as",
-    "recognise",
     "redact",
     "stream",
     "to_builtins",
@@ -104,29 +110,30 @@ __all__ = [
 ]
 
 _PLACES = {
-    "adapter": "Adapter Context Wire read_as",
+    "adapters.base": "Adapter Context Wire nested",
     "adapters": "adapter_for formats",
-    "agents.agent": "Options",
-    "audit": "Audit Auditor",
-    "client": "connect",
-    "codec": "decode encode encode_lines from_builtins to_builtins",
+    "agents.base": "Agent Capabilities Options",
+    "adapters.audit": "Audit Auditor",
+    "server.client": "connect",
+    "events.codec": "decode encode encode_lines from_builtins to_builtins",
     "errors": "AppendFailed BlobDamaged CannotEncode HansardError InvalidSessionId LogLocked StoreError UnknownCursor UnknownFormat "
     "UnknownSession UsageError",
-    "executing": "execute execute_async stream",
-    "frames": "frame",
-    "framing": "Frame Framer",
-    "normalizing": "normalize",
-    "originals": "unwrap",
+    "agents.execute": "execute execute_async stream",
+    "store.tables": "frame",
+    "adapters.framing": "Frame Framer Lines",
+    "adapters.normalize": "normalize",
+    "events.originals": "unwrap",
+    "projections.base": "Projection",
     "projections": "Projected Report project",
     "projections.message_content": "parse_message_content",
-    "recognising": "recognise",
-    "redaction": "redact",
-    "session": "Session",
-    "store": "Cursor Finding Head Record SessionInfo Store open",
-    "transcript": "Transcript",
+    "adapters.detection": "detect",
+    "projections.redaction.redact": "redact",
+    "agents.session": "Session",
+    "store": "Cursor Finding Head Log Record SessionInfo Store open",
+    "projections.transcript": "Transcript",
 }
 _MODULES = {name: f"hansard.{module}" for module, names in _PLACES.items() for name in names.split()}
-_VOCABULARY = ("hansard.events", "hansard.content")
+_VOCABULARY = ("hansard.events",)
 
 
 def __getattr__(name: str) -> Any:

@@ -19,7 +19,7 @@ HansardError
     ├── LogRefused        not a regular file of ours: symlink, FIFO, another format, another session
     ├── LogReset          the log became another one while it was followed: read it again from the start
     ├── LogDeleted        the log was removed while it was followed or written
-    ├── StoreAway         the database cannot be reached: try again
+    ├── StoreUnavailable         the database cannot be reached: try again
     ├── LogForked         two logs of one name have gone separate ways
     ├── TargetAway        the store that sessions are moved to takes nothing now
     ├── BlobDamaged       a blob is missing, or its bytes are not what its name says
@@ -32,7 +32,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 
-def meant(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known: Iterable[str]) -> str:
     """What somebody who mistyped a name probably meant, as the end of a sentence; nothing if nothing is like it."""
     from difflib import get_close_matches  # only who erred waits for it
 
@@ -53,7 +53,7 @@ class UnknownFormat(UsageError):
     """No adapter reads this wire format."""
 
     def __init__(self, name: str, known: list[str]) -> None:
-        super().__init__(f"unknown format {name!r}{meant(name, known) or '; known formats: ' + ', '.join(known)}")
+        super().__init__(f"unknown format {name!r}{did_you_mean(name, known) or '; known formats: ' + ', '.join(known)}")
         self.name = name
         self.known = known
 
@@ -70,7 +70,9 @@ class UnknownSession(UsageError):
     """The store has no session of that id."""
 
     def __init__(self, session_id: str, known: Iterable[str] = ()) -> None:
-        super().__init__(f"no session {session_id!r} in this store{meant(session_id, known) or '; `hansard sessions` lists what is there'}")
+        super().__init__(
+            f"no session {session_id!r} in this store{did_you_mean(session_id, known) or '; `hansard sessions` lists what is there'}"
+        )
         self.session_id = session_id
 
 
@@ -128,7 +130,7 @@ class StoreError(HansardError):
         self.path = path
 
 
-class StoreAway(StoreError):
+class StoreUnavailable(StoreError):
     """The database cannot be reached, or went away in the middle; what was asked can be asked again."""
 
 
@@ -160,7 +162,7 @@ class LogForked(StoreError):
     """A log to be brought along has other lines than the log of that name which is there already; nothing was written."""
 
 
-class TargetAway(StoreError):
+class TargetUnavailable(StoreError):
     """The store that sessions are moved to cannot be reached, or takes nothing; what was moved stays, and moving again goes on there."""
 
 

@@ -66,11 +66,11 @@ class Plugins:
         """All of them that can be loaded, by name."""
         return {name: self.load(name) for name in self._first if self._problem(name) is None}
 
-    def told(self) -> list[Plugin]:
+    def report(self) -> list[Plugin]:
         """All of them, with what is wrong with each."""
-        return [Plugin(self.kind, point.name, _package(point), _version(point), self._told(point)) for point in self._points]
+        return [Plugin(self.kind, point.name, _package(point), _version(point), self._why_unusable(point)) for point in self._points]
 
-    def _told(self, point: EntryPoint) -> str | None:
+    def _why_unusable(self, point: EntryPoint) -> str | None:
         if point.name in self._taken():
             return f"{point.name!r} is hansard's own"
         if point is not (first := self._first[point.name]):
@@ -96,7 +96,7 @@ class Plugins:
         raise UsageError(f"{point.name!r} of the package {_package(point)} {_version(point)} cannot be used: {wrong}")
 
 
-def is_kind(value: Any, base: type[Any]) -> str | None:
+def subclass_problem(value: Any, base: type[Any]) -> str | None:
     """What is wrong with a plugin that should be a class below ``base``."""
     return None if isinstance(value, type) and issubclass(value, base) else f"{value!r} is no subclass of {base.__module__}.{base.__name__}"
 

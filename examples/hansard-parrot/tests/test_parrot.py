@@ -20,7 +20,7 @@ def test_every_recording_keeps_every_promise() -> None:
 
 
 def test_the_first_line_tells_the_format() -> None:
-    assert hansard.recognise((RECORDINGS / "talk" / "wire.jsonl").read_bytes()) == "parrot-json"
+    assert hansard.detect((RECORDINGS / "talk" / "wire.jsonl").read_bytes()) == "parrot-json"
 
 
 def test_the_form_accounts_for_every_event() -> None:
@@ -35,7 +35,7 @@ def test_the_script_has_what_was_said_and_done() -> None:
 def test_the_store_is_a_store_and_repeats_what_is_said(tmp_path: Path) -> None:
     with hansard.open(f"parrot://{tmp_path}/nest") as store:
         check_store(store)
-        store.append("aloud", events())
+        store["aloud"].append(events())
     assert "Here is a nut Here is a nut\n" in (tmp_path / "nest" / "said.txt").read_text()
 
 

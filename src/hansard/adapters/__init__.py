@@ -13,16 +13,16 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-from hansard.adapter import Adapter
+from hansard.adapters.base import Adapter
+from hansard.adapters.layout import Layout
 from hansard.errors import UnknownFormat
-from hansard.layout import Layout
-from hansard.plugins import Plugins, is_kind
+from hansard.plugins import Plugins, subclass_problem
 
 
 @cache
 def formats() -> dict[str, type[Adapter]]:
     """Every format this installation reads, by name, with its adapter: all of them are loaded."""
-    return {name: _loaded(name) for name in _places()} | ELSEWHERE.loaded()
+    return {name: _loaded(name) for name in _places()} | PLUGINS.loaded()
 
 
 @cache
@@ -39,21 +39,21 @@ def tested() -> dict[str, dict[str, str]]:
 
 def format_names() -> list[str]:
     """The names of all formats; no adapter is loaded."""
-    return sorted({*_places(), *ELSEWHERE.names()})
+    return sorted({*_places(), *PLUGINS.names()})
 
 
 def adapter_for(name: str) -> type[Adapter]:
     """The adapter for a format."""
     if name in _places():
         return _loaded(name)
-    if name in ELSEWHERE.names():
-        return ELSEWHERE.load(name)
+    if name in PLUGINS.names():
+        return PLUGINS.load(name)
     raise UnknownFormat(name, format_names())
 
 
 @cache
 def _folders() -> list[ModuleType]:
-    return [importlib.import_module(module.name) for module in pkgutil.iter_modules(__path__, __name__ + ".")]
+    return [importlib.import_module(module.name) for module in pkgutil.iter_modules(__path__, __name__ + ".") if module.ispkg]
 
 
 @cache
@@ -69,8 +69,8 @@ def _loaded(name: str) -> type[Adapter]:
 
 
 def _wrong(name: str, adapter: Any) -> str | None:
-    return is_kind(adapter, Adapter) or (None if name in adapter.formats else f"its `formats` do not name {name!r}")
+    return subclass_problem(adapter, Adapter) or (None if name in adapter.formats else f"its `formats` do not name {name!r}")
 
 
-ELSEWHERE = Plugins("adapters", _places, _wrong)
+PLUGINS = Plugins("adapters", _places, _wrong)
 """The adapters of other packages, each under the name of its format."""

@@ -64,9 +64,9 @@ def start(argv: list[str], status: int, folder: str) -> int:
     if problem:
         os.waitpid(agent, 0)
         remove(folder)
-        tell(status, error=problem.decode())
+        report(status, error=problem.decode())
         os._exit(127)
-    tell(status, pid=agent)
+    report(status, pid=agent)
     return agent
 
 
@@ -79,7 +79,7 @@ def keep(agent: int, control: int, status: int, woken: int, grace: float, folder
         if code is not None:
             left = stop_rest(agent)
             remove(folder)
-            tell(status, exit=code if code >= 0 else None, signal=-code if code < 0 else None, left=left)
+            report(status, exit=code if code >= 0 else None, signal=-code if code < 0 else None, left=left)
             return
         if deadline is not None and time.monotonic() >= deadline:
             send(agent, signal.SIGKILL)
@@ -119,15 +119,15 @@ def stop_rest(agent: int) -> int:
     asked = set(descendants())
     send(agent, signal.SIGTERM)
     for pid in asked:
-        one(pid, signal.SIGTERM)
+        signal_process(pid, signal.SIGTERM)
     patience = time.monotonic() + 0.5
     while rest := descendants():
         for pid in rest:
             if time.monotonic() > patience:
-                one(pid, signal.SIGKILL)
+                signal_process(pid, signal.SIGKILL)
             elif pid not in asked:
                 asked.add(pid)
-                one(pid, signal.SIGTERM)
+                signal_process(pid, signal.SIGTERM)
         reap(agent)
         time.sleep(0.02)
     send(agent, signal.SIGKILL)
@@ -166,7 +166,7 @@ def send(group: int, number: int) -> None:
         pass
 
 
-def one(pid: int, number: int) -> None:
+def signal_process(pid: int, number: int) -> None:
     """Signal one process."""
     try:
         os.kill(pid, number)
@@ -185,7 +185,7 @@ def remove(folder: str) -> None:
         pass
 
 
-def tell(status: int, **news: object) -> None:
+def report(status: int, **news: object) -> None:
     """A line for hansard, which may be gone."""
     try:
         os.write(status, json.dumps(news).encode() + b"\n")

@@ -16,18 +16,18 @@ from typing import IO, Any, cast
 import msgspec
 from msgspec import Struct
 
-from hansard.agents.link import Closed, Ended, Heard, Piece, Started
+from hansard.agents.transport import Exited, Output, OutputClosed, Started, TransportEvent
 from hansard.errors import AgentGone, AgentNotStarted
 
 KEEPER = Path(__file__).with_name("keeper.py")
 READ_SIZE = 256 * 1024
-AHEAD = 16
+MAX_QUEUED_READS = 16
 """So many reads wait for whoever takes them; then the agent's pipe fills, and the agent waits."""
-UNSENT = 32 * 1024 * 1024
+MAX_UNSENT_BYTES = 32 * 1024 * 1024
 """So much may wait for an agent that does not read. More is refused."""
 GRACE = 3.0
 """Seconds between asking a process to end and making it."""
-FRAYED = 2.0
+ORPHAN_OUTPUT_SECONDS = 2.0
 """Seconds that an output may stay open and silent after all processes are gone that are known to have it."""
 
 
@@ -50,7 +50,7 @@ class Process:
         self._keeper = keeper
         self._pipes = pipes
         self._one_shot = one_shot
-        self._pieces: asyncio.Queue[Piece | None] = asyncio.Queue(AHEAD)
+        self._pieces: asyncio.Queue[TransportEvent | None] = asyncio.Queue(MAX_QUEUED_READS)
         self._work: list[asyncio.Task[None]] = []
         self._gone = asyncio.Event()
 
@@ -79,7 +79,7 @@ class Process:
         self = cls(keeper, pipes, one_shot)
         try:
             await pipes.connect()
-            news = await pipes.next_news()
+            news = await pipes.next_status()
             if "pid" not in news:
                 raise AgentNotStarted(f"cannot start {command.argv[0]}: {news.get('error', 'its keeper died')}")
         except BaseException:
@@ -91,7 +91,7 @@ class Process:
         self._work.append(asyncio.create_task(self._watch()))
         return self
 
-    async def __aiter__(self) -> AsyncIterator[Piece]:
+    async def __aiter__(self) -> AsyncIterator[TransportEvent]:
         while (piece := await self._pieces.get()) is not None:
             yield piece
 
@@ -100,8 +100,8 @@ class Process:
         stdin = self._pipes.stdin
         if stdin.is_closing():
             raise AgentGone("the agent does not listen any more")
-        if stdin.get_write_buffer_size() + len(data) > UNSENT:
-            raise AgentGone(f"the agent does not read: more than {UNSENT // 1024 // 1024} MB wait for it")
+        if stdin.get_write_buffer_size() + len(data) > MAX_UNSENT_BYTES:
+            raise AgentGone(f"the agent does not read: more than {MAX_UNSENT_BYTES // 1024 // 1024} MB wait for it")
         stdin.write(data)
         if self._one_shot:
             self.close_input()
@@ -122,21 +122,21 @@ class Process:
     async def _read(self, aside: bool) -> None:
         stream = self._pipes.stderr if aside else self._pipes.stdout
         while data := await stream.read(READ_SIZE):
-            await self._pieces.put(Heard(data, aside))
+            await self._pieces.put(Output(data, aside))
         if not aside:
-            await self._pieces.put(Closed())
+            await self._pieces.put(OutputClosed())
 
     async def _watch(self) -> None:
-        news = await self._pipes.next_news()
+        news = await self._pipes.next_status()
         while readers := [task for task in self._work[:2] if not task.done()]:
-            await asyncio.wait(readers, timeout=FRAYED)
+            await asyncio.wait(readers, timeout=ORPHAN_OUTPUT_SECONDS)
             if self._pieces.empty():  # nobody is kept from reading, and nothing more comes
                 for task in readers:
                     task.cancel()
         self._pipes.close()
         self._keeper.wait()
         self._gone.set()
-        await self._pieces.put(Ended(news.get("exit"), news.get("signal"), news.get("left", 0)))
+        await self._pieces.put(Exited(news.get("exit"), news.get("signal"), news.get("left", 0)))
         await self._pieces.put(None)
 
 
@@ -182,7 +182,7 @@ class Pipes:
         self._transports.append(transport)
         return reader
 
-    async def next_news(self) -> dict[str, Any]:
+    async def next_status(self) -> dict[str, Any]:
         """What the keeper tells next; nothing if it is gone."""
         line = await self._news.readline()
         return msgspec.json.decode(line) if line.endswith(b"\n") else {}

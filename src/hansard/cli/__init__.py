@@ -1,4 +1,4 @@
-"""The command line. One file per verb, imported when that verb is used: a pipe filter does not pay for tables and colours."""
+"""The command line. One file per verb, imported when that verb is used: a pipe filter does not pay for tables and colors."""
 
 from __future__ import annotations
 
@@ -8,64 +8,64 @@ import sys
 from hansard._version import __version__
 
 VERBS: dict[str, str] = {
-    "demo": "See what it does: recorded sessions, replayed live on a page, and an agent to talk to.",
-    "import": "Put agents' own session files and recorded wire on the record.",
-    "run": "Talk to an agent, on the record.",
-    "serve": "Serve the page, HTTP and a socket, on this machine.",
-    "sessions": "List what is on the record.",
-    "show": "Read one session as a conversation.",
-    "search": "Find where something was said, in every session.",
-    "events": "Print the events of one session, one per line.",
-    "sql": "Ask the record a question in SQL.",
-    "export": "Give a session another form: messages for a provider, a trajectory, a page of text and more.",
-    "normalize": "Turn an agent's wire into events, one per line; nothing is stored.",
-    "acp": "Let an editor load recorded sessions: an agent of the Agent Client Protocol.",
-    "mcp": "Let an agent send messages to other agents: an MCP server that agents start themselves.",
-    "verify": "Check the integrity of logs.",
-    "audit": "Account for every wire type and field: what it became, what is only in the original.",
-    "renormalize": "Make a session anew from its originals.",
-    "compress": "Make closed logs take less room, without loss; everything reads them as before.",
-    "copy": "Copy sessions between stores, folders or databases, byte for byte.",
-    "ship": "Send what is recorded here to another store, also as it is said.",
-    "retire": "Archive old sessions as compressed logs and, if told so, delete them, on the record.",
-    "migrate": "Bring the tables of a store on PostgreSQL up to this version.",
-    "doctor": "Say which agents are here, in which version, and what was tested.",
+    "import": "Import session files and recorded agent output.",
+    "run": "Run an agent in the terminal and record the session.",
+    "serve": "Start the web page and the API.",
+    "demo": "Explore sample sessions and talk to a demo agent.",
+    "sessions": "List sessions.",
+    "show": "Print a session as a conversation.",
+    "search": "Search the text of all sessions.",
+    "events": "Print a session's events as JSON Lines.",
+    "sql": "Query your sessions with SQL.",
+    "export": "Convert a session to another format.",
+    "normalize": "Convert raw agent output to events. Stores nothing.",
+    "acp": "Let an editor load recorded sessions over ACP.",
+    "mcp": "Let an agent send messages to other agents over MCP.",
+    "verify": "Check that logs are complete and undamaged.",
+    "audit": "Account for every wire type and field of a session.",
+    "renormalize": "Rebuild a session's events from its original frames.",
+    "compress": "Compress closed logs.",
+    "copy": "Copy sessions between stores.",
+    "ship": "Replicate sessions to another store.",
+    "retire": "Archive old sessions, and optionally delete them.",
+    "migrate": "Upgrade the schema of a PostgreSQL store.",
+    "doctor": "Check installed agents, versions, and the store.",
     "schema": "Print the JSON Schema of events.",
-    "completion": "Print what makes a shell complete commands, sessions, formats and agents.",
+    "completion": "Print a shell completion script.",
 }
 """Every verb with its line in ``hansard --help``. The verb lives in the module of its name and is called ``command`` there."""
 
 GROUPS = {
-    "demo": "put something on the record",
-    "sessions": "read it",
-    "export": "hand it on",
-    "verify": "look after it",
-    "doctor": "find out more",
+    "import": "Record",
+    "sessions": "Read",
+    "export": "Export and share",
+    "verify": "Maintain",
+    "doctor": "Help",
 }
-"""What the commands from that one on are for."""
+"""The heading of the group that starts with each of these verbs."""
 
-ABOUT = "The verbatim record of what agents say and do: every byte of every agent, in one vocabulary, in one log per session."
+ABOUT = "Record, search, and understand what your coding agents say and do."
 
 FIRST = {
-    "hansard demo": "see what it does; it needs no agent and no account",
-    "hansard import": "take in the sessions that agents have left on this machine",
-    "hansard sessions": "list them; then: hansard show SESSION, or hansard serve for the page",
+    "hansard demo": "Explore sample sessions in your browser. No account needed.",
+    "hansard import": "Import the history that your agents keep on this computer.",
+    "hansard serve": "Browse your sessions in a web page.",
 }
-"""What to try first."""
+"""The commands to start with."""
 
-PLACES = {
-    "~/.hansard": "the record: a folder for each session, its log in plain lines of JSON. --store PLACE or $HANSARD_STORE names another.",
-    "hansard COMMAND --help": "what a command takes. man hansard has all of it.",
-}
-"""Where things are."""
+OPTIONS = {"--version": "Show the version and exit.", "-h, --help": "Show this help and exit."}
 
-OPTIONS = {"--version": "Show the version and exit.", "-h, --help": "Show this and exit; after a command, what that command takes."}
+NOTES = (
+    "Sessions are stored in ~/.hansard. To use another store, pass --store or set HANSARD_STORE. "
+    "Run `hansard COMMAND --help` for details about a command."
+)
+"""The last paragraph of ``hansard --help``."""
 
 INTERRUPTED = 130
 """What a shell reports for a program that SIGINT ended."""
 
 NARROW = 72
-"""On a narrower terminal a name has a line of its own."""
+"""On a terminal with fewer columns, a name has a line of its own."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -91,20 +91,19 @@ def say(text: str) -> int:
 
 
 def overview(width: int) -> str:
-    """What ``hansard --help`` says, for a terminal that wide."""
+    """The text of ``hansard --help``, for a terminal of that width."""
     lines = ["Usage: hansard COMMAND [OPTIONS] [ARGS]...", "", *wrapped(ABOUT, width, "  ")]
-    for heading, listed in (("Try first:", FIRST), ("Where things are:", PLACES), ("Options:", OPTIONS)):
-        lines += ["", heading, *table(listed, width, 24)]
-    lines += ["", "Commands:"]
+    lines += ["", "Get started:", *table(FIRST, width, 17)]
     for verb, line in VERBS.items():
         if verb in GROUPS:
-            lines.append(f"To {GROUPS[verb]}:")
+            lines += ["", f"{GROUPS[verb]}:"]
         lines += table({verb: line}, width, 13)
+    lines += ["", "Options:", *table(OPTIONS, width, 13), "", *wrapped(NOTES, min(width, 80), "")]
     return "\n".join(lines) + "\n"
 
 
 def table(listed: dict[str, str], width: int, column: int) -> list[str]:
-    """Names and what they are, beside each other or, on a narrow terminal, beneath."""
+    """Names with their descriptions in a second column or, on a narrow terminal, on the next line."""
     lines: list[str] = []
     for name, text in listed.items():
         if width < NARROW:
@@ -126,7 +125,7 @@ def wrapped(text: str, width: int, indent: str) -> list[str]:
 
 
 def terminal_width() -> int:
-    """How wide a line may be; wide if nobody looks."""
+    """The width of the terminal in columns; 120 if stdout is not a terminal."""
     if sys.stdout is None or not sys.stdout.isatty():
         return 120
     try:

@@ -10,10 +10,10 @@ import click
 
 from hansard._version import __version__
 from hansard.cli import VERBS, terminal_width
-from hansard.cli.common import boundary
-from hansard.errors import meant
+from hansard.cli.failures import boundary
+from hansard.errors import did_you_mean
 
-ELSEWHERE = {
+ALIASES = {
     "cat": "events",
     "check": "verify",
     "convert": "export",
@@ -43,14 +43,14 @@ class Verbs(click.Group):
         """The command of a verb; this is where its module is imported."""
         if cmd_name not in VERBS:
             return None
-        return importlib.import_module(f"hansard.cli.{module_name(cmd_name)}").command
+        return importlib.import_module(f"hansard.cli.verbs.{module_name(cmd_name)}").command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that was named; if there is none, the one that may be meant."""
         name = args[0]
         if name not in VERBS and not name.startswith("-") and not ctx.resilient_parsing:
-            other = ELSEWHERE.get(name)
-            ctx.fail(f"no command is called {name!r}" + (f"; did you mean {other!r}?" if other else meant(name, VERBS) or "."))
+            other = ALIASES.get(name)
+            ctx.fail(f"no command is called {name!r}" + (f"; did you mean {other!r}?" if other else did_you_mean(name, VERBS) or "."))
         return super().resolve_command(ctx, args)
 
 
@@ -62,7 +62,7 @@ def module_name(verb: str) -> str:
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.version_option(__version__, prog_name="hansard", message="%(prog)s %(version)s")
 def verbs() -> None:
-    """The verbatim record of what agents say and do."""
+    """Record, search, and understand what your coding agents say and do."""
 
 
 def narrow() -> int | None:

@@ -11,12 +11,12 @@ from hansard.errors import InvalidSessionId, UnknownSession, UsageError
 
 if TYPE_CHECKING:
     from hansard.events import Event
-    from hansard.store import StorePlace
+    from hansard.store import StoreLocation
 
 MIN_PREFIX = 4
 
 
-def session_of(root: StorePlace, name: str) -> str | None:
+def session_of(root: StoreLocation, name: str) -> str | None:
     """The session of that name, or the only one that begins so. A file of the same name is reached with ``./``."""
     from hansard.store.ids import check_session_id
 
@@ -34,21 +34,21 @@ def session_of(root: StorePlace, name: str) -> str | None:
     return found[0] if found else None
 
 
-def beginning(root: StorePlace, name: str) -> list[str]:
+def beginning(root: StoreLocation, name: str) -> list[str]:
     """The sessions that begin so. No log is opened for this."""
     if isinstance(root, str):
         from hansard.store import open_store
 
         with open_store(root) as store:
             return sorted(info.id for info in store.sessions() if info.id.startswith(name))
-    from hansard.store.files import has_log
+    from hansard.store.files.paths import has_log
 
     if name and has_log(root / name):
         return [name]
     return sorted(entry for entry in os.listdir(root) if entry.startswith(name) and has_log(root / entry)) if root.is_dir() else []
 
 
-def need_session(root: StorePlace, name: str) -> str:
+def need_session(root: StoreLocation, name: str) -> str:
     """The session of that name; an error if there is none."""
     found = session_of(root, name)
     if found is None:
@@ -56,12 +56,12 @@ def need_session(root: StorePlace, name: str) -> str:
     return found
 
 
-def unknown_session(root: StorePlace, name: str) -> UnknownSession:
+def unknown_session(root: StoreLocation, name: str) -> UnknownSession:
     """That there is no such session, and which one may be meant."""
     return UnknownSession(name, beginning(root, "") if len(name) >= MIN_PREFIX else ())
 
 
-def session_or_file(root: StorePlace, name: str) -> tuple[str | None, Source | None]:
+def session_or_file(root: StoreLocation, name: str) -> tuple[str | None, Source | None]:
     """What was named: a session of the store, or a file (or ``-``)."""
     session = session_of(root, name)
     if session is not None:
@@ -73,8 +73,8 @@ def session_or_file(root: StorePlace, name: str) -> tuple[str | None, Source | N
 
 def events_of_file(source: Source, format: str = AUTO) -> Iterator[Event]:
     """The events of a file: a log of ours as it is, anything else normalized."""
-    from hansard.cli.normalize import events_of
-    from hansard.normalizing import OWN_LOG, events_of_log
+    from hansard.adapters.normalize import OWN_LOG, events_of_log
+    from hansard.cli.verbs.normalize import events_of
 
     if format == AUTO and source.head().startswith(OWN_LOG):
         return events_of_log(source.chunks())

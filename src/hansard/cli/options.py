@@ -13,7 +13,7 @@ from typing import IO, Any, BinaryIO, NamedTuple, TypeVar, cast
 
 import click
 
-from hansard.cli.completing import formats
+from hansard.cli.completers import formats
 from hansard.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -69,10 +69,10 @@ def no_original_option(function: F) -> F:
 
 def store_place(given: str | None) -> Path | str:
     """Where the store is: a folder, or the address of a database, which is a str."""
-    from hansard.store import default_place, is_database
+    from hansard.store import default_location, is_database
 
     if not given:
-        return default_place()
+        return default_location()
     return given if is_database(given) else Path(given).expanduser()
 
 
@@ -86,7 +86,7 @@ def store_path(given: str | None) -> Path:
 
 def note(message: str) -> None:
     """A remark beside the output: on stderr, on one line."""
-    from hansard.cli.common import masked, one_line
+    from hansard.cli.failures import masked, one_line
 
     click.echo(f"hansard: {one_line(masked(message))}", err=True)
 
@@ -95,7 +95,7 @@ class Source:
     """A stream of bytes to read, from a file or from stdin, whose beginning can be looked at."""
 
     def __init__(self, name: str) -> None:
-        from hansard.recognising import HEAD
+        from hansard.adapters.detection import HEAD
 
         self.name = name
         if name == "-" and sys.stdin.isatty():
@@ -133,7 +133,7 @@ class Source:
 
     def chunks(self) -> Iterator[bytes]:
         """All of the stream."""
-        from hansard.normalizing import READ_SIZE
+        from hansard.adapters.normalize import READ_SIZE
 
         read = cast("Callable[[int], bytes]", getattr(self.file, "read1", self.file.read))  # a pipe gives what it has
         for chunk in chain([self._head] if self._head else [], iter(lambda: read(READ_SIZE), b"")):
@@ -145,37 +145,37 @@ class Source:
         """The format that was given, or the one the beginning shows."""
         if given != AUTO:
             return given
-        from hansard.recognising import recognise
+        from hansard.adapters.detection import detect
 
-        found = recognise(self.head())
+        found = detect(self.head())
         if not self.head():
-            raise UsageError(f"{self.shown} is empty: there is nothing to read")
+            raise UsageError(f"{self.title} is empty: there is nothing to read")
         if found is None:
-            raise UsageError(f"{self.shown}: no known format begins like this; name one with --from (`hansard doctor` lists them)")
-        note(f"{self.shown}: read as {found}")
+            raise UsageError(f"{self.title}: no known format begins like this; name one with --from (`hansard doctor` lists them)")
+        note(f"{self.title}: read as {found}")
         return found
 
     @property
-    def shown(self) -> str:
+    def title(self) -> str:
         """What to call it in messages."""
         return "stdin" if self.name == "-" else self.name
 
 
 def _text(file: BinaryIO) -> BinaryIO:
-    from hansard.store.packed import text_of
+    from hansard.store.files.compressed import decompress_stream
 
-    return text_of(file)
+    return decompress_stream(file)
 
 
 def _first_lines(file: BinaryIO, size: int) -> bytes:
     """What a pipe says first, until there is enough to recognise: it may take its time, so we do not wait for more than we need."""
-    from hansard.recognising import recognise
+    from hansard.adapters.detection import detect
 
     read = cast("Callable[[int], bytes]", getattr(file, "read1", file.read))
     head = b""
     while len(head) < size and (chunk := read(size - len(head))):
         head += chunk
-        if b"\n" in chunk and recognise(head[: head.rindex(b"\n") + 1]) is not None:
+        if b"\n" in chunk and detect(head[: head.rindex(b"\n") + 1]) is not None:
             break
     return head
 

@@ -6,7 +6,7 @@ import sys
 from codecs import getincrementaldecoder
 from typing import Protocol, TextIO
 
-from hansard.terminal import visible
+from hansard.projections.terminal_text import escape_text
 
 
 class Output(Protocol):
@@ -30,7 +30,7 @@ class Terminal:
 
     def write(self, data: bytes, /) -> None:
         """Some of it."""
-        self._stream.buffer.write(visible(self._decoder.decode(data)).encode("utf-8", "backslashreplace"))
+        self._stream.buffer.write(escape_text(self._decoder.decode(data)).encode("utf-8", "backslashreplace"))
 
     def flush(self) -> None:
         """Show it."""

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from hansard.cli.output import output
-from hansard.terminal import columns, shortened, visible_line, wants_colour
+from hansard.projections.terminal_text import columns, shortened, visible_line, wants_colour
 
 
 def print_json(value: Any) -> None:

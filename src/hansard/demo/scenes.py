@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import gzip
-import time
+import threading
 from collections.abc import Iterator
 from importlib import resources
 
 from msgspec import Struct
 
-from hansard.adapter import Context
 from hansard.adapters import adapter_for
+from hansard.adapters.base import Context
+from hansard.adapters.framing import Frame, frames
 from hansard.events import Event, session_lifecycle
-from hansard.framing import Frame, frames
 from hansard.store import Store
 from hansard.store.ids import now_ms
 
@@ -54,27 +54,30 @@ SCENES = (
 )
 
 
-def play(store: Store, scene: Scene, speed: float = 1.0) -> None:
-    """Write the scene into its log, frame by frame, as fast as it was spoken; 0: at once. The log says when it is over."""
+def play(store: Store, scene: Scene, speed: float = 1.0, stop: threading.Event | None = None) -> None:
+    """Writes the scene into its log, frame by frame, at the recorded pace (at once if ``speed`` is 0), then closes the log.
+
+    ``stop`` ends it early, before the next frame.
+    """
     adapter = adapter_for(scene.format)(Context(source=scene.session))
     try:
-        for frame in _paced(list(frames([scene.recording()], adapter.framer())), speed):
-            store.append(scene.session, adapter.feed(frame))
-        store.append(scene.session, adapter.finish())
+        for frame in _paced(list(frames([scene.recording()], adapter.framer())), speed, stop or threading.Event()):
+            store[scene.session].append(adapter.feed(frame))
+        store[scene.session].append(adapter.finish())
     finally:
-        store.append(scene.session, _over(scene))
-        store.release(scene.session)
+        store[scene.session].append(_over(scene))
+        store[scene.session].release()
 
 
-def _paced(recorded: list[Frame], speed: float) -> Iterator[Frame]:
-    """The frames, each when its time has come; the time it was spoken is moved to today, and the time between two stays."""
+def _paced(recorded: list[Frame], speed: float, stop: threading.Event) -> Iterator[Frame]:
+    """Yields each frame when it is due, until stopped. Frame times are moved to today; the time between two frames stays."""
     first = next((frame.time for frame in recorded if frame.time is not None), None)
     moved = now_ms() - (first or 0)
     before: int | None = None
     for frame in recorded:
-        if speed:
-            passed = STEP if before is None or frame.time is None else (frame.time - before) / 1000
-            time.sleep(min(passed / speed, LONGEST_PAUSE))
+        elapsed = STEP if before is None or frame.time is None else (frame.time - before) / 1000
+        if stop.wait(min(elapsed / speed, LONGEST_PAUSE) if speed else 0):
+            return
         before = frame.time
         frame.time = None if before is None else before + moved
         yield frame

@@ -8,15 +8,15 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from hansard.adapter import Context
 from hansard.adapters import adapter_for, layouts
-from hansard.framing import Frame, frames
-from hansard.importing.database import Family, rows_of
-from hansard.layout import Layout
-from hansard.loose import documents
+from hansard.adapters.base import Context
+from hansard.adapters.framing import Frame, frames
+from hansard.adapters.layout import Layout
+from hansard.events.lenient import split_documents
+from hansard.importing.databases import SessionTree, read_rows
 
 
-class Stream(Struct, frozen=True):
+class SourceStream(Struct, frozen=True):
     """A file of frames. ``name`` is None for the session itself; a sub-agent's file is a stream with a name of its own."""
 
     path: str
@@ -26,7 +26,7 @@ class Stream(Struct, frozen=True):
     """Files of which a line says which call started the sub-agent."""
     document: bool = False
     """Whether it is written anew each time."""
-    rows: Family | None = None
+    rows: SessionTree | None = None
     """The sessions whose rows it is, of a database."""
     exported: bool = False
     """Whether somebody wrote it as one document: it is over when it is whole."""
@@ -43,7 +43,7 @@ class Stream(Struct, frozen=True):
         if not self.exported:
             return False
         try:
-            documents(Path(self.path).read_bytes().decode("utf-8", "surrogateescape"))
+            split_documents(Path(self.path).read_bytes().decode("utf-8", "surrogateescape"))
         except (ValueError, RecursionError):
             return False
         return True
@@ -61,7 +61,7 @@ class Job(Struct, frozen=True):
 
     session_id: str
     format: str
-    streams: list[Stream]
+    streams: list[SourceStream]
     attachments: list[Attachment] = []
     provider_session_id: str | None = None
 
@@ -71,7 +71,7 @@ class Job(Struct, frozen=True):
         return sum(_size(stream) for stream in self.streams)
 
 
-def _size(stream: Stream) -> int:
+def _size(stream: SourceStream) -> int:
     try:
         size = os.stat(stream.path).st_size
     except OSError:
@@ -79,23 +79,23 @@ def _size(stream: Stream) -> int:
     return size if stream.rows is None else int(size * stream.rows.share)
 
 
-def context(session_id: str, format: str, stream: Stream) -> Context:
+def adapter_context(session_id: str, format: str, stream: SourceStream) -> Context:
     """What the adapter of a file is told: the stream's name for its ids, and the call that another file speaks of."""
     name = session_id if stream.name is None else f"{session_id}/{stream.name}"
     return Context(source=name, parent_tool_call_id=_parent_call(format, stream), stream=stream.name)
 
 
-def _parent_call(format: str, stream: Stream) -> str | None:
+def _parent_call(format: str, stream: SourceStream) -> str | None:
     layout = _layout(format)
     if layout is None or stream.name is None:
         return None
-    for says in _sayings(stream, stream.name):
+    for says in _parent_lines(stream, stream.name):
         if (call := layout.parent_of(says, stream.name)) is not None:
             return call
     return None
 
 
-def _sayings(stream: Stream, name: str) -> Iterator[bytes]:
+def _parent_lines(stream: SourceStream, name: str) -> Iterator[bytes]:
     """The file beside a stream, and the lines of its parent's that speak of it."""
     if stream.sidecar is not None and os.path.exists(stream.sidecar):
         yield Path(stream.sidecar).read_bytes()
@@ -104,11 +104,11 @@ def _sayings(stream: Stream, name: str) -> Iterator[bytes]:
             yield from (line for line in file if name.encode() in line)
 
 
-def frames_now(stream: Stream, format: str) -> Iterator[Frame]:
+def read_frames(stream: SourceStream, format: str) -> Iterator[Frame]:
     """All frames of what is written anew each time."""
     layout = _layout(format)
     if stream.rows is not None and layout is not None and layout.database is not None:
-        return layout.database.frames_of(rows_of(Path(stream.path), layout.database, stream.rows.ids))
+        return layout.database.frames_of(read_rows(Path(stream.path), layout.database, stream.rows.ids))
     return frames([Path(stream.path).read_bytes()], adapter_for(format).framer())
 
 

@@ -7,11 +7,11 @@ from hashlib import sha256
 import msgspec
 from msgspec import Struct
 
-from hansard.adapter import was_finish
+from hansard.adapters.base import is_closing_event
 from hansard.errors import HansardError
 from hansard.events import Event, SessionLifecycle
+from hansard.events.structs import prepare
 from hansard.store import Store
-from hansard.structs import prepare
 
 NOTE = "import.json"
 
@@ -29,7 +29,7 @@ class Position(Struct):
     """What the file looked like when it was read, such as its size and time; None when nobody knows."""
 
 
-class Attached(Struct):
+class StoredAttachment(Struct):
     """An attachment as it was when it was stored."""
 
     blob: str
@@ -37,59 +37,60 @@ class Attached(Struct):
     modified: int = -1
 
 
-class Memory(Struct):
+class ImportPositions(Struct):
     """Everything that is remembered about the files of a session. ``seq`` is the end of the log it speaks of."""
 
     seq: int = 0
     files: dict[str, Position] = {}
     """By the name of the stream; the session's own is the empty one."""
-    attached: dict[str, Attached] = {}
+    attached: dict[str, StoredAttachment] = {}
 
 
-def load(store: Store, session_id: str) -> Memory | None:
+def load(store: Store, session_id: str) -> ImportPositions | None:
     """The note, if there is one that can be read."""
-    noted = store.get_note(session_id, NOTE)
+    noted = None if store.notes is None else store.notes.get(session_id, NOTE)
     try:
-        return None if noted is None else msgspec.json.decode(noted, type=Memory)
+        return None if noted is None else msgspec.json.decode(noted, type=ImportPositions)
     except ValueError:
         return None
 
 
-def save(store: Store, session_id: str, memory: Memory) -> None:
+def save(store: Store, session_id: str, memory: ImportPositions) -> None:
     """Write the note. It need not survive a crash: the log does."""
-    store.put_note(session_id, NOTE, msgspec.json.encode(memory))
+    if store.notes is not None:
+        store.notes.put(session_id, NOTE, msgspec.json.encode(memory))
 
 
-def recall(store: Store, session_id: str) -> Memory:
+def rebuild(store: Store, session_id: str) -> ImportPositions:
     """What the log itself says about the files that were read into it."""
-    memory = Memory(files={}, attached={})
-    streams: dict[str, _Stream] = {}
-    for event in store.read(session_id):
+    memory = ImportPositions(files={}, attached={})
+    streams: dict[str, _StreamPosition] = {}
+    for event in store[session_id].read():
         memory.seq = max(memory.seq, event.seq)
         if isinstance(event, SessionLifecycle) and event.payload.subtype == "attached" and event.payload.path and event.payload.blob:
-            memory.attached[event.payload.path] = Attached(event.payload.blob, event.payload.size or 0)
+            memory.attached[event.payload.path] = StoredAttachment(event.payload.blob, event.payload.size or 0)
         elif event.frame is not None:
-            stream = streams.setdefault(event.stream or "", _Stream())
-            stream.saw(event, store, session_id)
+            stream = streams.setdefault(event.stream or "", _StreamPosition())
+            stream.add_event(event, store, session_id)
     memory.files = {name: stream.position() for name, stream in streams.items()}
     return memory
 
 
-class _Stream:
+class _StreamPosition:
     def __init__(self) -> None:
         self.frames = 0
         self.offset = 0
         self.closed: list[int] = []
         self.hash = sha256()
 
-    def saw(self, event: Event, store: Store, session_id: str) -> None:
+    def add_event(self, event: Event, store: Store, session_id: str) -> None:
         self.frames = max(self.frames, event.frame or 0)
         if event.original is not None:
             end = "\n" if event.eol is None else event.eol
-            data = store.original(session_id, event) + end.encode()
+            data = store[session_id].original(event) + end.encode()
             self.hash.update(data)
             self.offset += len(data)
-        if (event.eol == "" or was_finish(event)) and self.offset not in self.closed:
+        if (event.eol == "" or is_closing_event(event)) and self.offset not in self.closed:
             self.closed.append(self.offset)
 
     def position(self) -> Position:

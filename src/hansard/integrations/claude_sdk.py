@@ -13,18 +13,19 @@ is not the SDK's to delete, and it takes a store without ``delete`` for what it 
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import Any, TypedDict
 
-from hansard.adapter import Adapter, Context, was_finish
 from hansard.adapters import adapter_for
+from hansard.adapters.base import Adapter, Context, is_closing_event
+from hansard.adapters.framing import Frame
 from hansard.errors import UnknownSession
 from hansard.events import Event
-from hansard.framing import Frame
-from hansard.importing.session import title_of
-from hansard.loose import as_object
+from hansard.events.lenient import as_object
+from hansard.importing.session import session_title
 from hansard.store import Store
 from hansard.store.ids import now_ms
 
@@ -46,9 +47,14 @@ class RecordedSessions:
     def __init__(self, store: Store) -> None:
         self.store = store
         self._streams: dict[tuple[str, str], _Stream] = {}
+        self._appending = asyncio.Lock()
 
     async def append(self, key: dict[str, Any], entries: Sequence[dict[str, Any]]) -> None:
-        """Put lines on the record. One that is there already, by its ``uuid``, is not put there again."""
+        """Writes lines to the log. One that is there already, by its ``uuid``, is not written again."""
+        async with self._appending:
+            await asyncio.to_thread(self._append, key, entries)
+
+    def _append(self, key: dict[str, Any], entries: Sequence[dict[str, Any]]) -> None:
         if not entries:
             return
         session, name = session_of(key), key.get("subpath", MAIN)
@@ -56,50 +62,55 @@ class RecordedSessions:
         try:
             if not self._exists(session):
                 about = {"provider_session_id": key["session_id"], "detail": {"projectKey": key["project_key"]}}
-                self.store.create(session, format=FORMAT, title=title_of(events), **about)
-            self.store.append(session, events)
+                self.store.create(session, format=FORMAT, title=session_title(events), **about)
+            self.store[session].append(events)
         except BaseException:
             del self._streams[session, name]  # the SDK tries again, and then nobody must believe to have these lines
             raise
 
     async def load(self, key: dict[str, Any]) -> list[dict[str, Any]] | None:
-        """The lines as they were handed over; None if there are none."""
+        """Returns the lines as they were handed over; None if there are none."""
+        return await asyncio.to_thread(self._load, key)
+
+    def _load(self, key: dict[str, Any]) -> list[dict[str, Any]] | None:
         session = session_of(key)
         lines = [json.loads(line) for line, _ in self._lines(session, key.get("subpath", MAIN))] if self._exists(session) else []
         return lines or None
 
     async def list_sessions(self, project_key: str) -> list[ListEntry]:
-        """The sessions of a project, and when each was last written."""
+        """Returns the sessions of a project, and when each was last written."""
         before = _prefix(project_key)
-        found = [info for info in self.store.sessions() if info.id.startswith(before)]
+        found = [info for info in await asyncio.to_thread(self.store.sessions) if info.id.startswith(before)]
         return [{"session_id": info.id.removeprefix(before), "mtime": info.updated or 0} for info in found]
 
     async def list_subkeys(self, key: dict[str, Any]) -> list[str]:
-        """The sub-agents' streams of a session."""
-        session = session_of(key)
-        events = self.store.read(session) if self._exists(session) else ()
+        """Returns the subagents' streams of a session."""
+        return await asyncio.to_thread(self._subkeys, session_of(key))
+
+    def _subkeys(self, session: str) -> list[str]:
+        events = self.store[session].read() if self._exists(session) else ()
         return [name for name in dict.fromkeys(event.stream for event in events) if name is not None]
 
     def close(self) -> None:
         """Close whatever the last turn left open, and let go of the sessions. The next `append` goes on."""
         for (session, _), stream in self._streams.items():
-            self.store.append(session, stream.adapter.finish())
+            self.store[session].append(stream.adapter.finish())
         for session in dict.fromkeys(session for session, _ in self._streams):
-            self.store.release(session)
+            self.store[session].release()
         self._streams.clear()
 
     def _exists(self, session: str) -> bool:
         try:
-            self.store.head(session)
+            self.store[session].head()
         except UnknownSession:
             return False
         return True
 
     def _lines(self, session: str, name: str) -> Iterable[tuple[bytes, Event]]:
         """The frames of a stream, each with the first event that was made of it."""
-        for event in self.store.read(session):
+        for event in self.store[session].read():
             if event.original is not None and event.frame is not None and (event.stream or MAIN) == name:
-                yield self.store.original(session, event), event
+                yield self.store[session].original(event), event
 
     def _stream(self, session: str, name: str, entries: Sequence[dict[str, Any]]) -> _Stream:
         found = self._streams.get((session, name))
@@ -128,15 +139,15 @@ class _Stream:
     def recall(self, store: Store, session: str) -> None:
         """Read again what is on the record, without a word, so that the adapter knows what it knew."""
         finished = True
-        for event in store.read(session):
+        for event in store[session].read():
             if event.frame is None or (event.stream or MAIN) != self._name:
                 continue
             if event.original is not None:
-                line = store.original(session, event)
+                line = store[session].original(event)
                 self._is_new(as_object(json.loads(line)))
                 self.adapter.feed(Frame(line))
                 finished = False
-            elif was_finish(event) and not finished:
+            elif is_closing_event(event) and not finished:
                 self.adapter.finish()
                 finished = True
 

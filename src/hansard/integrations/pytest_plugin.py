@@ -3,7 +3,7 @@
     def test_the_bot_lists_the_files(fake_agent):
         agent = fake_agent("claude", "recordings/list_files.jsonl")     # a `claude` on the PATH that says what the recording says
         assert my_bot("What is here?") == "README.md"
-        agent.heard.assert_called("Bash", command="ls")
+        agent.conversation.assert_called("Bash", command="ls")
 
 pytest loads this file wherever hansard is installed; nothing else of hansard is loaded before a test asks for it.
 """
@@ -23,7 +23,7 @@ import pytest
 
 if TYPE_CHECKING:
     from hansard.store import Store
-    from hansard.testing.heard import Heard
+    from hansard.testing.assertions import RecordedConversation
 
 PROGRAM = Path(__file__).with_name("stand_in.py")
 
@@ -36,20 +36,20 @@ class StandIn:
         self._folder = folder
 
     @property
-    def runs(self) -> list[Heard]:
+    def runs(self) -> list[RecordedConversation]:
         """The events of every run."""
-        from hansard.adapter import Context
-        from hansard.normalizing import normalize
-        from hansard.testing.heard import Heard
+        from hansard.adapters.base import Context
+        from hansard.adapters.normalize import normalize
+        from hansard.testing.assertions import RecordedConversation
 
-        return [Heard(normalize(path.read_bytes(), self.format, Context(source=path.stem))) for path in self._files("jsonl")]
+        return [RecordedConversation(normalize(path.read_bytes(), self.format, Context(source=path.stem))) for path in self._files("jsonl")]
 
     @property
-    def heard(self) -> Heard:
+    def conversation(self) -> RecordedConversation:
         """The events of all runs, one after the other."""
-        from hansard.testing.heard import Heard
+        from hansard.testing.assertions import RecordedConversation
 
-        return Heard(event for run in self.runs for event in run)
+        return RecordedConversation(event for run in self.runs for event in run)
 
     @property
     def argv(self) -> list[list[str]]:
@@ -108,24 +108,24 @@ def fake_agent(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 
 def steps_of(data: bytes, format: str | None) -> tuple[str, list[dict[str, Any]]]:
     """The format of a recording, and what each side says in it, line by line."""
-    from hansard.framing import frames
-    from hansard.normalizing import OWN_LOG, events_of_log
+    from hansard.adapters.detection import detect
+    from hansard.adapters.framing import frames
+    from hansard.adapters.normalize import OWN_LOG, events_of_log
     from hansard.projections import project
-    from hansard.recognising import recognise
 
     if data.startswith(OWN_LOG):
         events = list(events_of_log([data]))
         format = format or getattr(events[0].payload, "format", None)
         return _check(format), [{"dir": said.dir, "line": said.line} for said in project(events, "recording")]
-    format = _check(format or recognise(data))
+    format = _check(format or detect(data))
     found = frames([data], _framer(format)())
     return format, [{"dir": "send" if one.out else "recv", "line": one.data.decode("utf-8", "surrogateescape")} for one in found]
 
 
 def _check(format: str | None) -> str:
     """A format that a program can speak on its output."""
+    from hansard.adapters.framing import Lines, TwoWay
     from hansard.errors import UsageError
-    from hansard.framing import Lines, TwoWay
 
     if format is None:
         raise UsageError("no known format begins like this recording; name it")

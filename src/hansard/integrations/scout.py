@@ -13,15 +13,16 @@ main agent, with what it thought and what it called. Sub-agents speak elsewhere:
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from hansard.events import Event, TurnEnd
 from hansard.projections import project
-from hansard.projections.standard_messages import StandardMessage
-from hansard.projections.words import as_text
-from hansard.redaction import redact
+from hansard.projections.formats.standard_messages import StandardMessage
+from hansard.projections.redaction.redact import redact
+from hansard.projections.text import json_text
 from hansard.store import SessionInfo, Store
 
 if TYPE_CHECKING:
@@ -38,17 +39,21 @@ async def transcripts(
     to_time: datetime | None = None,
     limit: int | None = None,
 ) -> AsyncIterator[Transcript]:
-    """The sessions of a store, the one that changed last first; of a session nothing was said in, nothing."""
+    """Yields the sessions of a store that have messages, the one that changed last first. They are read in threads."""
     count = 0
-    for info in store.sessions():
+    for info in await asyncio.to_thread(store.sessions):
         if info.problem is not None or not _wanted(info, session_id, from_time, to_time):
             continue
         if limit is not None and count >= limit:
             return
-        made = transcript(info, store.read(info.id))
+        made = await asyncio.to_thread(_read_transcript, store, info)
         if made.messages:
             count += 1
             yield made
+
+
+def _read_transcript(store: Store, info: SessionInfo) -> Transcript:
+    return transcript(info, store[info.id].read())
 
 
 def transcript(info: SessionInfo, events: Iterable[Event]) -> Transcript:
@@ -120,4 +125,4 @@ def _words(block: dict[str, Any]) -> str:
     content = block.get("content")
     if isinstance(content, list) and all(isinstance(part, dict) and isinstance(part.get("text"), str) for part in content):
         return "\n".join(part["text"] for part in content)
-    return "" if content is None else as_text(content)
+    return "" if content is None else json_text(content)

@@ -15,10 +15,10 @@ from typing import Any
 
 from hansard.errors import UnknownFormat
 from hansard.events import TYPES, Event
-from hansard.plugins import Plugins, is_kind
-from hansard.projections.projection import Projected, Projection, Report, Shape
+from hansard.plugins import Plugins, subclass_problem
+from hansard.projections.base import Projected, Projection, Report, Shape
 
-__all__ = ["FORMATS", "Projected", "Projection", "Report", "Shape", "forms", "project", "projection_for"]
+__all__ = ["FORMATS", "Projected", "Projection", "Report", "Shape", "format_names", "project", "projection_for"]
 
 FORMATS: dict[str, str] = {
     "acp": "acp.Acp",
@@ -38,7 +38,7 @@ FORMATS: dict[str, str] = {
     "prompt": "prompt.Prompt",
     "recording": "native.Recording",
     "standard-messages": "standard_messages.StandardMessages",
-    "state": "state.Standing",
+    "state": "state.StateDocument",
     "summary": "summary.SessionSummary",
     "timeline": "timeline.Timeline",
     "usage": "usage.UsageReport",
@@ -48,19 +48,19 @@ FORMATS: dict[str, str] = {
 """Name of the form, and the projection that makes it."""
 
 
-def forms() -> list[str]:
+def format_names() -> list[str]:
     """The name of every form there is."""
-    return sorted([*FORMATS, *ELSEWHERE.names()])
+    return sorted([*FORMATS, *PLUGINS.names()])
 
 
 def projection_for(format: str) -> type[Projection[Any]]:
     """The projection of that name."""
     if format in FORMATS:
         module, name = FORMATS[format].split(".")
-        return getattr(import_module(f"{__name__}.{module}"), name)
-    if format in ELSEWHERE.names():
-        return ELSEWHERE.load(format)
-    raise UnknownFormat(format, forms())
+        return getattr(import_module(f"{__name__}.formats.{module}"), name)
+    if format in PLUGINS.names():
+        return PLUGINS.load(format)
+    raise UnknownFormat(format, format_names())
 
 
 def project(events: Iterable[Event], format: str, **options: Any) -> Projected[Any]:
@@ -69,11 +69,11 @@ def project(events: Iterable[Event], format: str, **options: Any) -> Projected[A
 
 
 def _wrong(name: str, projection: Any) -> str | None:
-    told = is_kind(projection, Projection)
-    if told is None and (unsaid := TYPES.keys() - projection.uses - projection.leaves.keys()):
-        told = f"it neither uses nor leaves {', '.join(sorted(unsaid))}"
-    return told
+    problem = subclass_problem(projection, Projection)
+    if problem is None and (missing := TYPES.keys() - projection.handled - projection.skipped.keys()):
+        problem = f"it neither handles nor skips {', '.join(sorted(missing))}"
+    return problem
 
 
-ELSEWHERE = Plugins("projections", lambda: FORMATS, _wrong)
+PLUGINS = Plugins("projections", lambda: FORMATS, _wrong)
 """The projections of other packages, each under the name of its form."""

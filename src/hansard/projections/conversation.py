@@ -12,23 +12,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from hansard.content import AnyBlock
-from hansard.events import (
-    AgentCallback,
-    AssistantDone,
-    Event,
-    SessionInit,
-    ThinkingDone,
-    ToolResult,
-    ToolResultPayload,
-    TurnEnd,
-    TurnEndPayload,
-    Usage,
-    UsageEvent,
-    UsagePayload,
-    UserAudio,
-    UserMessage,
-)
+from hansard import events as ev
 from hansard.projections.display import block_of, display_items, text_of
 
 TYPES = frozenset(
@@ -53,10 +37,10 @@ TYPES = frozenset(
 class Item(Struct):
     """Something in a conversation; ``events`` are those it was made of."""
 
-    events: list[Event]
+    events: list[ev.Event]
 
     @property
-    def first(self) -> Event:
+    def first(self) -> ev.Event:
         """The event it began with."""
         return self.events[0]
 
@@ -66,45 +50,45 @@ class Item(Struct):
         return self.first.parent_tool_call_id
 
 
-class Said(Item, kw_only=True):
+class InputMessage(Item, kw_only=True):
     """Something said to the agent: by a person, another agent, or its harness."""
 
     text: str
-    blocks: list[AnyBlock]
+    blocks: list[ev.AnyBlock]
     author: Literal["human", "agent", "harness"] = "human"
 
 
-class Answer(Item, kw_only=True):
+class OutputMessage(Item, kw_only=True):
     """One message of an agent: its blocks in the order they were said."""
 
     id: str | None
-    blocks: list[AnyBlock] = field(default_factory=list[AnyBlock])
-    interrupted: list[AnyBlock] = field(default_factory=list[AnyBlock])
+    blocks: list[ev.AnyBlock] = field(default_factory=list[ev.AnyBlock])
+    interrupted: list[ev.AnyBlock] = field(default_factory=list[ev.AnyBlock])
     """Those of its blocks that were cut off."""
-    usage: Usage | None = None
+    usage: ev.Usage | None = None
     model: str | None = None
 
 
-class Returned(Item, kw_only=True):
+class ToolReturn(Item, kw_only=True):
     """What a tool gave back."""
 
-    payload: ToolResultPayload
+    payload: ev.ToolResultPayload
 
 
-class Ended(Item, kw_only=True):
+class TurnEnded(Item, kw_only=True):
     """A turn is over."""
 
-    payload: TurnEndPayload
+    payload: ev.TurnEndPayload
 
 
-class Spent(Item, kw_only=True):
+class LateUsage(Item, kw_only=True):
     """The count of a message that is not open: it said nothing, or (``late``) it was complete before the count came."""
 
-    payload: UsagePayload
+    payload: ev.UsagePayload
     late: bool
 
 
-AnyItem = Said | Answer | Returned | Ended | Spent
+AnyItem = InputMessage | OutputMessage | ToolReturn | TurnEnded | LateUsage
 
 REMEMBERED = 16
 """So many complete answers are known by their ids, for counts that come late."""
@@ -114,36 +98,36 @@ class Conversation:
     """Feed it events of `TYPES`; it gives items, each once, when they are complete."""
 
     def __init__(self) -> None:
-        self._open: dict[str | None, Answer] = {}
-        self._waiting: dict[str | None, list[Returned]] = {}
+        self._open: dict[str | None, OutputMessage] = {}
+        self._waiting: dict[str | None, list[ToolReturn]] = {}
         self._complete: deque[str | None] = deque(maxlen=REMEMBERED)
         self.model: str | None = None
 
-    def feed(self, event: Event) -> Iterator[AnyItem]:
+    def feed(self, event: ev.Event) -> Iterator[AnyItem]:
         """The items that this event completes."""
         match event:
-            case ToolResult(payload=payload):
-                returned = Returned([event], payload=payload)
+            case ev.ToolResult(payload=payload):
+                returned = ToolReturn([event], payload=payload)
                 if event.parent_tool_call_id in self._open:
                     self._waiting.setdefault(event.parent_tool_call_id, []).append(returned)
                 else:
                     yield returned
-            case UserMessage() | UserAudio() | AgentCallback():
+            case ev.UserMessage() | ev.UserAudio() | ev.AgentCallback():
                 yield from self.close(event.parent_tool_call_id)
-                yield _said(event)
-            case UsageEvent() if event.payload.scope == "message":
+                yield _input_message(event)
+            case ev.UsageEvent() if event.payload.scope == "message":
                 yield from self._spent(event)
-            case SessionInit(payload=init):
+            case ev.SessionInit(payload=init):
                 self.model = init.model or self.model
-            case TurnEnd(payload=end):
+            case ev.TurnEnd(payload=end):
                 yield from self.close_all()
-                yield Ended([event], payload=end)
+                yield TurnEnded([event], payload=end)
             case _ if (block := block_of(event)) is not None:
                 yield from self._add(event, block)
             case _:
                 pass
 
-    def answering(self, lane: str | None) -> Answer | None:
+    def answering(self, lane: str | None) -> OutputMessage | None:
         """The answer that is open in a lane."""
         return self._open.get(lane)
 
@@ -160,37 +144,37 @@ class Conversation:
         for lane in list(self._open):
             yield from self.close(lane)
 
-    def _add(self, event: Event, block: AnyBlock) -> Iterator[AnyItem]:
+    def _add(self, event: ev.Event, block: ev.AnyBlock) -> Iterator[AnyItem]:
         lane = event.parent_tool_call_id
         answer = self._open.get(lane)
         if answer is not None and (answer.id != event.response_id or (event.response_id is None and lane in self._waiting)):
             yield from self.close(lane)
             answer = None
         if answer is None:
-            answer = self._open[lane] = Answer([], id=event.response_id, model=self.model)
+            answer = self._open[lane] = OutputMessage([], id=event.response_id, model=self.model)
         answer.events.append(event)
         answer.blocks.append(block)
-        if isinstance(event, AssistantDone | ThinkingDone) and event.payload.interrupted:
+        if isinstance(event, ev.AssistantDone | ev.ThinkingDone) and event.payload.interrupted:
             answer.interrupted.append(block)
 
-    def _spent(self, event: UsageEvent) -> Iterator[AnyItem]:
+    def _spent(self, event: ev.UsageEvent) -> Iterator[AnyItem]:
         """A count that names no message (Codex) is that of the open one, if it has none yet."""
         answer = self._open.get(event.parent_tool_call_id)
         named = event.response_id is not None
         if answer is None or (answer.id != event.response_id if named else answer.usage is not None):
-            yield Spent([event], payload=event.payload, late=named and event.response_id in self._complete)
+            yield LateUsage([event], payload=event.payload, late=named and event.response_id in self._complete)
             return
         answer.events.append(event)
         answer.usage = event.payload.usage
         answer.model = event.payload.model or answer.model
 
 
-def _said(event: UserMessage | UserAudio | AgentCallback) -> Said:
+def _input_message(event: ev.UserMessage | ev.UserAudio | ev.AgentCallback) -> InputMessage:
     blocks = display_items(event)
     match event:
-        case UserMessage(payload=said):
-            return Said([event], text=said.text, blocks=blocks, author=said.author)
-        case UserAudio(payload=spoken):
-            return Said([event], text=spoken.transcription, blocks=blocks)
-        case AgentCallback():
-            return Said([event], text=text_of(event) or "", blocks=blocks, author="agent")
+        case ev.UserMessage(payload=said):
+            return InputMessage([event], text=said.text, blocks=blocks, author=said.author)
+        case ev.UserAudio(payload=spoken):
+            return InputMessage([event], text=spoken.transcription, blocks=blocks)
+        case ev.AgentCallback():
+            return InputMessage([event], text=text_of(event) or "", blocks=blocks, author="agent")

@@ -13,12 +13,12 @@ from typing import Any, ClassVar, TypeVar
 
 from msgspec import Struct
 
-from hansard.content import AnyBlock, TextBlock, ThinkingBlock, ToolUseBlock
 from hansard.events import Event, UsageEvent
-from hansard.projections.conversation import TYPES, Answer, AnyItem, Conversation, Ended, Returned, Said, Spent
-from hansard.projections.projection import Projection, Report
-from hansard.projections.reasons import BOOKKEEPING, STREAMING, except_for
-from hansard.projections.words import as_text, whole_characters
+from hansard.events.content import AnyBlock, TextBlock, ThinkingBlock, ToolUseBlock
+from hansard.projections.base import Projection, Report
+from hansard.projections.conversation import TYPES, AnyItem, Conversation, InputMessage, LateUsage, OutputMessage, ToolReturn, TurnEnded
+from hansard.projections.omissions import BOOKKEEPING, STREAMING, skip_except
+from hansard.projections.text import json_text, whole_characters
 
 T = TypeVar("T")
 
@@ -30,14 +30,14 @@ _UNFIT = re.compile(r"[^a-zA-Z0-9_-]")
 _DIGEST = 8
 
 
-class Heard(Struct):
+class UserPart(Struct):
     """Something said to the agent."""
 
     event: Event
     blocks: list[AnyBlock]
 
 
-class Spoken(Struct):
+class AssistantPart(Struct):
     """One answer of the agent, without what was cut off. Its calls have ids and names that an API accepts, and objects as input."""
 
     events: list[Event]
@@ -61,7 +61,7 @@ class Spoken(Struct):
         return self.event.source in CLAUDE or "claude" in (self.model or "")
 
 
-class Outcome(Struct):
+class ToolResultPart(Struct):
     """What one call gave back."""
 
     call: ToolUseBlock
@@ -74,10 +74,10 @@ class Outcomes(Struct):
     """What the calls of the answer before gave back: each of them once, in the order they were called."""
 
     event: Event
-    outcomes: list[Outcome]
+    outcomes: list[ToolResultPart]
 
 
-AnyPart = Heard | Spoken | Outcomes
+AnyPart = UserPart | AssistantPart | Outcomes
 
 
 class History:
@@ -90,9 +90,9 @@ class History:
         self._name_limit = name_limit
         self._asked: Outcomes | None = None
         """Calls that wait for their results."""
-        self._waiting: dict[str, deque[Outcome]] = {}
+        self._waiting: dict[str, deque[ToolResultPart]] = {}
         """The same by the ids of the log, which may say one twice."""
-        self._held: list[Heard] = []
+        self._held: list[UserPart] = []
         """What was said while a call was open: it follows the results."""
 
     def feed(self, event: Event) -> Iterator[AnyPart]:
@@ -108,38 +108,38 @@ class History:
 
     def _part(self, item: AnyItem) -> Iterator[AnyPart]:
         match item:
-            case Returned():
+            case ToolReturn():
                 yield from self._returned(item)
-            case Said():
-                yield from self._heard(Heard(item.first, item.blocks))
-            case Answer():
+            case InputMessage():
+                yield from self._user_part(UserPart(item.first, item.blocks))
+            case OutputMessage():
                 yield from self._settle()
                 yield from self._answer(item)
-            case Ended() | Spent():
+            case TurnEnded() | LateUsage():
                 pass  # a result may still come, as long as nobody else speaks
 
-    def _heard(self, heard: Heard) -> Iterator[AnyPart]:
+    def _user_part(self, heard: UserPart) -> Iterator[AnyPart]:
         if self._asked is None:
             yield heard
         else:
             self._held.append(heard)
 
-    def _returned(self, item: Returned) -> Iterator[AnyPart]:
+    def _returned(self, item: ToolReturn) -> Iterator[AnyPart]:
         got = item.payload
         waiting = self._waiting.get(got.tool_call_id)
-        content: list[AnyBlock] = got.content or [TextBlock(as_text(got.result) if got.result is not None else got.error or "")]
+        content: list[AnyBlock] = got.content or [TextBlock(json_text(got.result) if got.result is not None else got.error or "")]
         if not waiting:
             self._report.note("a result that came late is told as user text")
-            yield from self._heard(Heard(item.first, [TextBlock(f"[result of {got.tool_name or got.tool_call_id}]"), *content]))
+            yield from self._user_part(UserPart(item.first, [TextBlock(f"[result of {got.tool_name or got.tool_call_id}]"), *content]))
             return
         outcome = waiting.popleft()
         outcome.blocks, outcome.is_error = content, bool(got.is_error)
         if self._asked is not None and all(outcome.blocks is not None for outcome in self._asked.outcomes):
             yield from self._settle()
 
-    def _answer(self, answer: Answer) -> Iterator[AnyPart]:
+    def _answer(self, answer: OutputMessage) -> Iterator[AnyPart]:
         said = [event for event in answer.events if not isinstance(event, UsageEvent)]
-        spoken = Spoken([], [], answer.model)
+        spoken = AssistantPart([], [], answer.model)
         for event, block in zip(said, answer.blocks, strict=True):
             if any(block is cut for cut in answer.interrupted):
                 self._report.leave(event.type, "cut off: no model said this to its end")
@@ -149,7 +149,7 @@ class History:
         if not spoken.blocks:
             return
         if spoken.calls:
-            self._asked = Outcomes(answer.first, [Outcome(call) for call in spoken.calls])
+            self._asked = Outcomes(answer.first, [ToolResultPart(call) for call in spoken.calls])
             original = [block.id for block in answer.blocks if isinstance(block, ToolUseBlock)]
             for name, outcome in zip(original, self._asked.outcomes, strict=True):
                 self._waiting.setdefault(name, deque()).append(outcome)
@@ -163,7 +163,7 @@ class History:
         if not isinstance(given, dict):
             self._report.note("arguments that are no object are wrapped as {input: …}")
             given = {"input": given}
-        return ToolUseBlock(self._ids.of(call.id), name, given)
+        return ToolUseBlock(self._ids.for_call(call.id), name, given)
 
     def _settle(self) -> Iterator[AnyPart]:
         """No call stays open."""
@@ -185,7 +185,7 @@ class Ids:
         self._limit = limit
         self._given: dict[str, int] = {}
 
-    def of(self, call: str) -> str:
+    def for_call(self, call: str) -> str:
         """The id for a call that begins now."""
         plain = fitting(call, self._limit) or "call"
         times = self._given[plain] = self._given.get(plain, 0) + 1
@@ -210,8 +210,8 @@ def fitting(text: str, limit: int) -> str:
 class HistoryProjection(Projection[T]):
     """The root of the forms that a model is sent. A subclass says in `write` how a part looks."""
 
-    uses = TYPES - {"session_init", "usage", "turn_end"}
-    leaves = except_for(uses, STREAMING | BOOKKEEPING | {"turn_end": "history has no turns", "usage": "history has no prices"})
+    handled = TYPES - {"session_init", "usage", "turn_end"}
+    skipped = skip_except(handled, STREAMING | BOOKKEEPING | {"turn_end": "history has no turns", "usage": "history has no prices"})
     id_limit: ClassVar[int] = 64
     name_limit: ClassVar[int] = 64
     thinking: ClassVar[str] = "thinking is not history for this API"
@@ -221,10 +221,10 @@ class HistoryProjection(Projection[T]):
         super().__init__()
         self._history = History(self.report, self.id_limit, self.name_limit)
 
-    def take(self, event: Event) -> Iterator[T]:
+    def handle(self, event: Event) -> Iterator[T]:
         """The messages that are complete with this event."""
         if event.parent_tool_call_id is not None:
-            self.leave(event, "a sub-agent's: the main agent has its result")
+            self.skip(event, "a sub-agent's: the main agent has its result")
             return
         for part in self._history.feed(event):
             yield from self.write(part)
@@ -242,10 +242,10 @@ class HistoryProjection(Projection[T]):
         """The same with half characters replaced: no API takes them."""
         return whole_characters(value, self.report)
 
-    def aloud(self, part: Spoken) -> Iterator[AnyBlock]:
+    def report_change(self, part: AssistantPart) -> Iterator[AnyBlock]:
         """What was said aloud; the thinking is left out."""
         for event, block in zip(part.events, part.blocks, strict=True):
             if isinstance(block, ThinkingBlock):
-                self.leave(event, self.thinking)
+                self.skip(event, self.thinking)
             else:
                 yield block

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hansard.content import AnyBlock, DocumentBlock, FileBlock, ImageBlock, ResourceBlock
+from hansard.events.content import AnyBlock, DocumentBlock, FileBlock, ImageBlock, ResourceBlock
 
 PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 PDF = "application/pdf"

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any, cast
 
-from hansard.codec import fraction, integer
+from hansard.events.codec import fraction, integer
 
 Block = dict[str, Any]
 

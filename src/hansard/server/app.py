@@ -12,14 +12,13 @@ from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from hansard.hub import Hub
-from hansard.server.answers import Rejected, failure
-from hansard.server.files import page_file, page_folder
-from hansard.server.guard import Guard
-from hansard.server.openapi import document
+from hansard.agents.hub import Hub
+from hansard.server.auth import AuthMiddleware
+from hansard.server.page_files import page_file, page_folder
 from hansard.server.protocol import Limits
-from hansard.server.routes import guarded, routes
-from hansard.server.serving import Serving
+from hansard.server.responses import HttpError, failure
+from hansard.server.routes import guarded, openapi, routes
+from hansard.server.services import ServerContext
 from hansard.server.socket import serve_socket
 from hansard.server.tokens import Token, Tokens
 from hansard.store import Store
@@ -36,7 +35,7 @@ def app(
     limits = limits or Limits()
     known = tokens if isinstance(tokens, Tokens) else Tokens(tokens)
     hub = store if isinstance(store, Hub) else Hub(store, limits.rest_seconds)
-    serving = Serving(hub, known, limits)
+    serving = ServerContext(hub, known, limits)
     folder = page or page_folder()
 
     @asynccontextmanager
@@ -54,7 +53,7 @@ def app(
         return page_file(folder, request.path_params["name"])
 
     async def described(_: Request) -> Response:
-        return Response(document(), media_type="application/json")
+        return Response(openapi(), media_type="application/json")
 
     async def socket(scope: Scope, receive: Receive, send: Send) -> None:
         await serve_socket(serving, scope, receive, send)
@@ -68,7 +67,7 @@ def app(
     ]
     made = Starlette(routes=table, lifespan=lifespan, exception_handlers={404: _not_found, 405: _not_allowed, Exception: _bug})
     made.router.redirect_slashes = False
-    return Guard(made, known, hosts, limits)
+    return AuthMiddleware(made, known, hosts, limits)
 
 
 class _Plain:
@@ -82,11 +81,11 @@ class _Plain:
 
 
 async def _not_found(_: Request, __: Exception) -> Response:
-    return failure(Rejected(404, "not_found", "there is nothing at this address"))
+    return failure(HttpError(404, "not_found", "there is nothing at this address"))
 
 
 async def _not_allowed(_: Request, __: Exception) -> Response:
-    return failure(Rejected(405, "not_allowed", "this address takes other methods"))
+    return failure(HttpError(405, "not_allowed", "this address takes other methods"))
 
 
 async def _bug(_: Request, problem: Exception) -> Response:

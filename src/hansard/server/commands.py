@@ -19,12 +19,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hansard.agents import agent_for
-from hansard.agents.agent import Options
-from hansard.content import AnyBlock, AudioBlock, DocumentBlock, FileBlock, ImageBlock, ResourceBlock
-from hansard.errors import AppendFailed, HansardError, LogLocked, Refused, SessionExists, StoreAway, UsageError
+from hansard.agents.base import Options
+from hansard.agents.hub import Hub
+from hansard.agents.session import Session
+from hansard.errors import AppendFailed, HansardError, LogLocked, Refused, SessionExists, StoreUnavailable, UsageError
 from hansard.events import Event, session_lifecycle
-from hansard.hub import Hub
-from hansard.server.answers import Rejected, explained
+from hansard.events.content import AnyBlock, AudioBlock, DocumentBlock, FileBlock, ImageBlock, ResourceBlock
 from hansard.server.protocol import (
     Answer,
     AnyCommand,
@@ -37,13 +37,13 @@ from hansard.server.protocol import (
     NewSession,
     Rename,
     Say,
+    SessionOptions,
     Set,
     Stop,
     Switch,
-    Wanted,
 )
+from hansard.server.responses import HttpError, explained
 from hansard.server.tokens import Token
-from hansard.session import Session
 
 ARCHIVED, UNARCHIVED, RENAMED = "archived", "unarchived", "renamed"
 """Lifecycle events that are about a session's place in the list."""
@@ -51,7 +51,7 @@ KNOWN = 1000
 """So many commands are known by their names, with what came of them."""
 TRIES = 3
 """So often a session is looked for that goes from hand to hand."""
-PASSING = {"too_many", "closed", "locked", "away", "store"}
+RETRYABLE_CODES = {"too_many", "closed", "locked", "away", "store"}
 """Refusals of a moment: the same command may be done the next time."""
 AGAIN = 0.5
 """Seconds until a first message is said again that could not be written down."""
@@ -103,7 +103,7 @@ class Commands:
         self._limits = limits
         self._tasks: set[asyncio.Task[Any]] = set()
         self._known: OrderedDict[tuple[str, str], asyncio.Task[Any]] = OrderedDict()
-        hub.obey(self._obey)
+        hub.serve_commands(self._handle)
 
     async def do(self, session_id: str, command: AnyCommand, who: Token) -> int | None:
         """Do it, and say at which seq it is in the log. It is done to its end, also when nobody waits for that any more."""
@@ -114,19 +114,19 @@ class Commands:
     async def create(self, wanted: NewSession, who: Token) -> str:
         """A new session; with a prompt its agent is started, and what comes of that is in the log."""
         options = _options(wanted.options)
-        agent = agent_for(wanted.agent)
+        agent = await asyncio.to_thread(agent_for, wanted.agent)  # the first use imports the drivers
         agent.check(options)
         agent.find(options)
         if wanted.prompt is not None:
             self._room()
         name = None if wanted.command_id is None else str(uuid5(NAMESPACE_URL, f"hansard:{wanted.command_id}"))
         try:
-            session = await self._hub.make(wanted.agent, options, name, wanted.title)
+            session = await self._hub.create(wanted.agent, options, name, wanted.title)
         except SessionExists:
             return str(name)
         if wanted.prompt is not None:
             prompt = wanted.prompt
-            self._begun(self._quietly(lambda: session.say(prompt, command_id=wanted.command_id)))
+            self._begun(self._quietly(lambda: session.send(prompt, command_id=wanted.command_id)))
         return session.id
 
     async def close(self) -> None:
@@ -149,7 +149,7 @@ class Commands:
         while True:
             try:
                 await work()
-            except (AppendFailed, StoreAway):
+            except (AppendFailed, StoreUnavailable):
                 await asyncio.sleep(AGAIN)
             except Exception:  # the session has put it on the record
                 return
@@ -172,11 +172,12 @@ class Commands:
         """Do it, or have it done by whoever writes the session. Who that is may change while one looks."""
         name = command.command_id or str(uuid4())
         words = msgspec.json.encode(Passed(replace(command, command_id=name), who.name))
+        mailbox = self._hub.store.mailbox
         for left in reversed(range(TRIES)):
-            if not self._hub.has(session_id):
-                reply = await self._hub.store.ask(session_id, name, words)
+            if mailbox is not None and not self._hub.has(session_id):
+                reply = await mailbox.send(session_id, name, words)
                 if reply is not None:
-                    return _told(reply)
+                    return _reply_seq(reply)
             try:
                 return await self._here(session_id, command, who.name)
             except LogLocked:
@@ -184,7 +185,7 @@ class Commands:
                     raise
         return None
 
-    async def _obey(self, session_id: str, words: bytes) -> bytes:
+    async def _handle(self, session_id: str, words: bytes) -> bytes:
         """Do what another server was told by one of its clients."""
         try:
             passed = _passed.decode(words)
@@ -198,24 +199,24 @@ class Commands:
 
     async def _here(self, session_id: str, command: AnyCommand, by: str) -> int | None:
         name = command.command_id
-        await asyncio.to_thread(self._hub.store.head, session_id)  # it is there
+        await asyncio.to_thread(self._hub.store[session_id].head)  # it is there
         match command:
             case Rename():
                 return await self._note(session_id, name, subtype=RENAMED, title=command.title)
             case Archive():
                 return await self._note(session_id, name, subtype=ARCHIVED if command.archived else UNARCHIVED)
             case Stop():
-                await self._hub.leave(session_id)
-                return (await asyncio.to_thread(self._hub.store.head, session_id)).seq
+                await self._hub.release(session_id)
+                return (await asyncio.to_thread(self._hub.store[session_id].head)).seq
             case _:
-                return await self._with(await self._hub.take(session_id), command, name, by)
+                return await self._with(await self._hub.open(session_id), command, name, by)
 
     async def _with(self, session: Session, command: AnyCommand, name: str, by: str) -> int | None:
         match command:
             case Say():
                 self._room(session)
-                content = None if command.content is None else [self._whole(session.id, block) for block in command.content]
-                done = await session.say(command.text, content, steer=command.steer, command_id=name)
+                content = None if command.content is None else [await self._whole(session.id, block) for block in command.content]
+                done = await session.send(command.text, content, steer=command.steer, command_id=name)
             case Interrupt():
                 done = await session.interrupt(by=by, command_id=name)
             case Decide():
@@ -235,13 +236,12 @@ class Commands:
                 self._room(session)
                 done = await self._set(session, command)
             case Edit():
-                done = session.edit(command.item_id, command.text, command_id=name)
+                done = await session.edit(command.item_id, command.text, command_id=name)
             case Cancel():
-                done = session.cancel(command.item_id, command_id=name)
+                done = await session.cancel(command.item_id, command_id=name)
             case Switch():
                 options = None if command.options is None else _options(command.options)
-                await session.switch(command.agent, options, command_id=name)
-                done = session.past.commands.get(name)
+                done = await session.switch(command.agent, options, command_id=name)
             case _:
                 raise UsageError(f"{command} is not for a session")
         return None if done is None else done.seq
@@ -252,7 +252,7 @@ class Commands:
         if len(said) != 1:
             raise Refused("bad_request", "one setting at a time: model, permissionMode, modeId or options")
         subtype = {"model": "set_model", "permission_mode": "set_permission_mode", "mode_id": "set_mode", "options": "set_options"}
-        return await session.set(subtype[next(iter(said))], **said, command_id=wanted.command_id)
+        return await session.configure(subtype[next(iter(said))], **said, command_id=wanted.command_id)
 
     async def _note(self, session_id: str, command_id: str, **fields: Any) -> int:
         event = session_lifecycle(**fields)
@@ -264,19 +264,20 @@ class Commands:
         if not (session is not None and session.running) and running >= self._limits.agents:
             raise Refused("too_many", f"{running} agents are running already; stop one of them first")
 
-    def _whole(self, session_id: str, block: AnyBlock) -> AnyBlock:
-        """A block that refers to an upload, with its bytes: the agent gets them with the message."""
+    async def _whole(self, session_id: str, block: AnyBlock) -> AnyBlock:
+        """Returns a block that refers to an upload with its bytes: the agent gets them with the message."""
         if not isinstance(block, ImageBlock | FileBlock | DocumentBlock | ResourceBlock | AudioBlock) or block.blob is None:
             return block
-        data = base64.b64encode(self._hub.store.get_blob(session_id, block.blob)).decode()
+        blob = await asyncio.to_thread(self._hub.store[session_id].get_blob, block.blob)
+        data = base64.b64encode(blob).decode()
         return replace(block, data=data, blob=None)
 
 
-def _options(wanted: Wanted | None) -> Options:
+def _options(wanted: SessionOptions | None) -> Options:
     given = {} if wanted is None else {name: value for name, value in msgspec.structs.asdict(wanted).items() if value is not None}
     options = Options(**given)
     if not os.path.isdir(os.path.expanduser(options.cwd)):
-        raise Rejected(400, "bad_request", f"there is no folder {options.cwd}")
+        raise HttpError(400, "bad_request", f"there is no folder {options.cwd}")
     options.cwd = os.path.abspath(os.path.expanduser(options.cwd))
     return options
 
@@ -286,14 +287,14 @@ def _may_be_tried_again(done: asyncio.Task[Any]) -> bool:
     if not done.done() or (not done.cancelled() and done.exception() is None):
         return False
     problem = None if done.cancelled() else done.exception()
-    return not isinstance(problem, Refused | Rejected) or problem.code in PASSING
+    return not isinstance(problem, Refused | HttpError) or problem.code in RETRYABLE_CODES
 
 
-def _told(reply: bytes) -> int | None:
+def _reply_seq(reply: bytes) -> int | None:
     """What the server that writes the session said."""
     told = _reply.decode(reply)
     if told.code:
-        raise Rejected(told.status, told.code, told.message)
+        raise HttpError(told.status, told.code, told.message)
     return told.seq
 
 

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Raw, Struct
 
-from hansard.errors import HansardError, StoreAway, UnknownCursor
+from hansard.errors import HansardError, StoreUnavailable, UnknownCursor
 from hansard.store import Cursor, Record, Store
-from hansard.store.interface import Head
+from hansard.store.records import Head
 
-TICK = 0.033
+BATCH_SECONDS = 0.033
 """Seconds: what is written within them is shown together."""
 EVENTS = 256
 BYTES = 256 * 1024
@@ -31,13 +31,13 @@ RECENT = 4096
 """So much of the end of a log is kept in memory while somebody looks at it."""
 CACHED = 16 * 1024 * 1024
 """So many bytes of ready JSON are kept for those who come to the same place."""
-AWAY = 0.5
+STORE_RETRY_SECONDS = 0.5
 """Seconds until a store that is away is asked again."""
 OPEN = 8
 """So many places in the middle of a log are kept open."""
 
 
-class Place(NamedTuple):
+class FeedPosition(NamedTuple):
     """After which record: its seq, and how many damaged lines stand between it and here."""
 
     seq: int
@@ -56,7 +56,7 @@ class Chunk(Struct, frozen=True, gc=False):
     """Some events as a JSON array, and the place after them; ``passed`` records were looked at for it."""
 
     data: bytes
-    to: Place
+    to: FeedPosition
     count: int
     passed: int
 
@@ -71,11 +71,11 @@ class Feed:
         self.broken: HansardError | None = None
         self._store = store
         self._cache = cache
-        self._recent: deque[tuple[Place, Record]] = deque()
+        self._recent: deque[tuple[FeedPosition, Record]] = deque()
         self._size = 0
-        self._floor = self._last = self._shown = Place(self.head.seq)
-        self._readers: OrderedDict[Place, Iterator[Record]] = OrderedDict()
-        self._reading: dict[tuple[Place, Filter], asyncio.Task[Chunk | None]] = {}
+        self._floor = self._last = self._shown = FeedPosition(self.head.seq)
+        self._readers: OrderedDict[FeedPosition, Iterator[Record]] = OrderedDict()
+        self._reading: dict[tuple[FeedPosition, Filter], asyncio.Task[Chunk | None]] = {}
         self._due: asyncio.TimerHandle | None = None
         self._published = 0.0
         self._task = asyncio.create_task(self._follow())
@@ -87,17 +87,17 @@ class Feed:
             self._due.cancel()
         self._readers.clear()
 
-    def place(self, after: Cursor | None, head: Head) -> Place:
+    def place(self, after: Cursor | None, head: Head) -> FeedPosition:
         """Where a reader begins in the log as it is now; `UnknownCursor` if its cursor is of another log."""
         if after is None:
-            return Place(0)
+            return FeedPosition(0)
         if after.log_id != head.log_id or not head.log_id:
             raise UnknownCursor(f"this log is {head.log_id}, and the cursor is of {after.log_id}; it is at {head.seq} now")
         if after.seq > head.seq:
             raise UnknownCursor(f"the cursor {after.seq} is beyond the end of the log, which is at {head.seq}")
-        return Place(after.seq)
+        return FeedPosition(after.seq)
 
-    async def after(self, place: Place, wanted: Filter) -> Chunk | None:
+    async def after(self, place: FeedPosition, wanted: Filter) -> Chunk | None:
         """What stands after a place, some of it; None if there is nothing yet, or the store is away: then the listeners hear when to ask.
 
         The middle of a log is read on another thread: a store may be slow, and nobody else has to wait for it.
@@ -115,13 +115,13 @@ class Feed:
                 self._cache.put(key, found)
         return found
 
-    def goes_on(self, place: Place) -> bool:
+    def goes_on(self, place: FeedPosition) -> bool:
         """Whether something is shown that stands after a place."""
         return place < self._shown
 
     # ---- the middle of the log
 
-    async def _from_middle(self, place: Place, wanted: Filter) -> Chunk | None:
+    async def _from_middle(self, place: FeedPosition, wanted: Filter) -> Chunk | None:
         """Who comes to a place while it is being read for another waits for that."""
         reading = self._reading.get((place, wanted))
         if reading is None:
@@ -129,20 +129,20 @@ class Feed:
             reading.add_done_callback(lambda _: self._reading.pop((place, wanted)))
         try:
             return await asyncio.shield(reading)
-        except StoreAway:
-            asyncio.get_running_loop().call_later(AWAY, self._tell)
+        except StoreUnavailable:
+            asyncio.get_running_loop().call_later(STORE_RETRY_SECONDS, self._tell)
             return None
 
-    def _read(self, place: Place, wanted: Filter) -> Chunk | None:
+    def _read(self, place: FeedPosition, wanted: Filter) -> Chunk | None:
         kept = self._readers.pop(place, None)
         found = self._read_on(kept, place, wanted) if kept is not None else None
         if found is None:  # where a reader came to the end, the log may have gone on
-            reader = self._store.records(self.session_id, place.seq)
+            reader = self._store[self.session_id].records(place.seq)
             deque(islice(reader, place.damaged), 0)
             found = self._read_on(reader, place, wanted)
         return found
 
-    def _read_on(self, reader: Iterator[Record], place: Place, wanted: Filter) -> Chunk | None:
+    def _read_on(self, reader: Iterator[Record], place: FeedPosition, wanted: Filter) -> Chunk | None:
         made, left = _chunk(reader, place, wanted)
         if made is not None:
             self._readers[made.to] = reader if left is None else chain([left], reader)
@@ -152,7 +152,7 @@ class Feed:
 
     # ---- its end
 
-    def _newest(self, place: Place) -> Iterator[Record]:
+    def _newest(self, place: FeedPosition) -> Iterator[Record]:
         """From behind: who keeps up is near the end."""
         found: list[Record] = []
         for at, record in reversed(self._recent):
@@ -164,7 +164,7 @@ class Feed:
 
     async def _follow(self) -> None:
         try:
-            async for record in self._store.follow_records(self.session_id, self._last.seq):
+            async for record in self._store[self.session_id].follow_records(self._last.seq):
                 if self._due is None:
                     await self._rest()
                 self._take(record)
@@ -176,7 +176,7 @@ class Feed:
 
     async def _rest(self) -> None:
         """Nothing is shown before the next tick: what is written until then is read at once, and not one by one."""
-        pause = self._published + TICK - asyncio.get_running_loop().time()
+        pause = self._published + BATCH_SECONDS - asyncio.get_running_loop().time()
         if pause > 0:
             await asyncio.sleep(pause)
 
@@ -237,16 +237,16 @@ class Feeds:
         self._cache = Cache()
         self._open: dict[str, Feed] = {}
 
-    async def join(self, session_id: str, listener: Callable[[], None]) -> tuple[Feed, Head]:
+    async def subscribe(self, session_id: str, listener: Callable[[], None]) -> tuple[Feed, Head]:
         """Look at a log, and see how far it has got; the listener is called when there is more of it."""
-        head = await asyncio.to_thread(self._store.head, session_id)
+        head = await asyncio.to_thread(self._store[session_id].head)
         feed = self._open.get(session_id)
         if feed is None or feed.broken is not None:
             feed = self._open[session_id] = Feed(self._store, head, self._cache)
         feed.listeners.add(listener)
         return feed, head
 
-    def leave(self, feed: Feed, listener: Callable[[], None]) -> None:
+    def unsubscribe(self, feed: Feed, listener: Callable[[], None]) -> None:
         """Look no more."""
         feed.listeners.discard(listener)
         if not feed.listeners:
@@ -267,12 +267,12 @@ class Feeds:
         self._open.clear()
 
 
-def following(place: Place, record: Record) -> Place:
+def following(place: FeedPosition, record: Record) -> FeedPosition:
     """The place after a record that follows on a place."""
-    return Place(record.seq) if record.seq > place.seq else Place(place.seq, place.damaged + 1)
+    return FeedPosition(record.seq) if record.seq > place.seq else FeedPosition(place.seq, place.damaged + 1)
 
 
-def _chunk(records: Iterator[Record], place: Place, wanted: Filter) -> tuple[Chunk | None, Record | None]:
+def _chunk(records: Iterator[Record], place: FeedPosition, wanted: Filter) -> tuple[Chunk | None, Record | None]:
     """What fits into a frame, and the record that did not fit any more."""
     lines: list[bytes] = []
     seq, damaged = place
@@ -280,7 +280,7 @@ def _chunk(records: Iterator[Record], place: Place, wanted: Filter) -> tuple[Chu
     left = None
     for record in records:
         if wanted.types is None or record.type in wanted.types:
-            line = shown(record.line, wanted.originals, wanted.limit)
+            line = client_json(record.line, wanted.originals, wanted.limit)
             if lines and size + len(line) > BYTES:
                 left = record
                 break
@@ -290,14 +290,14 @@ def _chunk(records: Iterator[Record], place: Place, wanted: Filter) -> tuple[Chu
         seq, damaged = (record.seq, 0) if record.seq > seq else (seq, damaged + 1)
         if len(lines) >= EVENTS or passed >= SCANNED:
             break
-    return Chunk(b"[%s]" % b",".join(lines), Place(seq, damaged), len(lines), passed) if passed else None, left
+    return Chunk(b"[%s]" % b",".join(lines), FeedPosition(seq, damaged), len(lines), passed) if passed else None, left
 
 
 _fields = msgspec.json.Decoder(dict[str, Raw])
 _encode = msgspec.json.Encoder().encode
 
 
-def shown(line: bytes, originals: bool, limit: int) -> bytes:
+def client_json(line: bytes, originals: bool, limit: int) -> bytes:
     """A line of a log for a frame: without its original unless that is wanted, and without its payload if it is too long for a frame."""
     if originals and len(line) <= limit - MARGIN:
         return line
@@ -306,7 +306,7 @@ def shown(line: bytes, originals: bool, limit: int) -> bytes:
     if len(line) > limit - MARGIN:
         large = b'"large":{"bytes":%d}' % len(line)
         rest = without(line, "payload", "original", "eol")
-        rest = rest if len(rest) <= BRIEF else brief(rest)
+        rest = rest if len(rest) <= BRIEF else envelope_only(rest)
         return b"{" + large + (b"" if rest == b"{}" else b",") + rest[1:]
     return line
 
@@ -319,7 +319,7 @@ BRIEF = 64 * 1024
 """What an event may have besides its payload; more is no event of ours."""
 
 
-def brief(line: bytes) -> bytes:
+def envelope_only(line: bytes) -> bytes:
     """The short fields of a JSON object, not too many of them: what a log says that somebody else wrote may be of any length."""
     fields = json.loads(line)
     short = {name: value for name, value in fields.items() if isinstance(value, str | int) and len(name) + len(str(value)) <= 200}

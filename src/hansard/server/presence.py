@@ -19,7 +19,7 @@ class Presence:
     def enter(self, session: str, connection: object, name: str, who: Token, tell: Tell | None) -> None:
         """A connection looks at a session; with ``tell`` it hears from now on who else does."""
         self._there.setdefault(session, {})[connection, name] = who, tell
-        self._told(session)
+        self._announce(session)
 
     def leave(self, session: str, connection: object, name: str) -> None:
         """It looks no more."""
@@ -28,9 +28,9 @@ class Presence:
             return
         if not there:
             del self._there[session]
-        self._told(session)
+        self._announce(session)
 
-    def _told(self, session: str) -> None:
+    def _announce(self, session: str) -> None:
         there = self._there.get(session, {})
         people = {connection: who for (connection, _), (who, _) in there.items()}
         shown = sorted((Person(who.name, who.role) for who in people.values()), key=lambda person: (person.name, person.role))

@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal, get_args
 
 from msgspec import Meta, Raw, Struct, field
 
-from hansard import strict
-from hansard.agents.agent import Capabilities
-from hansard.content import AnyBlock
-from hansard.searching import Found
-from hansard.structs import prepare
+from hansard.agents.base import Capabilities
+from hansard.events import TITLE_CHARACTERS, decoder
+from hansard.events.content import AnyBlock
+from hansard.events.structs import prepare
+from hansard.store.search import SearchHit
 
 VERSION = 1
 """Of this protocol. It changes when an old client would misunderstand a new server."""
@@ -19,15 +19,15 @@ Role = Literal["participant", "observer"]
 SessionId = Annotated[str, Meta(min_length=1, max_length=64, pattern="^[A-Za-z0-9][A-Za-z0-9_-]*$")]
 CommandId = Annotated[str, Meta(min_length=1, max_length=128)]
 Name = Annotated[str, Meta(min_length=1, max_length=128)]
-Title = Annotated[str, Meta(min_length=1, max_length=500)]
+Title = Annotated[str, Meta(min_length=1, max_length=TITLE_CHARACTERS)]
 Seq = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 
 
-class Said(Struct, rename="camel", omit_defaults=True):
+class ServerMessage(Struct, rename="camel", omit_defaults=True):
     """The root of what the server says."""
 
 
-class Told(Struct, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
+class ClientMessage(Struct, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
     """The root of what a client says: what is not known is refused, because it would not be done."""
 
 
@@ -66,20 +66,20 @@ class Limits(Struct, frozen=True, kw_only=True, rename="camel"):
     """The time in which nothing happens in a session and its agent is stopped until the next message; 0: it runs on."""
 
 
-class Problem(Said):
+class Problem(ServerMessage):
     """What went wrong: a word for programs, a sentence for people."""
 
     code: str
     message: str
 
 
-class Failed(Said):
+class Failed(ServerMessage):
     """The body of every answer that is an error."""
 
     error: Problem
 
 
-class About(Said):
+class ServerDescription(ServerMessage):
     """The server."""
 
     version: str
@@ -88,7 +88,7 @@ class About(Said):
     limits: Limits
 
 
-class Health(Said):
+class Health(ServerMessage):
     """How the server is, in numbers. ``store`` is ``away`` while it cannot be read, and ``problem`` says why."""
 
     store: Literal["ok", "away"]
@@ -105,7 +105,7 @@ class Health(Said):
     problem: str | None = None
 
 
-class AgentAbout(Said):
+class AgentAbout(ServerMessage):
     """An agent that can be driven: here, or what to do so that it is."""
 
     name: str
@@ -116,13 +116,13 @@ class AgentAbout(Said):
     problem: str | None = None
 
 
-class AgentList(Said):
+class AgentList(ServerMessage):
     """Every agent that this server knows."""
 
     agents: list[AgentAbout]
 
 
-class Listed(Said):
+class Listed(ServerMessage):
     """A session in the list. What is not known is absent."""
 
     id: str
@@ -149,14 +149,14 @@ class Listed(Said):
     problem: str | None = None
 
 
-class SessionList(Said):
+class SessionList(ServerMessage):
     """A page of the list. ``next`` is the ``before`` of the next one."""
 
     sessions: list[Listed]
     next: str | None = None
 
 
-class Wanted(Told):
+class SessionOptions(ClientMessage):
     """What a client may say about how an agent is started. Which program runs, and in which environment, is not for a client to say."""
 
     cwd: str | None = None
@@ -166,35 +166,36 @@ class Wanted(Told):
     append_system_prompt: str | None = None
     allowed_tools: list[str] | None = None
     denied_tools: list[str] | None = None
-    talk: bool | None = None
+    messaging: bool | None = field(default=None, name="talk")
+    """Whether it may message other agents. ``talk`` is its name on the wire."""
     resume: str | None = None
 
 
-class NewSession(Told):
+class NewSession(ClientMessage):
     """A session to be made."""
 
     agent: Name
-    options: Wanted | None = None
+    options: SessionOptions | None = None
     title: Title | None = None
     prompt: str | None = None
     command_id: CommandId | None = None
 
 
-class Changes(Told):
+class Changes(ClientMessage):
     """What is to be changed of a session."""
 
     title: Title | None = None
     archived: bool | None = None
 
 
-class Fork(Told):
+class Fork(ClientMessage):
     """Where to go another way; at the end if not said."""
 
     seq: Annotated[int, Meta(ge=1, le=2**53 - 1)] | None = None
     title: Title | None = None
 
 
-class Page(Said):
+class Page(ServerMessage):
     """Some events of a log. ``to`` is the cursor after them, also of those that a filter left out."""
 
     log_id: str
@@ -203,7 +204,7 @@ class Page(Said):
     to: int
 
 
-class Upload(Told):
+class Upload(ClientMessage):
     """A file for a message. The name is kept as words; the bytes get a name of their own."""
 
     data: Annotated[str, Meta(max_length=10_000_000)]
@@ -211,7 +212,7 @@ class Upload(Told):
     media_type: Annotated[str, Meta(max_length=200)] = "application/octet-stream"
 
 
-class Uploaded(Said):
+class Uploaded(ServerMessage):
     """What a message refers to it by."""
 
     blob: str
@@ -220,10 +221,10 @@ class Uploaded(Said):
     name: str
 
 
-class Matches(Said):
+class Matches(ServerMessage):
     """What a search found. ``complete``: there is no more."""
 
-    matches: list[Found]
+    matches: list[SearchHit]
     complete: bool
 
 
@@ -231,7 +232,7 @@ class Matches(Said):
 # Commands
 
 
-class Command(Told, tag_field="command"):
+class Command(ClientMessage, tag_field="command"):
     """Something to be done with a session. The same ``command_id`` twice is done once."""
 
     command_id: CommandId
@@ -298,7 +299,7 @@ class Switch(Command, tag="switch"):
     """Go on with another agent."""
 
     agent: Name
-    options: Wanted | None = None
+    options: SessionOptions | None = None
 
 
 class Rename(Command, tag="rename"):
@@ -321,18 +322,18 @@ COMMANDS: dict[str, type[Command]] = {str(kind.__struct_config__.tag): kind for 
 # The socket: what a client says
 
 
-class After(Told):
+class After(ClientMessage):
     """A place in a log."""
 
     log_id: str
     seq: Seq
 
 
-class Heard(Told, tag_field="type"):
+class SocketMessage(ClientMessage, tag_field="type"):
     """A message of a client."""
 
 
-class Subscribe(Heard, tag="subscribe"):
+class Subscribe(SocketMessage, tag="subscribe"):
     """Everything after a place in a log, and then everything as it is written."""
 
     id: Name
@@ -344,21 +345,21 @@ class Subscribe(Heard, tag="subscribe"):
     """Whether to say who else looks at the session."""
 
 
-class Unsubscribe(Heard, tag="unsubscribe"):
+class Unsubscribe(SocketMessage, tag="unsubscribe"):
     """No more of that."""
 
     id: Name
 
 
-class Watch(Heard, tag="watch"):
+class Watch(SocketMessage, tag="watch"):
     """The list of sessions, and then what changes of it."""
 
 
-class Ping(Heard, tag="ping"):
+class Ping(SocketMessage, tag="ping"):
     """Is anybody there?"""
 
 
-class Pong(Heard, tag="pong"):
+class Pong(SocketMessage, tag="pong"):
     """Yes."""
 
 
@@ -376,7 +377,7 @@ AnyHeard = Subscribe | Unsubscribe | Watch | Ping | Pong | Commanded
 # The socket: what the server says
 
 
-class Hello(Said, tag_field="type", tag="hello"):
+class Hello(ServerMessage, tag_field="type", tag="hello"):
     """The first message."""
 
     protocol: int
@@ -386,7 +387,7 @@ class Hello(Said, tag_field="type", tag="hello"):
     limits: Limits
 
 
-class Subscribed(Said, tag_field="type", tag="subscribed"):
+class Subscribed(ServerMessage, tag_field="type", tag="subscribed"):
     """Events will follow."""
 
     id: str
@@ -395,7 +396,7 @@ class Subscribed(Said, tag_field="type", tag="subscribed"):
     head: int
 
 
-class Events(Said, tag_field="type", tag="events"):
+class Events(ServerMessage, tag_field="type", tag="events"):
     """Events, in order. ``to`` is the cursor after them."""
 
     id: str
@@ -403,34 +404,34 @@ class Events(Said, tag_field="type", tag="events"):
     to: int
 
 
-class Live(Said, tag_field="type", tag="live"):
+class Live(ServerMessage, tag_field="type", tag="live"):
     """The log has no more for now; what follows has just happened."""
 
     id: str
     seq: int
 
 
-class Person(Said):
+class Person(ServerMessage):
     """Somebody who looks at a session. The token says who, never the client."""
 
     name: str
     role: Role
 
 
-class Present(Said, tag_field="type", tag="presence"):
+class Present(ServerMessage, tag_field="type", tag="presence"):
     """Who looks at the session now, this client among them; said whenever it changes."""
 
     id: str
     people: list[Person]
 
 
-class Unsubscribed(Said, tag_field="type", tag="unsubscribed"):
+class Unsubscribed(ServerMessage, tag_field="type", tag="unsubscribed"):
     """Nothing of that will follow."""
 
     id: str
 
 
-class Sessions(Said, tag_field="type", tag="sessions"):
+class Sessions(ServerMessage, tag_field="type", tag="sessions"):
     """What changed of the list, or all of it."""
 
     changed: list[Listed]
@@ -438,14 +439,14 @@ class Sessions(Said, tag_field="type", tag="sessions"):
     removed: list[str] = field(default_factory=list[str])
 
 
-class Done(Said, tag_field="type", tag="done"):
+class Done(ServerMessage, tag_field="type", tag="done"):
     """The command was done; ``seq`` is that of its event, if there was anything to do."""
 
     command_id: str
     seq: int | None = None
 
 
-class Refusal(Said, tag_field="type", tag="refused"):
+class Refusal(ServerMessage, tag_field="type", tag="refused"):
     """The command was not done."""
 
     command_id: str
@@ -453,7 +454,7 @@ class Refusal(Said, tag_field="type", tag="refused"):
     message: str
 
 
-class Trouble(Said, tag_field="type", tag="error"):
+class Trouble(ServerMessage, tag_field="type", tag="error"):
     """Something a client said was wrong; ``id`` is that of the subscription it is about."""
 
     code: str
@@ -461,17 +462,17 @@ class Trouble(Said, tag_field="type", tag="error"):
     id: str | None = None
 
 
-class PingSaid(Said, tag_field="type", tag="ping"):
+class ServerPing(ServerMessage, tag_field="type", tag="ping"):
     """Is anybody there?"""
 
 
-class PongSaid(Said, tag_field="type", tag="pong"):
+class ServerPong(ServerMessage, tag_field="type", tag="pong"):
     """Yes."""
 
 
-AnySaid = Hello | Subscribed | Events | Live | Present | Unsubscribed | Sessions | Done | Refusal | Trouble | PingSaid | PongSaid
+AnySaid = Hello | Subscribed | Events | Live | Present | Unsubscribed | Sessions | Done | Refusal | Trouble | ServerPing | ServerPong
 
 CLOSE_PROTOCOL, CLOSE_STUCK, CLOSE_FLOOD, CLOSE_RESTART = 4000, 4008, 4009, 1012
 
 
-prepare(globals(), strict.decoder)
+prepare(globals(), decoder.decoder)

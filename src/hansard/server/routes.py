@@ -1,4 +1,4 @@
-"""What can be asked over HTTP. docs/protocol.md has the table; openapi.py makes the document of it for machines."""
+"""The HTTP API: its handlers, and the table of operations of which the routes and the OpenAPI document are made."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import binascii
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from functools import cache, partial
 from itertools import islice
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -20,25 +21,27 @@ from starlette.routing import Route
 
 from hansard._version import __version__
 from hansard.agents import agents
-from hansard.agents.agent import Agent, Options
+from hansard.agents.base import Agent, Options
 from hansard.errors import BlobDamaged, HansardError, UsageError
 from hansard.events import Event
-from hansard.exporting import exported
-from hansard.projections import projection_for
-from hansard.redaction import redact
-from hansard.searching import Search
+from hansard.projections import format_names, projection_for
+from hansard.projections.redaction.redact import redact
 from hansard.server import protocol
-from hansard.server.answers import Rejected, answer, explained, failure
-from hansard.server.feed import Filter, Place, following, shown
-from hansard.server.forking import fork
-from hansard.server.guard import secrets_of, token_of
-from hansard.server.serving import Serving
-from hansard.server.streams import asked, stream
+from hansard.server.auth import secrets_of, token_of
+from hansard.server.feed import FeedPosition, Filter, client_json, following
+from hansard.server.fork import fork
+from hansard.server.openapi import FLAG, SESSION, Operation, document, path_parameter, query
+from hansard.server.responses import HttpError, answer, explained, failure
+from hansard.server.services import ServerContext
+from hansard.server.sse import requested_cursor, stream
 from hansard.store import lines
+from hansard.store.export import export_session
+from hansard.store.search import SearchQuery
 
 T = TypeVar("T")
 PAGE = 100
 LARGEST_PAGE = 1000
+MAX_QUERY = 1000
 MATCHES = 100
 PATIENCE = 5.0
 """So many places a search shows, and so many seconds it takes."""
@@ -57,9 +60,9 @@ SANDBOX = "default-src 'none'; sandbox"
 
 
 class Api:
-    """The answers. Each method is one line of the table."""
+    """The handlers. `OPERATIONS` says which requests each of them answers."""
 
-    def __init__(self, serving: Serving) -> None:
+    def __init__(self, serving: ServerContext) -> None:
         self._serving = serving
         self._store = serving.store
 
@@ -67,7 +70,7 @@ class Api:
 
     async def about(self, request: Request) -> Response:
         """Version, protocol, role, limits."""
-        return answer(protocol.About(__version__, protocol.VERSION, token_of(request.scope).role, self._serving.limits))
+        return answer(protocol.ServerDescription(__version__, protocol.VERSION, token_of(request.scope).role, self._serving.limits))
 
     async def health(self, request: Request) -> Response:
         """How the server is; 503 if it cannot do its work."""
@@ -87,15 +90,15 @@ class Api:
             await run_in_threadpool(self._store.abandoned)
         except (HansardError, OSError) as trouble:
             problem = explained(trouble, serving.tokens.secrets)[1].message
-        pasts = [session.past for session in serving.hub.sessions]
+        states = [session.state for session in serving.hub.sessions]
         return protocol.Health(
             store="ok" if problem is None else "away",
             uptime_seconds=int(time.monotonic() - serving.since),
             connections=serving.connections,
-            sessions=len(pasts),
+            sessions=len(states),
             agents=sum(session.running for session in serving.hub.sessions),
-            waiting=sum(len(past.asked) for past in pasts),
-            queued=sum(len(past.queue) for past in pasts),
+            waiting=sum(len(state.asked) for state in states),
+            queued=sum(len(state.queue) for state in states),
             problem=problem,
         )
 
@@ -107,12 +110,12 @@ class Api:
     async def search(self, request: Request) -> Response:
         """Where the words were said."""
         words, session = request.query_params.get("q", "").strip(), request.query_params.get("session")
-        if not words or len(words) > 1000:
-            raise Rejected(400, "bad_request", "q has the words to look for")
-        return answer(await run_in_threadpool(self._found, words, [session] if session else None))
+        if not words or len(words) > MAX_QUERY:
+            raise HttpError(400, "bad_request", "q has the words to look for")
+        return answer(await run_in_threadpool(self._search, words, [session] if session else None))
 
-    def _found(self, words: str, sessions: list[str] | None) -> protocol.Matches:
-        search = Search(self._store, words, sessions, patience=PATIENCE)
+    def _search(self, words: str, sessions: list[str] | None) -> protocol.Matches:
+        search = SearchQuery(self._store, words, sessions, patience=PATIENCE)
         found = list(islice(search, MATCHES + 1))
         return protocol.Matches(found[:MATCHES], search.complete and len(found) <= MATCHES)
 
@@ -150,7 +153,7 @@ class Api:
         """Rename it, put it away."""
         name, wanted = _session(request), await _body(request, protocol.Changes)
         commands, who = self._serving.commands, token_of(request.scope)
-        await run_in_threadpool(self._store.head, name)
+        await run_in_threadpool(self._store[name].head)
         if wanted.title is not None:
             await commands.do(name, protocol.Rename(command_id="", title=wanted.title), who)
         if wanted.archived is not None:
@@ -160,7 +163,7 @@ class Api:
     async def delete(self, request: Request) -> Response:
         """Remove it with everything that belongs to it."""
         name = _session(request)
-        await run_in_threadpool(self._store.head, name)
+        await run_in_threadpool(self._store[name].head)
         await self._serving.commands.do(name, protocol.Stop(command_id=str(uuid4())), token_of(request.scope))
         await run_in_threadpool(self._store.delete, name)
         return Response(status_code=204)
@@ -171,7 +174,7 @@ class Api:
         made, past = await run_in_threadpool(fork, self._store, name, wanted.seq, wanted.title)
         if past.launch is not None:
             options = Options(cwd=past.launch.options.cwd, model=past.launch.options.model)
-            session = await self._serving.hub.take(made)
+            session = await self._serving.hub.open(made)
             await session.switch(past.launch.agent, options)
         return answer(await self._serving.lists.one(made), 201)
 
@@ -179,19 +182,19 @@ class Api:
 
     async def events(self, request: Request) -> Response:
         """Events after a cursor."""
-        name, after = _session(request), asked(request)
+        name, after = _session(request), requested_cursor(request)
         limit = _number(request, "limit", PAGE, 1, LARGEST_PAGE)
         return answer(await run_in_threadpool(self._page, name, after, limit, _filter(request, PAGE_BYTES)))
 
     def _page(self, name: str, after: Any, limit: int, wanted: Filter) -> protocol.Page:
-        head = self._store.head(name)
+        head = self._store[name].head()
         found: list[Raw] = []
-        size, place = 0, Place(0 if after is None else after.seq)
-        for record in self._store.records(name, 0 if after is None else after):
+        size, place = 0, FeedPosition(0 if after is None else after.seq)
+        for record in self._store[name].records(0 if after is None else after):
             if wanted.types is None or record.type in wanted.types:
                 if len(found) >= limit or size >= PAGE_BYTES:
                     break
-                found.append(Raw(shown(record.line, wanted.originals, wanted.limit)))
+                found.append(Raw(client_json(record.line, wanted.originals, wanted.limit)))
                 size += len(record.line)
             place = following(place, record)
         return protocol.Page(head.log_id, max(head.seq, place.seq), found, place.seq)
@@ -202,11 +205,11 @@ class Api:
         return Response(record.line, media_type="application/json")
 
     def _record(self, name: str, seq: int) -> Any:
-        head = self._store.head(name)
-        near = self._store.records(name, seq - 1, before=seq + 1) if seq <= head.seq else iter(())
+        head = self._store[name].head()
+        near = self._store[name].records(seq - 1, before=seq + 1) if seq <= head.seq else iter(())
         found = next((one for one in near if one.seq == seq), None)
         if found is None:
-            raise Rejected(404, "not_found", f"there is no event {seq}; the log is at {head.seq}")
+            raise HttpError(404, "not_found", f"there is no event {seq}; the log is at {head.seq}")
         return found
 
     async def original(self, request: Request) -> Response:
@@ -216,16 +219,16 @@ class Api:
 
     def _frame(self, name: str, seq: int) -> bytes:
         """They are on the first event of the frame."""
-        event = lines.event(self._record(name, seq))
+        event = lines.decode_record(self._record(name, seq))
         for other in [event] if event.original is not None else reversed(list(self._before(name, event))):
             if other.original is not None and (other.frame, other.stream) == (event.frame, event.stream):
-                return self._store.original(name, other)
-        raise Rejected(404, "not_found", f"no frame says event {seq}: hansard itself did")
+                return self._store[name].original(other)
+        raise HttpError(404, "not_found", f"no frame says event {seq}: hansard itself did")
 
     def _before(self, name: str, event: Event) -> Iterator[Event]:
         if event.frame is None:
             return iter(())
-        return self._store.read(name, max(0, event.seq - 1 - FRAME_SPAN), before=event.seq)
+        return self._store[name].read(max(0, event.seq - 1 - FRAME_SPAN), before=event.seq)
 
     async def stream(self, request: Request) -> Response:
         """Server-sent events."""
@@ -235,48 +238,48 @@ class Api:
 
     async def messages(self, request: Request) -> Response:
         """Standard messages."""
-        return self._exported(request, "standard-messages", False)
+        return await self._exported(request, "standard-messages", False)
 
     async def summary(self, request: Request) -> Response:
         """The projection of that name."""
-        return self._exported(request, "summary", False)
+        return await self._exported(request, "summary", False)
 
     async def state(self, request: Request) -> Response:
         """Where it stands."""
         name = _session(request)
         for session in self._serving.hub.sessions:
             if session.id == name:
-                return answer(session.past.state.snapshot())
+                return answer(session.state.snapshot())
         await run_in_threadpool(self._must_be_short, name)
-        return answer(await run_in_threadpool(self._serving.states.of, name))
+        return answer(await run_in_threadpool(self._serving.states.get, name))
 
     async def export(self, request: Request) -> Response:
         """Any form, secrets masked."""
         form = request.query_params.get("to", "")
-        response = self._exported(request, form, request.query_params.get("redact") != "false")
+        response = await self._exported(request, form, request.query_params.get("redact") != "false")
         response.headers["content-disposition"] = f'attachment; filename="{_session(request)}.{form}"'
         response.headers["content-security-policy"] = SANDBOX
         return response
 
-    def _exported(self, request: Request, form: str, masked: bool) -> Response:
+    async def _exported(self, request: Request, form: str, masked: bool) -> Response:
         name = _session(request)
-        projection = projection_for(form)()
-        self._must_be_short(name)
-        parts = exported(self._store, name, projection, redact((), self._serving.tokens.secrets) if masked else None)
-        return StreamingResponse(parts, media_type=TYPES.get(projection.shape, "application/octet-stream"))
+        projection = (await run_in_threadpool(projection_for, form))()  # the first use imports it
+        await run_in_threadpool(self._must_be_short, name)
+        parts = export_session(self._store, name, projection, redact((), self._serving.tokens.secrets) if masked else None)
+        return StreamingResponse(parts, media_type=TYPES.get(projection.output, "application/octet-stream"))
 
     def _must_be_short(self, name: str) -> None:
-        if self._store.head(name).bytes > self._serving.limits.export:
-            raise Rejected(413, "too_large", "this log is too large to be exported by the server; `hansard export` has no limit")
+        if self._store[name].head().bytes > self._serving.limits.export:
+            raise HttpError(413, "too_large", "this log is too large to be exported by the server; `hansard export` has no limit")
 
     # ---- files
 
     async def blob(self, request: Request) -> Response:
         """Its bytes."""
         try:
-            data = await run_in_threadpool(self._store.get_blob, _session(request), request.path_params["sha256"])
+            data = await run_in_threadpool(self._store[_session(request)].get_blob, request.path_params["sha256"])
         except (BlobDamaged, UsageError) as problem:
-            raise Rejected(404, "unknown_blob", str(problem)) from problem
+            raise HttpError(404, "unknown_blob", str(problem)) from problem
         for mark, kind in PICTURES:
             if mark.match(data):
                 return Response(data, media_type=kind, headers={"content-security-policy": SANDBOX})
@@ -288,8 +291,8 @@ class Api:
         try:
             data = base64.b64decode(given.data, validate=True)
         except (binascii.Error, ValueError) as problem:
-            raise Rejected(400, "bad_request", "data is not base64") from problem
-        blob = await run_in_threadpool(self._store.put_blob, name, data)
+            raise HttpError(400, "bad_request", "data is not base64") from problem
+        blob = await run_in_threadpool(self._store[name].put_blob, data)
         return answer(protocol.Uploaded(blob, len(data), given.media_type, given.name), 201)
 
     # ---- commands
@@ -303,38 +306,112 @@ class Api:
 
     def _must_not_flood(self, request: Request) -> None:
         if not self._serving.bucket(token_of(request.scope)).take():
-            raise Rejected(429, "too_many", f"at most {self._serving.limits.commands} commands a second")
+            raise HttpError(429, "too_many", f"at most {self._serving.limits.commands} commands a second")
 
 
-def routes(serving: Serving) -> list[Route]:
-    """The table."""
+SEQ = path_parameter("seq", {"type": "integer", "minimum": 1, "maximum": 2**53 - 1})
+LIMIT = query("limit", {"type": "integer", "minimum": 1, "maximum": LARGEST_PAGE})
+CURSOR = (
+    query("after", {"type": "integer", "minimum": 0, "maximum": 2**53 - 1}),
+    query("logId", {"type": "string"}),
+    query("types", {"type": "string"}),
+    query("originals", FLAG),
+)
+BINARY = "application/octet-stream"
+
+OPERATIONS = (
+    Operation("GET", "/api", Api.about, "Version, protocol, role, limits", protocol.ServerDescription),
+    Operation("GET", "/api/health", Api.health, "How the server is", protocol.Health, statuses=(200, 503)),
+    Operation("GET", "/api/metrics", Api.metrics, "The same for collectors", str, media="text/plain"),
+    Operation("GET", "/api/agents", Api.agents, "The agents that can be driven", protocol.AgentList),
+    Operation(
+        "GET",
+        "/api/search",
+        Api.search,
+        "Where the words were said",
+        protocol.Matches,
+        parameters=(
+            query("q", {"type": "string", "minLength": 1, "maxLength": MAX_QUERY}, required=True),
+            query("session", {"type": "string"}),
+        ),
+        errors=(404,),
+    ),
+    Operation(
+        "GET",
+        "/api/sessions",
+        Api.sessions,
+        "The list of sessions",
+        protocol.SessionList,
+        parameters=(query("q", {"type": "string"}), query("archived", FLAG), LIMIT, query("before", {"type": "string"})),
+    ),
+    Operation(
+        "POST", "/api/sessions", Api.create, "A new session", protocol.Listed, protocol.NewSession, statuses=(201,), errors=(409, 429, 502)
+    ),
+    Operation("GET", SESSION, Api.session, "A session", protocol.Listed),
+    Operation("PATCH", SESSION, Api.change, "Rename it, put it away", protocol.Listed, protocol.Changes, errors=(409,)),
+    Operation("DELETE", SESSION, Api.delete, "Remove it with everything that belongs to it", statuses=(204,), errors=(409,)),
+    Operation(
+        "POST",
+        f"{SESSION}/fork",
+        Api.fork,
+        "A new session with the events up to a place",
+        protocol.Listed,
+        protocol.Fork,
+        statuses=(201,),
+        errors=(409, 502),
+    ),
+    Operation("GET", f"{SESSION}/events", Api.events, "Events after a cursor", protocol.Page, parameters=(*CURSOR, LIMIT), errors=(409,)),
+    Operation("GET", f"{SESSION}/events/{{seq}}", Api.event, "One event, with its original", dict[str, Any], parameters=(SEQ,)),
+    Operation("GET", f"{SESSION}/events/{{seq}}/original", Api.original, "The bytes of its frame", bytes, parameters=(SEQ,), media=BINARY),
+    Operation(
+        "GET", f"{SESSION}/stream", Api.stream, "Server-sent events", str, parameters=CURSOR, media="text/event-stream", errors=(409, 503)
+    ),
+    Operation("GET", f"{SESSION}/messages", Api.messages, "Standard messages", list[dict[str, Any]], errors=(413,)),
+    Operation("GET", f"{SESSION}/summary", Api.summary, "A few words for a list", dict[str, Any], errors=(413,)),
+    Operation("GET", f"{SESSION}/state", Api.state, "Where it stands", dict[str, Any], errors=(413,)),
+    Operation(
+        "GET",
+        f"{SESSION}/export",
+        Api.export,
+        "Any form, secrets masked",
+        bytes,
+        parameters=(query("to", {"type": "string", "enum": format_names()}, required=True), query("redact", FLAG)),
+        media="*/*",
+        errors=(413,),
+    ),
+    Operation(
+        "GET",
+        f"{SESSION}/blobs/{{sha256}}",
+        Api.blob,
+        "The bytes of a blob",
+        bytes,
+        parameters=(path_parameter("sha256", {"type": "string", "pattern": "^[0-9a-f]{64}$"}),),
+        media="*/*",
+    ),
+    Operation("POST", f"{SESSION}/uploads", Api.upload, "Keep a file for a message", protocol.Uploaded, protocol.Upload, statuses=(201,)),
+    Operation(
+        "POST",
+        f"{SESSION}/commands",
+        Api.command,
+        "A command, as on the socket",
+        protocol.Done,
+        protocol.AnyCommand,
+        errors=(409, 429, 502),
+    ),
+)
+"""Every operation of the HTTP API, once: `routes` and the OpenAPI document are made of this table."""
+
+
+@cache
+def openapi() -> bytes:
+    """Returns the OpenAPI document."""
+    return document(OPERATIONS)
+
+
+def routes(serving: ServerContext) -> list[Route]:
+    """Returns the routes of the table, for one server."""
     api = Api(serving)
-    one = "/api/sessions/{session}"
-    table: list[tuple[str, str, Callable[[Request], Awaitable[Response]]]] = [
-        ("GET", "/api", api.about),
-        ("GET", "/api/health", api.health),
-        ("GET", "/api/metrics", api.metrics),
-        ("GET", "/api/agents", api.agents),
-        ("GET", "/api/search", api.search),
-        ("GET", "/api/sessions", api.sessions),
-        ("POST", "/api/sessions", api.create),
-        ("GET", one, api.session),
-        ("PATCH", one, api.change),
-        ("DELETE", one, api.delete),
-        ("POST", f"{one}/fork", api.fork),
-        ("GET", f"{one}/events", api.events),
-        ("GET", f"{one}/events/{{seq}}", api.event),
-        ("GET", f"{one}/events/{{seq}}/original", api.original),
-        ("GET", f"{one}/stream", api.stream),
-        ("GET", f"{one}/messages", api.messages),
-        ("GET", f"{one}/summary", api.summary),
-        ("GET", f"{one}/state", api.state),
-        ("GET", f"{one}/export", api.export),
-        ("GET", f"{one}/blobs/{{sha256}}", api.blob),
-        ("POST", f"{one}/uploads", api.upload),
-        ("POST", f"{one}/commands", api.command),
-    ]
-    return [Route(path, guarded(work), methods=[method], name=work.__name__) for method, path, work in table]
+    return [Route(one.path, guarded(partial(one.handler, api)), methods=[one.method], name=one.handler.__name__) for one in OPERATIONS]
 
 
 def guarded(work: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
@@ -353,8 +430,8 @@ def _about(agent: Agent) -> protocol.AgentAbout:
     try:
         agent.find(Options())
     except HansardError as missing:
-        return protocol.AgentAbout(agent.name, agent.title, agent.format, False, agent.can, str(missing))
-    return protocol.AgentAbout(agent.name, agent.title, agent.format, True, agent.can)
+        return protocol.AgentAbout(agent.name, agent.title, agent.format, False, agent.capabilities, str(missing))
+    return protocol.AgentAbout(agent.name, agent.title, agent.format, True, agent.capabilities)
 
 
 async def _body(request: Request, kind: Any) -> Any:
@@ -368,7 +445,7 @@ def _session(request: Request) -> str:
 def _seq(request: Request) -> int:
     given = request.path_params["seq"]
     if not given.isdecimal() or not 0 < len(given) < 17 or int(given) == 0:
-        raise Rejected(404, "not_found", "an event is named by its seq: 1, 2, 3 …")
+        raise HttpError(404, "not_found", "an event is named by its seq: 1, 2, 3 …")
     return int(given)
 
 
@@ -377,14 +454,14 @@ def _number(request: Request, name: str, default: int, least: int, most: int) ->
     if given is None:
         return default
     if not given.isdecimal() or len(given) > 16 or not least <= int(given) <= most:
-        raise Rejected(400, "bad_request", f"{name} is a number from {least} to {most}")
+        raise HttpError(400, "bad_request", f"{name} is a number from {least} to {most}")
     return int(given)
 
 
 def _flag(request: Request, name: str) -> bool:
     given = request.query_params.get(name, "false")
     if given not in ("true", "false"):
-        raise Rejected(400, "bad_request", f"{name} is true or false")
+        raise HttpError(400, "bad_request", f"{name} is true or false")
     return given == "true"
 
 

@@ -14,11 +14,10 @@ from starlette.types import Receive, Scope, Send
 
 from hansard._version import __version__
 from hansard.errors import HansardError, LogReset
-from hansard.projections.writing import encode
-from hansard.server.answers import Rejected, explained, failure
+from hansard.projections.output import encode
+from hansard.server.auth import refuse_upgrade, token_of
 from hansard.server.commands import Bucket, read_command
-from hansard.server.feed import MARGIN, Feed, Filter, Place
-from hansard.server.guard import refuse_upgrade, token_of
+from hansard.server.feed import MARGIN, Feed, FeedPosition, Filter
 from hansard.server.protocol import (
     CLOSE_FLOOD,
     CLOSE_PROTOCOL,
@@ -32,12 +31,12 @@ from hansard.server.protocol import (
     Live,
     Person,
     Ping,
-    PingSaid,
     Pong,
-    PongSaid,
     Present,
     Refusal,
-    Said,
+    ServerMessage,
+    ServerPing,
+    ServerPong,
     Sessions,
     Subscribe,
     Subscribed,
@@ -46,14 +45,15 @@ from hansard.server.protocol import (
     Unsubscribed,
     Watch,
 )
-from hansard.server.serving import Serving
+from hansard.server.responses import HttpError, explained, failure
+from hansard.server.services import ServerContext
 from hansard.store import Cursor
 from hansard.store.ids import check_session_id
 
 HEARTBEAT = 15.0
 SILENCE = 20.0
 """Seconds after a ping in which something must be heard."""
-STUCK = 0.9
+SLOW_CLIENT_SHARE = 0.9
 """Of the idle time: then who takes nothing is let go, so that its place is free when the time is over; a goodbye takes seconds."""
 OUTBOX = 4096
 """So many answers may wait for a client that does not take them; then it is told nothing more."""
@@ -62,9 +62,9 @@ TURN = 8
 PASSED = 1000
 """After so many events that a filter left out the client hears how far it has got."""
 CLOSE = "hansard.close"
-"""The extension by which a connection is closed at once, though its client takes nothing: see listening.py."""
+"""The extension by which a connection is closed at once, though its client takes nothing: see uvicorn_protocols.py."""
 SEND = "hansard.send"
-"""The extension by which a message goes out as the bytes that it is, and is not copied on its way: see listening.py."""
+"""The extension by which a message goes out as the bytes that it is, and is not copied on its way: see uvicorn_protocols.py."""
 
 Frame = tuple[bytes, ...]
 """A message, in pieces: the long one is the same for all who are at that place, and need not be copied for each of them more than once."""
@@ -75,7 +75,7 @@ _heard: msgspec.json.Decoder[AnyHeard] = msgspec.json.Decoder(AnyHeard)
 class Subscription:
     """A place in a log, and how to go on from it."""
 
-    def __init__(self, name: str, feed: Feed, place: Place, head: int, wanted: Filter) -> None:
+    def __init__(self, name: str, feed: Feed, place: FeedPosition, head: int, wanted: Filter) -> None:
         self.feed = feed
         self._head = head
         """What was in the log when it was asked for: before that is read nobody is told that it is live."""
@@ -113,7 +113,7 @@ class Subscription:
 class Connection:
     """One client."""
 
-    def __init__(self, serving: Serving, scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(self, serving: ServerContext, scope: Scope, receive: Receive, send: Send) -> None:
         self._serving = serving
         self._scope = scope
         self._receive = receive
@@ -137,7 +137,7 @@ class Connection:
         await self._receive()
         await self._send({"type": "websocket.accept"})
         self.say(Hello(VERSION, __version__, self._who.role, int(HEARTBEAT * 1000), self._limits))
-        tasks = [asyncio.create_task(work) for work in (self._listen(), self._speak(), self._pulse())]
+        tasks = [asyncio.create_task(work) for work in (self._receive_loop(), self._send_loop(), self._pulse())]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -151,7 +151,7 @@ class Connection:
             if isinstance(problem, Exception) and not isinstance(problem, OSError):
                 raise problem
 
-    def say(self, message: Said) -> None:
+    def say(self, message: ServerMessage) -> None:
         """Put an answer where the next frame is taken from."""
         self._outbox.append(encode(message))
         if len(self._outbox) > OUTBOX:
@@ -180,7 +180,7 @@ class Connection:
 
     # ---- speaking
 
-    async def _speak(self) -> None:
+    async def _send_loop(self) -> None:
         turn = 0
         while self._closing is None:
             self._wake.clear()
@@ -207,7 +207,7 @@ class Connection:
         try:
             return await subscription.next()
         except LogReset as problem:
-            self._trouble(name, Rejected(409, "unknown_cursor", str(problem)))
+            self._trouble(name, HttpError(409, "unknown_cursor", str(problem)))
         except (HansardError, OSError) as problem:
             self._trouble(name, problem)
         return None
@@ -228,7 +228,7 @@ class Connection:
 
     # ---- listening
 
-    async def _listen(self) -> None:
+    async def _receive_loop(self) -> None:
         while True:
             message = await self._receive()
             if message["type"] != "websocket.receive":
@@ -256,26 +256,28 @@ class Connection:
                 case Commanded() as named:
                     self._command(named, data)
                 case Ping():
-                    self.say(PongSaid())
+                    self.say(ServerPong())
                 case Pong():
                     pass
         except (msgspec.DecodeError, UnicodeError, RecursionError) as problem:
-            self.say(Trouble("bad_message", explained(Rejected(400, "bad_message", str(problem)), self._serving.tokens.secrets)[1].message))
+            self.say(
+                Trouble("bad_message", explained(HttpError(400, "bad_message", str(problem)), self._serving.tokens.secrets)[1].message)
+            )
 
     async def _subscribe(self, wanted: Subscribe) -> None:
         try:
             if wanted.id in self._subscriptions:
-                raise Rejected(400, "bad_message", f"there is a subscription {wanted.id!r} already")
+                raise HttpError(400, "bad_message", f"there is a subscription {wanted.id!r} already")
             if len(self._subscriptions) >= self._limits.subscriptions:
-                raise Rejected(429, "too_many", f"a socket may have {self._limits.subscriptions} subscriptions")
+                raise HttpError(429, "too_many", f"a socket may have {self._limits.subscriptions} subscriptions")
             session = check_session_id(wanted.session)
-            feed, at = await self._serving.feeds.join(session, self._wake.set)
+            feed, at = await self._serving.feeds.subscribe(session, self._wake.set)
         except (HansardError, OSError) as problem:
             self._refuse(wanted.id, problem)
             return
         try:
             if self._serving.feeds.readers(session) > self._limits.per_session:
-                raise Rejected(429, "too_many", f"a session may have {self._limits.per_session} subscribers")
+                raise HttpError(429, "too_many", f"a session may have {self._limits.per_session} subscribers")
             place, head = feed.place(None if wanted.after is None else Cursor(wanted.after.log_id, wanted.after.seq), at), at.seq
         except HansardError as problem:
             self._leave_feed(feed)
@@ -302,7 +304,7 @@ class Connection:
 
     def _leave_feed(self, feed: Feed) -> None:
         if not any(other.feed is feed for other in self._subscriptions.values()):
-            self._serving.feeds.leave(feed, self._wake.set)
+            self._serving.feeds.unsubscribe(feed, self._wake.set)
 
     async def _watch(self) -> None:
         self._watching = True
@@ -338,7 +340,7 @@ class Connection:
         name = named.commandId if isinstance(named.commandId, str) else ""
         try:
             if not self._commands.take():
-                raise Rejected(429, "too_many", f"at most {self._limits.commands} commands a second")
+                raise HttpError(429, "too_many", f"at most {self._limits.commands} commands a second")
             command = read_command(data)
             session = check_session_id(named.session)
         except (HansardError, msgspec.DecodeError) as problem:
@@ -368,7 +370,7 @@ class Connection:
         while self._closing is None:
             await asyncio.sleep(min(1.0, self._limits.idle_seconds / 4))
             now = time.monotonic()
-            if self._sending_since is not None and now - self._sending_since > STUCK * self._limits.idle_seconds:
+            if self._sending_since is not None and now - self._sending_since > SLOW_CLIENT_SHARE * self._limits.idle_seconds:
                 self._end(CLOSE_STUCK, "no progress; come back with the cursor")
                 return
             if asked is not None and self._heard_at >= asked:
@@ -380,13 +382,13 @@ class Connection:
                 return
             if asked is None and now - min(self._heard_at, self._said_at) > HEARTBEAT:
                 asked = now
-                self.say(PingSaid())
+                self.say(ServerPing())
 
 
-async def serve_socket(serving: Serving, scope: Scope, receive: Receive, send: Send) -> None:
+async def serve_socket(serving: ServerContext, scope: Scope, receive: Receive, send: Send) -> None:
     """One client, if there is room for it."""
     if serving.connections >= serving.limits.connections:
-        full = Rejected(503, "too_many", f"{serving.connections} connections are open already")
+        full = HttpError(503, "too_many", f"{serving.connections} connections are open already")
         await refuse_upgrade(failure(full), scope, receive, send)
         return
     serving.connections += 1

@@ -1,5 +1,7 @@
-"""The store: sessions as append-only logs. The interface is `Store`; the embedded engine is `JsonlStore`. Other packages add engines by
-entry points (`hansard.plugins`): each is called with the address, whose scheme is the entry point's name."""
+"""The store: sessions as append-only logs. `Store` and `Log` are the interfaces, `JsonlStore` is the engine for a folder.
+
+Other packages add engines by entry points (`hansard.plugins`): each is called with the address, whose scheme is the entry point's name.
+"""
 
 from __future__ import annotations
 
@@ -12,38 +14,44 @@ from typing import Any, Literal
 
 from hansard.errors import UsageError
 from hansard.plugins import Plugins
-from hansard.store.interface import Asked, Cursor, Finding, Head, Record, SessionInfo, Store
-from hansard.store.jsonl import JsonlStore
+from hansard.store.files.store import FolderLog, JsonlStore
+from hansard.store.interface import Log, Mailbox, Notes, Search, Store
+from hansard.store.records import Cursor, Finding, Head, MailboxMessage, Record, SessionInfo
 
 __all__ = [
-    "Asked",
     "Cursor",
     "Finding",
+    "FolderLog",
     "Head",
     "JsonlStore",
+    "Log",
+    "Mailbox",
+    "MailboxMessage",
+    "Notes",
     "Record",
+    "Search",
     "SessionInfo",
     "Store",
-    "StorePlace",
-    "default_place",
+    "StoreLocation",
+    "default_location",
+    "display_location",
     "is_database",
     "migrate_store",
     "open_store",
-    "shown_place",
 ]
 
 
 POSTGRES = ("postgresql", "postgres")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*(?=://)")
 
-StorePlace = Path | str
+StoreLocation = Path | str
 """Where a store is: a folder, or the address of a database, which is a str."""
 
 
-def default_place() -> StorePlace:
+def default_location() -> StoreLocation:
     """Where the record is kept when nobody says otherwise: ``$HANSARD_STORE``, else ``~/.hansard``. A database is a str."""
-    said = os.environ.get("HANSARD_STORE") or "~/.hansard"
-    return said if is_database(said) else Path(said).expanduser()
+    location = os.environ.get("HANSARD_STORE") or "~/.hansard"
+    return location if is_database(location) else Path(location).expanduser()
 
 
 def is_database(place: object) -> bool:
@@ -51,7 +59,7 @@ def is_database(place: object) -> bool:
     return isinstance(place, str) and _SCHEME.match(place) is not None
 
 
-def shown_place(place: StorePlace) -> str:
+def display_location(place: StoreLocation) -> str:
     """A place as it can be shown: without the password."""
     return (
         re.sub(r"(?<=password=)[^&]*", "…", re.sub(r"(?<=://)([^:/@]*):.*@(?=[^@]*$)", r"\1@", str(place)))
@@ -62,22 +70,22 @@ def shown_place(place: StorePlace) -> str:
 
 def open_store(place: str | os.PathLike[str] | None = None, fsync: Literal["default", "always"] = "default") -> Store:
     """The store at a place: a folder, or ``postgresql://…``. Use it as a context, async or not, so that it lets go of what it writes."""
-    where = default_place() if place is None else place
+    where = default_location() if place is None else place
     scheme = _SCHEME.match(where) if isinstance(where, str) else None
     if not isinstance(where, str) or scheme is None:
         return JsonlStore(Path(where).expanduser(), fsync)
     if scheme.group() in POSTGRES:
         return _open_database(where)
-    if scheme.group() in ELSEWHERE.names():
-        return ELSEWHERE.load(scheme.group())(where)
-    known = ", ".join(f"{name}://" for name in (POSTGRES[0], *ELSEWHERE.names()))
+    if scheme.group() in STORE_PLUGINS.names():
+        return STORE_PLUGINS.load(scheme.group())(where)
+    known = ", ".join(f"{name}://" for name in (POSTGRES[0], *STORE_PLUGINS.names()))
     raise UsageError(f"no store begins with {scheme.group()}://; there are folders, {known}")
 
 
 def migrate_store(address: str) -> tuple[int, int]:
     """Bring the tables of a database up to this version; the version they had, and the one they have."""
     if not address.startswith(tuple(f"{scheme}://" for scheme in POSTGRES)):
-        raise UsageError(f"only a store on PostgreSQL has tables to be brought up to date, and {shown_place(address)} is none")
+        raise UsageError(f"only a store on PostgreSQL has tables to be brought up to date, and {display_location(address)} is none")
     with _needs_psycopg():
         from hansard.store.postgres.store import migrate_store
     return migrate_store(address)
@@ -99,9 +107,9 @@ def _needs_psycopg() -> Generator[None]:
         raise UsageError("a store on PostgreSQL needs psycopg: pip install 'hansard[postgres]'") from problem
 
 
-def _wrong(name: str, opens: Any) -> str | None:
+def _check_plugin(name: str, opens: Any) -> str | None:
     return None if callable(opens) else f"{opens!r} cannot be called with an address"
 
 
-ELSEWHERE = Plugins("stores", lambda: POSTGRES, _wrong)
+STORE_PLUGINS = Plugins("stores", lambda: POSTGRES, _check_plugin)
 """What opens the stores of other packages, each under the scheme of its addresses."""

@@ -8,34 +8,23 @@ from typing import Any
 
 from msgspec import Struct
 
+from hansard import events as ev
 from hansard._version import __version__
-from hansard.codec import encode_lines
 from hansard.errors import ForeignEvent, UsageError
-from hansard.events import (
-    SCHEMA_VERSION,
-    ConfigurationChange,
-    Event,
-    PermissionRequest,
-    PermissionResponse,
-    Process,
-    SessionLifecycle,
-    TurnEnd,
-    UserMessage,
-    session_lifecycle,
-)
-from hansard.originals import refer, unwrap
-from hansard.store.checkpoint import Chain, about, seal
+from hansard.events.codec import encode_lines
+from hansard.events.originals import refer, unwrap
+from hansard.store.checkpoint import Chain, seal, session_changes
 from hansard.store.ids import TimeOrderedIds
 
-_ALWAYS_SYNCED = frozenset({UserMessage, PermissionRequest, PermissionResponse, ConfigurationChange, TurnEnd})
-_WATCHED = _ALWAYS_SYNCED | {Process, SessionLifecycle}
-_copy: Callable[[Event], Event] = getattr(Event, "__copy__")  # noqa: B009 (msgspec does not declare it); `copy.copy` takes twice as long
-_ENDS_A_RUN = frozenset({TurnEnd, SessionLifecycle})
-_RUN = 256 * 1024
+_ALWAYS_SYNCED = frozenset({ev.UserMessage, ev.PermissionRequest, ev.PermissionResponse, ev.ConfigurationChange, ev.TurnEnd})
+_MAYBE_SYNCED = _ALWAYS_SYNCED | {ev.Process, ev.SessionLifecycle}
+_copy: Callable[[ev.Event], ev.Event] = getattr(ev.Event, "__copy__")  # noqa: B009 (msgspec does not declare it); `copy.copy` takes twice as long
+_RUN_ENDS = frozenset({ev.TurnEnd, ev.SessionLifecycle})
+_MAX_RUN_BYTES = 256 * 1024
 """So many bytes of originals end a run, too: what stands behind a checkpoint that falls due among them is encoded again."""
 
 
-class Options(Struct, frozen=True):
+class WriterOptions(Struct, frozen=True):
     """How a store writes."""
 
     strict: bool
@@ -43,20 +32,20 @@ class Options(Struct, frozen=True):
     clock: Callable[[], int]
 
 
-def created(session_id: str, log_id: str, header: dict[str, Any]) -> Event:
+def header_event(session_id: str, log_id: str, header: dict[str, Any]) -> ev.Event:
     """The first event of a log."""
-    fields: dict[str, Any] = header | {"schema_version": SCHEMA_VERSION, "writer_version": __version__, "log_id": log_id}
-    event = session_lifecycle(subtype="created", **fields)
+    fields: dict[str, Any] = header | {"schema_version": ev.SCHEMA_VERSION, "writer_version": __version__, "log_id": log_id}
+    event = ev.session_lifecycle(subtype="created", **fields)
     event.session_id = session_id
     return event
 
 
-def must_be_synced(event: Event) -> bool:
+def needs_sync(event: ev.Event) -> bool:
     """Whether this event is on the disk before it is acknowledged."""
     kind = type(event)
-    if kind is Process:
+    if kind is ev.Process:
         return event.payload.event in ("exited", "killed")
-    if kind is SessionLifecycle:
+    if kind is ev.SessionLifecycle:
         return event.payload.subtype in ("created", "closed")
     return kind in _ALWAYS_SYNCED
 
@@ -68,7 +57,7 @@ class Batch:
     """
 
     def __init__(
-        self, session_id: str, put_blob: Callable[[bytes], str], options: Options, ids: TimeOrderedIds, seq: int, chain: Chain
+        self, session_id: str, put_blob: Callable[[bytes], str], options: WriterOptions, ids: TimeOrderedIds, seq: int, chain: Chain
     ) -> None:
         self._session_id = session_id
         self._put_blob = put_blob
@@ -76,7 +65,7 @@ class Batch:
         self._ids = ids
         self.seq = seq
         self.chain: Chain = chain  # the writer's own; it is copied before it is changed, because the write may fail
-        self.events: list[Event] = []
+        self.events: list[ev.Event] = []
         """Of all lines, the checkpoints' too."""
         self.hashed: list[bytes] = []
         """The lines that a checkpoint of this batch covers, each with its LF, some of them together."""
@@ -87,7 +76,7 @@ class Batch:
         self._size = 0
         self.durable = False
 
-    def add(self, events: Sequence[Event]) -> list[Event]:
+    def add(self, events: Sequence[ev.Event]) -> list[ev.Event]:
         """Stamp events and put them at the end."""
         stamped = self._stamped(events)
         begin = 0
@@ -95,10 +84,10 @@ class Batch:
             run = self._run(stamped, begin)
             begin += len(run)
             last = run[-1]
-            if type(last) is SessionLifecycle and about(last):
+            if type(last) is ev.SessionLifecycle and session_changes(last):
                 self.chain = self.chain.copy()
-                self.chain.saw(last)
-            if type(last) is TurnEnd or self.chain.is_due(self.open, self._size):
+                self.chain.apply(last)
+            if type(last) is ev.TurnEnd or self.chain.is_due(self.open, self._size):
                 self.add_checkpoint()
         return stamped
 
@@ -113,7 +102,7 @@ class Batch:
         self.chain.restart(checkpoint.seq)
         self._put([seal(checkpoint)])
 
-    def _stamped(self, events: Sequence[Event]) -> list[Event]:
+    def _stamped(self, events: Sequence[ev.Event]) -> list[ev.Event]:
         """Copies, with all that the store says of them but their seq. They are all of this moment."""
         now = self._options.clock()
         ids = iter(self._ids.some([event.id for event in events].count("")))
@@ -131,25 +120,25 @@ class Batch:
                 event.original = refer(self._put_blob(data), data)
         return stamped
 
-    def _run(self, stamped: list[Event], begin: int) -> list[Event]:
+    def _run(self, stamped: list[ev.Event], begin: int) -> list[ev.Event]:
         """Number some events and put them at the end: up to one that ends a run, or until a checkpoint is due."""
-        run: list[Event] = []
+        run: list[ev.Event] = []
         size = 0
         for seq, event in enumerate(stamped[begin : begin + self.chain.room(self.open)], self.seq + 1):
             event.seq = seq
             run.append(event)
             size += 0 if event.original is None else len(event.original)
-            if type(event) in _WATCHED:
-                self.durable = self.durable or must_be_synced(event)
-            if type(event) in _ENDS_A_RUN or size > _RUN:
+            if type(event) in _MAYBE_SYNCED:
+                self.durable = self.durable or needs_sync(event)
+            if type(event) in _RUN_ENDS or size > _MAX_RUN_BYTES:
                 break
         return self._put(run)
 
-    def _put(self, run: list[Event]) -> list[Event]:
+    def _put(self, run: list[ev.Event]) -> list[ev.Event]:
         """Put numbered events at the end; fewer if a checkpoint is due among them. Those that were put."""
         lines = encode_lines(run)
         if lines.count(b"\n") != len(run):
-            raise UsageError("an event's original holds a line end; wrap it with hansard.originals.wrap")
+            raise UsageError("an event's original holds a line end; wrap it with hansard.events.originals.wrap")
         if self.chain.is_due(0, self._size + len(lines)):
             ends = list(accumulate(len(line) + 1 for line in lines.split(b"\n")))
             fit = next(number for number, end in enumerate(ends, 1) if self.chain.is_due(0, self._size + end))

@@ -10,7 +10,7 @@ from pathlib import Path
 from secrets import token_hex
 
 from hansard.errors import BlobDamaged, UsageError
-from hansard.store import files
+from hansard.store.files import paths
 
 _NAME = re.compile(r"[0-9a-f]{64}")
 
@@ -18,10 +18,10 @@ _NAME = re.compile(r"[0-9a-f]{64}")
 def put(folder: Path, data: bytes) -> str:
     """Store the bytes durably and return their name; bytes that are there already are not written again."""
     name = sha256(data).hexdigest()
-    blobs = folder / files.BLOBS
-    with files.open_folder(folder) as above:  # of the store, and no link out of it
+    blobs = folder / paths.BLOBS
+    with paths.open_folder(folder) as above:  # of the store, and no link out of it
         try:
-            os.mkdir(files.BLOBS, 0o700, dir_fd=above)
+            os.mkdir(paths.BLOBS, 0o700, dir_fd=above)
             os.fsync(above)
         except FileExistsError:
             pass
@@ -39,9 +39,9 @@ def check_name(name: str) -> None:
 def get(folder: Path, name: str) -> bytes:
     """The bytes of that name; `BlobDamaged` when they are gone or are others."""
     check_name(name)
-    path = folder / files.BLOBS / name
+    path = folder / paths.BLOBS / name
     try:
-        fd = files.open_file(path.parent, name, files.READ)
+        fd = paths.open_file(path.parent, name, paths.READ)
     except FileNotFoundError:
         raise BlobDamaged(f"blob {name} is missing", path) from None
     with open(fd, "rb") as file:
@@ -59,9 +59,9 @@ def _size(path: Path) -> int | None:
 
 def _write(blobs: Path, name: str, data: bytes) -> None:
     unfinished = f".{name}.{token_hex(4)}"
-    fd = files.open_file(blobs, unfinished, files.CREATE)
+    fd = paths.open_file(blobs, unfinished, paths.CREATE)
     try:
-        files.write_all(fd, data)
+        paths.write_all(fd, data)
         os.fsync(fd)
         os.rename(blobs / unfinished, blobs / name)
     except BaseException:
@@ -70,4 +70,4 @@ def _write(blobs: Path, name: str, data: bytes) -> None:
         raise
     finally:
         os.close(fd)
-    files.sync_folder(blobs)
+    paths.sync_folder(blobs)

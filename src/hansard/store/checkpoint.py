@@ -9,19 +9,20 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any, Self
 
-from hansard.codec import encode
 from hansard.events import Event, SessionLifecycle, session_lifecycle
-from hansard.loose import as_object
+from hansard.events.codec import encode
+from hansard.events.lenient import as_object
+from hansard.events.summary import CHANGE_FIELDS, is_checkpoint, session_changes
 
-MAX_RECORDS = 1000
-MAX_BYTES = 8 * 1024 * 1024
+MAX_OPEN_RECORDS = 1000
+MAX_OPEN_BYTES = 8 * 1024 * 1024
 
 
 class Chain:
     """The hash of the lines since the last checkpoint, and what a list of sessions must know wherever it was said."""
 
     def __init__(self) -> None:
-        self.about: dict[str, Any] = {}
+        self.changes: dict[str, Any] = {}
         self._hash = sha256()
         self._since = 0
         self._records = 0
@@ -30,7 +31,7 @@ class Chain:
     def copy(self) -> Self:
         """The same, to go on from in case of success."""
         other = type(self)()
-        other.about = self.about
+        other.changes = self.changes
         other._hash, other._since, other._records, other._bytes = self._hash.copy(), self._since, self._records, self._bytes
         return other
 
@@ -48,24 +49,24 @@ class Chain:
 
     def room(self, records: int) -> int:
         """How many records may follow until it is time for a checkpoint, with so many more."""
-        return max(1, MAX_RECORDS - self._records - records)
+        return max(1, MAX_OPEN_RECORDS - self._records - records)
 
     def is_due(self, records: int, size: int) -> bool:
         """Whether it is time for a checkpoint, with so many records more."""
-        return self._records + records >= MAX_RECORDS or self._bytes + size >= MAX_BYTES
+        return self._records + records >= MAX_OPEN_RECORDS or self._bytes + size >= MAX_OPEN_BYTES
 
     @property
     def is_open(self) -> bool:
         """Whether there are lines that no checkpoint covers; the last checkpoint's own line vouches for itself."""
         return self._records > (1 if self._since else 0)
 
-    def saw(self, event: SessionLifecycle) -> None:
+    def apply(self, event: SessionLifecycle) -> None:
         """Remember the title, and whether the session was put away: every checkpoint says it again."""
-        self.about = self.about | about(event)
+        self.changes = self.changes | session_changes(event)
 
     def event(self) -> Event:
         """The checkpoint to write now."""
-        return session_lifecycle(subtype="checkpoint", detail={"sha256": self._hash.hexdigest(), "since": self._since, **self.about})
+        return session_lifecycle(subtype="checkpoint", detail={"sha256": self._hash.hexdigest(), "since": self._since, **self.changes})
 
     def matches(self, checkpoint: SessionLifecycle) -> bool:
         """Whether the lines are still what they were when this checkpoint was written."""
@@ -84,25 +85,11 @@ def is_sealed(checkpoint: SessionLifecycle, line: bytes) -> bool:
     """Whether a checkpoint's own line is as it was written. The first ones of this format did not say."""
     detail = as_object(checkpoint.payload.detail)
     if "own" not in detail:
-        return detail.keys() <= {"sha256", "since", *_ABOUT}
+        return detail.keys() <= {"sha256", "since", *CHANGE_FIELDS}
     own = b',"own":"%s"' % str(detail["own"]).encode()
     return line.count(own) == 1 and sha256(line.replace(own, b"")).hexdigest() == detail["own"]
 
 
-def about(event: SessionLifecycle) -> dict[str, Any]:
-    """What an event says of the title, and whether the session was put away; a checkpoint says what was said before it."""
-    if as_checkpoint(event) is not None:
-        detail = as_object(event.payload.detail)
-        return {name: detail[name] for name, kind in _ABOUT.items() if isinstance(detail.get(name), kind)}
-    if event.source is None and event.payload.subtype in _PUT_AWAY:
-        return {"archived": _PUT_AWAY[event.payload.subtype]}
-    return {"title": event.payload.title} if event.payload.title and event.payload.subtype != "agent_named" else {}
-
-
-_ABOUT: dict[str, type] = {"title": str, "archived": bool}
-_PUT_AWAY = {"archived": True, "unarchived": False}
-
-
 def as_checkpoint(event: Event) -> SessionLifecycle | None:
-    """The event, if it is a checkpoint. Agents have checkpoints of their own; those have a source."""
-    return event if isinstance(event, SessionLifecycle) and event.payload.subtype == "checkpoint" and event.source is None else None
+    """Returns the event if it is a checkpoint of the log."""
+    return event if isinstance(event, SessionLifecycle) and is_checkpoint(event) else None

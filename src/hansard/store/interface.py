@@ -1,261 +1,231 @@
-"""What a store is: the few words every engine answers to, and the small things it hands out."""
+"""The interfaces of a store: a `Store` has sessions, and `store[session_id]` is the `Log` of one.
+
+An engine implements the abstract methods of both; everything else follows from them. `Search`, `Mailbox` and `Notes` are optional
+capabilities: attributes of the store, None where the engine does not have them.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self
+from typing import Any, Protocol, Self
 
-from msgspec import Struct
+from hansard.errors import HansardError, UsageError
+from hansard.events import Event
+from hansard.events.originals import unwrap
+from hansard.store import lines
+from hansard.store.records import Cursor, Finding, Head, MailboxMessage, Record, SessionInfo
 
-from hansard.events import Event, RawReason
-
-if TYPE_CHECKING:
-    from hansard.store.notebook import Recorded
-
-Damage = RawReason
-"""Why a line of a log is no record."""
-
-FindingKind = Literal[
-    "torn-tail",
-    "nul",
-    "invalid",
-    "gap",
-    "duplicate",
-    "duplicate-id",
-    "order",
-    "checksum",
-    "frame",
-    "newer-version",
-    "unsealed",
-    "empty",
-    "blob-missing",
-    "blob-damaged",
-    "stream",
-]
+MAX_INLINE_BYTES = 1024 * 1024
+"""A larger original becomes a blob."""
 
 
-class Cursor(NamedTuple):
-    """A place in a log: everything up to and including ``seq`` has been seen."""
+class Log(ABC):
+    """The append-only log of one session, with one writer at a time. Iterate over it to get its events.
 
-    log_id: str
-    seq: int
-
-
-class Head(Struct, frozen=True):
-    """How far a log has got. ``seq`` is 0 when no record can be read; ``log_id`` is empty when the first one cannot."""
-
-    session_id: str
-    log_id: str
-    seq: int
-    bytes: int
-
-    @property
-    def cursor(self) -> Cursor:
-        """The place after the last record."""
-        return Cursor(self.log_id, self.seq)
-
-
-class Record(Struct, frozen=True, gc=False):
-    """One line of a log: an event as JSON, without its LF, ready to be sent on.
-
-    ``offset`` and ``end`` say where it stands in which file of the log. A damaged line has ``seq`` 0 and says why in ``damage``;
-    its ``line`` is a ``raw`` event that holds the damaged bytes.
+    Making one reads nothing; a method raises `UnknownSession` if there is no such session. ``after`` is a seq or a `Cursor`; one that does
+    not belong to the log is an error.
     """
 
-    seq: int
-    type: str
-    line: bytes
-    offset: int
-    end: int
-    segment: int
-    damage: Damage | None = None
-
-
-class SessionInfo(Struct, frozen=True, kw_only=True):
-    """A line in the list of sessions. What is not known is None; ``problem`` says why a log cannot be read at all."""
-
-    id: str
-    log_id: str = ""
-    title: str | None = None
-    agent: str | None = None
-    format: str | None = None
-    parent_session_id: str | None = None
-    archived: bool = False
-    """Whether it was put away."""
-    events: int = 0
-    created: int | None = None
-    updated: int | None = None
-    bytes: int = 0
-    status: str | None = None
-    """How the last turn ended; ``running`` while it has not."""
-    live: bool = False
-    """Whether somebody is writing it right now."""
-    problem: str | None = None
-
-
-class Asked(Struct, frozen=True):
-    """Something that another process wants done with a session which is written here. What is said is between the two."""
-
+    __slots__ = ("session_id",)
     session_id: str
-    name: str
-    words: bytes
 
+    # ---- what an engine implements
 
-class Finding(Struct, frozen=True):
-    """Something `verify` noticed."""
+    @abstractmethod
+    def head(self) -> Head:
+        """Returns the end of the log."""
 
-    kind: FindingKind
-    message: str
-    offset: int | None = None
-    seq: int | None = None
-    segment: int = 1
+    @abstractmethod
+    def append(self, events: Iterable[Event]) -> list[Event]:
+        """Writes all of the events or none, and returns them as they are in the log: with id, seq, time and session.
 
-    @property
-    def is_damage(self) -> bool:
-        """False for what is worth saying but is no harm: records of a newer version, or not covered by a checkpoint."""
-        return self.kind not in ("newer-version", "unsealed")
-
-
-class Store(Protocol):
-    """Sessions, each an append-only log with one writer at a time. ``after`` is a seq or a `Cursor`; an unknown one is an error."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None) -> None: ...
-
-    async def __aenter__(self) -> Self: ...
-
-    async def __aexit__(self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None) -> None: ...
-
-    def __getitem__(self, session_id: str) -> Recorded:
-        """A session, to iterate over, and as a notebook shows it."""
-        ...
-
-    def create(self, session_id: str | None = None, **header: Any) -> Head:
-        """A new log. ``header`` are fields of its first event: ``format``, ``title``, ``parent_session_id``, …"""
-        ...
-
-    def append(self, session_id: str, events: Iterable[Event]) -> list[Event]:
-        """Write all of the events or none, and return them as they are in the log: with id, seq, time and session."""
-        ...
-
-    def transfer(self, session_id: str, lines: Iterable[Record]) -> Head:
-        """Append lines of another store's log as they stand there, byte for byte, in batches, each of them all or nothing.
-
-        ``lines`` are what `records` of the other store gives, damaged ones included. They make the session if it is not there; else they
-        begin with a line that is there already, or with the next one. What is there already with the same bytes is skipped, with other
-        bytes it is `LogForked`. Nothing is added to the log: no checkpoint, no notice. Nobody else writes the session during the call, and
-        it is free again after it. Blobs are not brought along: put those of a line before the line; a session must be there for that.
+        The session is created if it does not exist, and this store keeps writing it until `release`. `AppendFailed` means that nothing was
+        written. After `StoreUnavailable` the events may be in the log: append the same events again, and they are there once.
         """
-        ...
 
-    def release(self, session_id: str) -> None:
-        """Stop writing this session, so that somebody else may."""
-        ...
+    @abstractmethod
+    def ingest(self, lines: Iterable[Record]) -> Head:
+        """Appends the lines of another store's log unchanged, in batches, each written completely or not at all.
 
-    def close(self) -> None:
-        """Stop writing all sessions."""
-        ...
+        ``lines`` are what `records` of the other log gives, damaged ones included. They create the session if it does not exist; otherwise
+        they begin with a line that the log has, or with the next one. A line that the log has with the same bytes is skipped; other bytes
+        are `LogForked`. Nothing else is added to the log: no checkpoint, no notice. No one else can write the session during the call, and
+        it is free again after it. Blobs are not copied: put those of a line before the line, once the session exists.
+        """
 
-    def head(self, session_id: str) -> Head:
-        """How far the log has got."""
-        ...
+    @abstractmethod
+    def release(self) -> None:
+        """Stops writing this session, so that another process can."""
+
+    @abstractmethod
+    def records(
+        self, after: int | Cursor = 0, limit: int | None = None, before: int | None = None, types: Iterable[str] | None = None
+    ) -> Iterator[Record]:
+        """Like `read`, but yields the lines."""
+
+    @abstractmethod
+    def follow_records(self, after: int | Cursor = 0) -> AsyncIterator[Record]:
+        """Like `follow`, but yields the lines."""
+
+    @abstractmethod
+    def verify(self) -> list[Finding]:
+        """Returns everything that is wrong with the log."""
+
+    @abstractmethod
+    def put_blob(self, data: bytes) -> str:
+        """Stores bytes next to the log and returns their name, the SHA-256."""
+
+    @abstractmethod
+    def get_blob(self, sha256: str) -> bytes:
+        """Returns the bytes of that name; raises `BlobDamaged` if they are missing or changed."""
+
+    # ---- what follows from it
 
     def read(
-        self,
-        session_id: str,
-        after: int | Cursor = 0,
-        limit: int | None = None,
-        before: int | None = None,
-        types: Iterable[str] | None = None,
+        self, after: int | Cursor = 0, limit: int | None = None, before: int | None = None, types: Iterable[str] | None = None
     ) -> Iterator[Event]:
-        """Events in order of ``seq``, in constant memory. A damaged line comes as a ``raw`` event with ``seq`` 0."""
+        """Yields events in order of ``seq``, in constant memory. A damaged line is a ``raw`` event with ``seq`` 0."""
+        return map(lines.decode_record, self.records(after, limit, before, types))
+
+    def read_blocks(self, size: int) -> Iterator[tuple[list[Event], int]]:
+        """Yields all events in blocks of about ``size`` bytes, each with its number of bytes: the fastest way to read a whole log."""
+        block: list[Event] = []
+        bytes_read = 0
+        for record in self.records():
+            block.append(lines.decode_record(record))
+            bytes_read += record.end - record.offset
+            if bytes_read >= size:
+                yield block, bytes_read
+                block, bytes_read = [], 0
+        if block:
+            yield block, bytes_read
+
+    def tail(self, n: int, before: int | None = None) -> list[Event]:
+        """Returns the last ``n`` events, or the last ``n`` before a seq."""
+        end = self.head().seq + 1
+        if before is not None:
+            end = min(end, before)
+        return list(self.read(max(0, end - 1 - n), before=end))
+
+    def follow(self, after: int | Cursor = 0) -> AsyncIterator[Event]:
+        """Yields everything after the cursor, then every new event as it is written, without a gap or a repeat. It does not end."""
+        records = self.follow_records(after)
+        return (lines.decode_record(record) async for record in records)
+
+    def original(self, event: Event) -> bytes:
+        """Returns the bytes of the wire frame that an event came from."""
+        if event.original is None:
+            raise UsageError("this event has no original: the frame's bytes are on the first event that came of it")
+        return unwrap(event.original, self.get_blob)
+
+    def __iter__(self) -> Iterator[Event]:
+        return self.read()
+
+    def __repr__(self) -> str:
+        try:
+            events = f": {self.head().seq} events"
+        except HansardError:
+            events = ""
+        return f"<session {self.session_id}{events}>"
+
+    def _repr_html_(self) -> str:
+        from hansard.store.notebook import SHOWN_TYPES, session_html
+
+        return session_html(self.session_id, self.read(types=SHOWN_TYPES), self.head().seq)
+
+
+class Search(Protocol):
+    """Finds sessions and records by their search text, with an index. Words are lowercase."""
+
+    def sessions(self, words: Sequence[str], types: Iterable[str]) -> frozenset[str]:
+        """Returns the sessions in which an event of these types contains all the words."""
         ...
 
-    def read_blocks(self, session_id: str, size: int) -> Iterator[tuple[list[Event], int]]:
-        """All of a log's events in blocks of about ``size`` bytes, and how many bytes each is: the fastest way to read everything."""
+    def records(self, session_id: str, words: Sequence[str], types: Iterable[str]) -> Iterator[Record]:
+        """Yields the records of these types that may contain all the words. Others may be among them."""
         ...
 
-    def records(
-        self,
-        session_id: str,
-        after: int | Cursor = 0,
-        limit: int | None = None,
-        before: int | None = None,
-        types: Iterable[str] | None = None,
-    ) -> Iterator[Record]:
-        """Like `read`, but as lines, for sending on."""
-        ...
 
-    def saying(self, words: Sequence[str], types: Iterable[str]) -> frozenset[str] | None:
-        """The sessions in which an event of these types says all the words, which are in small letters; None: only reading tells."""
-        ...
+class Mailbox(Protocol):
+    """Messages between the processes that share a store, each for the process that writes a session."""
 
-    def said(self, session_id: str, words: Sequence[str], types: Iterable[str]) -> Iterator[Record]:
-        """The records of these types that may say all the words, which are in small letters. Others may be among them."""
-        ...
+    async def send(self, session_id: str, name: str, data: bytes) -> bytes | None:
+        """Sends a message to the process that writes the session, and returns its reply; None if no process writes it, or this one.
 
-    def tail(self, session_id: str, n: int, before: int | None = None) -> list[Event]:
-        """The last ``n`` events, or the last ``n`` before a seq."""
-        ...
-
-    def follow(self, session_id: str, after: int | Cursor = 0) -> AsyncIterator[Event]:
-        """Everything after the cursor, then everything as it is written. No gap, no repeat, no end."""
-        ...
-
-    def follow_records(self, session_id: str, after: int | Cursor = 0) -> AsyncIterator[Record]:
-        """Like `follow`, but as lines."""
-        ...
-
-    def sessions(self) -> list[SessionInfo]:
-        """Every session, the one that changed last first."""
-        ...
-
-    def abandoned(self) -> list[str]:
-        """The sessions whose last writer is gone and did not let go of them: it was killed."""
-        ...
-
-    async def ask(self, session_id: str, name: str, words: bytes) -> bytes | None:
-        """Leave words for whoever writes the session, and wait for the answer; None if nobody writes it, or this store itself.
-
-        The same name is the same question, whoever asks it and however often: it has one answer. If the writer is gone before it has
-        answered, the next one is asked. `LogLocked` if the writer lives and does not listen. An engine for one process gives None.
+        A name is one message with one reply, however often and by whomever it is sent. If the writer ends before it has replied, the next
+        one gets the message. Raises `LogLocked` if the writer is alive and does not receive messages.
         """
         ...
 
-    def asked(self) -> AsyncIterator[Asked]:
-        """What others ask of the sessions that are written here, as it comes; each is to be answered. No end."""
+    def receive(self) -> AsyncIterator[MailboxMessage]:
+        """Yields the messages for the sessions that this store writes; each needs a reply. It does not end."""
         ...
 
-    def answer(self, asked: Asked, words: bytes | None) -> None:
-        """Answer it. None: it was not done because the session is somebody else's by now, who will be asked instead."""
+    def reply(self, message: MailboxMessage, data: bytes | None) -> None:
+        """Replies to a message. None returns it: another process writes the session by now, and gets the message."""
         ...
 
+
+class Notes(Protocol):
+    """Small files next to a log. A note may be lost: it only repeats what the log says."""
+
+    def put(self, session_id: str, name: str, data: bytes) -> None:
+        """Keeps a note, and replaces the one of that name."""
+        ...
+
+    def get(self, session_id: str, name: str) -> bytes | None:
+        """Returns the note of that name, if there is one."""
+        ...
+
+
+class Store(ABC):
+    """Sessions, each an append-only `Log`. Use it as a context manager, so that it releases the sessions it writes."""
+
+    search: Search | None = None
+    mailbox: Mailbox | None = None
+    notes: Notes | None = None
+
+    @abstractmethod
+    def __getitem__(self, session_id: str) -> Log:
+        """Returns the log of a session, without reading anything."""
+
+    @abstractmethod
+    def create(self, session_id: str | None = None, **header: Any) -> Head:
+        """Creates a log. ``header`` are fields of its first event: ``format``, ``title``, ``parent_session_id``, …"""
+
+    @abstractmethod
+    def sessions(self) -> list[SessionInfo]:
+        """Returns every session, the one that changed last first."""
+
+    @abstractmethod
     def delete(self, session_id: str, at: Cursor | None = None) -> None:
-        """Remove a session with everything that belongs to it; with ``at`` only if its head is still there, else `LogReset`."""
-        ...
+        """Deletes a session and everything that belongs to it; with ``at`` only if that is still its head, else raises `LogReset`."""
 
-    def verify(self, session_id: str) -> list[Finding]:
-        """Everything that is wrong with a log."""
-        ...
+    @abstractmethod
+    def abandoned(self) -> list[str]:
+        """Returns the sessions whose writer was killed before it released them."""
 
-    def original(self, session_id: str, event: Event) -> bytes:
-        """The bytes of the wire frame an event came from."""
-        ...
+    @abstractmethod
+    def close(self) -> None:
+        """Stops writing all sessions."""
 
-    def put_blob(self, session_id: str, data: bytes) -> str:
-        """Store bytes beside the log; they are named by their SHA-256."""
-        ...
+    def __enter__(self) -> Self:
+        return self
 
-    def get_blob(self, session_id: str, sha256: str) -> bytes:
-        """The bytes of that name, checked."""
-        ...
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None) -> None:
+        self.close()
 
-    def put_note(self, session_id: str, name: str, data: bytes) -> None:
-        """Keep a note beside the log, in the place of the one of that name. It may be lost: it says what the log says, only sooner."""
-        ...
+    async def __aenter__(self) -> Self:
+        return self
 
-    def get_note(self, session_id: str, name: str) -> bytes | None:
-        """The note of that name, if there is one."""
-        ...
+    async def __aexit__(self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None) -> None:
+        import asyncio  # whoever gets here has imported it
+
+        await asyncio.to_thread(self.close)
+
+    def _repr_html_(self) -> str:
+        from hansard.store.notebook import sessions_html
+
+        return sessions_html(self.sessions())

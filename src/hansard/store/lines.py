@@ -9,10 +9,10 @@ from uuid import NAMESPACE_URL, uuid5
 import msgspec
 from msgspec import Struct
 
-from hansard.codec import decode, decode_known, encode
 from hansard.events import Event, RawEvent, RawPayload, SessionLifecycle
-from hansard.originals import unwrap, wrap
-from hansard.store.interface import Damage, Record
+from hansard.events.codec import decode, decode_known, encode
+from hansard.events.originals import unwrap, wrap
+from hansard.store.records import Damage, Record
 
 BOM = b"\xef\xbb\xbf"
 
@@ -25,11 +25,11 @@ class _Envelope(Struct, gc=False):
 
 
 _seq = attrgetter("seq")
-_envelope = msgspec.json.Decoder(_Envelope).decode
-_created = msgspec.json.Decoder(SessionLifecycle).decode
+_decode_envelope = msgspec.json.Decoder(_Envelope).decode
+_decode_header = msgspec.json.Decoder(SessionLifecycle).decode
 
 
-def records(block: bytes, offset: int, segment: int) -> list[Record]:
+def parse_records(block: bytes, offset: int, segment: int) -> list[Record]:
     """The records and the damage in a block of whole lines that begins at ``offset``. Blank lines are nothing."""
     found: list[Record] = []
     for line in block.split(b"\n"):
@@ -38,17 +38,17 @@ def records(block: bytes, offset: int, segment: int) -> list[Record]:
         if start == 0 and line.startswith(BOM):  # an editor has been here
             line = line[3:]
         try:
-            head = _envelope(line)
+            head = _decode_envelope(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            head = _envelope_slowly(line)
+            head = _decode_envelope_leniently(line)
         if head is not None and head.seq > 0 and (line.isascii() or _is_utf8(line)):
             found.append(Record(head.seq, head.type, line if line[-1] != 13 else line[:-1], start, offset, segment))
         elif line.strip():
-            found.append(Record(0, "raw", line, start, offset, segment, _damage(line)))
+            found.append(Record(0, "raw", line, start, offset, segment, _classify_damage(line)))
     return found
 
 
-def events(block: bytes, first: int) -> list[Event] | None:
+def decode_block(block: bytes, first: int) -> list[Event] | None:
     """The events of a block of whole lines, if there is nothing else in it and they are numbered in a row, from ``first`` on."""
     if not _is_utf8(block):
         return None
@@ -58,7 +58,7 @@ def events(block: bytes, first: int) -> list[Event] | None:
     return found
 
 
-def event(record: Record) -> Event:
+def decode_record(record: Record) -> Event:
     """The event of a record. One whose insides cannot be read keeps its seq and is ``raw``."""
     try:
         return decode(record.line)
@@ -66,17 +66,17 @@ def event(record: Record) -> Event:
         return RawEvent(seq=record.seq, payload=RawPayload(reason="wrong_shape", detail=str(problem)), original=wrap(record.line))
 
 
-def created(record: Record) -> SessionLifecycle | None:
+def decode_header(record: Record) -> SessionLifecycle | None:
     """The event of a log's first record, if it is what it should be. Who only writes needs no other, nor the decoder of them all."""
     try:
-        created = _created(record.line)
+        created = _decode_header(record.line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         created = None
-    found = event(record) if created is None or created.extra is not None else created
+    found = decode_record(record) if created is None or created.extra is not None else created
     return found if isinstance(found, SessionLifecycle) else None
 
 
-def as_event(damaged: Record, session_id: str) -> Record:
+def damage_event(damaged: Record, session_id: str) -> Record:
     """The same place in the log, with a line that can be sent on: a ``raw`` event that holds the damaged bytes."""
     place = f"{len(damaged.line)} bytes at offset {damaged.offset} of part {damaged.segment} of the log"
     shown = RawEvent(
@@ -89,13 +89,13 @@ def as_event(damaged: Record, session_id: str) -> Record:
     return msgspec.structs.replace(damaged, line=encode(shown))
 
 
-def raw(record: Record) -> bytes:
+def raw_line(record: Record) -> bytes:
     """The bytes that stand in the log for a record that `Store.records` gave, damaged or not, without the line end."""
     shown = decode(record.line).original if record.damage is not None else None
     return record.line if shown is None else unwrap(shown)
 
 
-def _envelope_slowly(line: bytes) -> _Envelope | None:
+def _decode_envelope_leniently(line: bytes) -> _Envelope | None:
     """The same with the parser that takes half an emoji (``"\\ud83d"``), which JSON can say and msgspec does not read."""
     try:
         return msgspec.convert(json.loads(line.decode()), _Envelope)
@@ -103,7 +103,7 @@ def _envelope_slowly(line: bytes) -> _Envelope | None:
         return None
 
 
-def _damage(line: bytes) -> Damage:
+def _classify_damage(line: bytes) -> Damage:
     if not line.strip(b"\0"):
         return "noise"
     if not _is_utf8(line):

@@ -5,28 +5,27 @@ Whatever was said is text here, and secrets are masked: notebooks are passed on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from html import escape
 from itertools import islice
-from typing import Protocol
 
 from hansard.events import Error, Event, PermissionResponse, ThinkingDone, ToolCall, ToolResult, TurnEnd, UserMessage
-from hansard.projections.display import line, text_of
-from hansard.projections.words import as_text
-from hansard.redaction import masked, redact
-from hansard.store.interface import Cursor, Head, SessionInfo
-from hansard.terminal import visible
-from hansard.tools import tool_title
+from hansard.events.tool_inputs import tool_title
+from hansard.projections.display import preview, text_of
+from hansard.projections.redaction.redact import mask_text, redact
+from hansard.projections.terminal_text import escape_text
+from hansard.projections.text import json_text
+from hansard.store.records import SessionInfo
 
-SESSIONS = 50
+MAX_SESSIONS = 50
 """So many sessions a list has."""
-EVENTS = 1_000
+MAX_EVENTS = 1_000
 """So many events are looked at: a notebook is no place for a long log."""
-TEXT = 20_000
+MAX_TEXT_CHARS = 20_000
 """So many characters of one text are shown."""
 
-TYPES = (
+SHOWN_TYPES = (
     "user_message", "assistant_done", "thinking_done", "tool_call", "tool_result", "permission_response", "error", "turn_end",
 )  # fmt: skip
 
@@ -34,52 +33,19 @@ _BOX = "border-left:3px solid currentColor;padding:0 0 0 .8em;margin:.6em 0;text
 _TEXT = "white-space:pre-wrap;overflow-wrap:anywhere;text-align:left;margin:0"
 
 
-class Readable(Protocol):
-    """As much of a store as this takes."""
-
-    def head(self, session_id: str) -> Head: ...
-
-    def read(
-        self,
-        session_id: str,
-        after: int | Cursor = 0,
-        limit: int | None = None,
-        before: int | None = None,
-        types: Iterable[str] | None = None,
-    ) -> Iterator[Event]: ...
-
-
-class Recorded:
-    """A session on the record: iterate over its events; a notebook shows what was said."""
-
-    def __init__(self, store: Readable, id: str) -> None:
-        store.head(id)  # says if there is no such session
-        self.store = store
-        self.id = id
-
-    def __iter__(self) -> Iterator[Event]:
-        return self.store.read(self.id)
-
-    def __repr__(self) -> str:
-        return f"<session {self.id}: {self.store.head(self.id).seq} events>"
-
-    def _repr_html_(self) -> str:
-        return conversation(self.id, self.store.read(self.id, types=TYPES), self.store.head(self.id).seq)
-
-
-def conversation(name: str, events: Iterable[Event], count: int) -> str:
+def session_html(name: str, events: Iterable[Event], count: int) -> str:
     """What was said and done, from the beginning."""
     rest = iter(events)
-    shown = "".join(_item(event) for event in redact(islice(rest, EVENTS)))
+    shown = "".join(_item(event) for event in redact(islice(rest, MAX_EVENTS)))
     more = "<p><i>It goes on; this is how it began.</i></p>" if next(rest, None) is not None else ""
     return f"<div><p><b>{_text(name)}</b> · {count:,} events</p>{shown}{more}</div>"
 
 
-def listing(sessions: list[SessionInfo]) -> str:
+def sessions_html(sessions: list[SessionInfo]) -> str:
     """The sessions of a store, as a table."""
-    rows = "".join(_row(info) for info in sessions[:SESSIONS])
+    rows = "".join(_row(info) for info in sessions[:MAX_SESSIONS])
     head = "".join(f'<th style="text-align:left">{word}</th>' for word in ("session", "agent", "title", "events", "updated", "ended"))
-    more = f"<p><i>and {len(sessions) - SESSIONS:,} more</i></p>" if len(sessions) > SESSIONS else ""
+    more = f"<p><i>and {len(sessions) - MAX_SESSIONS:,} more</i></p>" if len(sessions) > MAX_SESSIONS else ""
     return f"<div><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}</div>"
 
 
@@ -88,7 +54,7 @@ def _row(info: SessionInfo) -> str:
     cells = (
         info.id,
         info.agent or info.format or "",
-        masked(info.title or info.problem or ""),
+        mask_text(info.title or info.problem or ""),
         f"{info.events:,}",
         when,
         info.status or "",
@@ -99,30 +65,30 @@ def _row(info: SessionInfo) -> str:
 def _item(event: Event) -> str:
     match event:
         case ThinkingDone(payload=thought):
-            return _folded("thinking", thought.text)
+            return _details("thinking", thought.text)
         case ToolCall(payload=call):
-            return _folded(f"▸ {line(tool_title(call))}", as_text(call.args))
+            return _details(f"▸ {preview(tool_title(call))}", json_text(call.args))
         case ToolResult(payload=result):
-            return _folded("◂ failed" if result.is_error else "◂ result", text_of(event) or "")
+            return _details("◂ failed" if result.is_error else "◂ result", text_of(event) or "")
         case PermissionResponse(payload=answer):
             return f"<p>? {_text(answer.decision)}</p>"
         case Error(payload=problem):
-            return _said("error", f"{problem.code}: {problem.message}")
+            return _message("error", f"{problem.code}: {problem.message}")
         case TurnEnd(payload=end):
             return f"<p><i>{_text(end.status)}</i></p>"
         case _:
-            return _said("user" if isinstance(event, UserMessage) else "agent", text_of(event) or "")
+            return _message("user" if isinstance(event, UserMessage) else "agent", text_of(event) or "")
 
 
-def _said(who: str, text: str) -> str:
+def _message(who: str, text: str) -> str:
     return f'<div style="{_BOX}"><b>{who}</b><div style="{_TEXT}">{_text(text)}</div></div>'
 
 
-def _folded(title: str, text: str) -> str:
+def _details(title: str, text: str) -> str:
     return f'<details style="{_BOX}"><summary>{_text(title)}</summary><div style="{_TEXT}">{_text(text)}</div></details>'
 
 
 def _text(text: str) -> str:
     """Text and nothing else: no tag, no control character, no half emoji."""
-    cut = text if len(text) <= TEXT else f"{text[:TEXT]} … ({len(text) - TEXT:,} more characters)"
-    return escape(visible(cut))
+    cut = text if len(text) <= MAX_TEXT_CHARS else f"{text[:MAX_TEXT_CHARS]} … ({len(text) - MAX_TEXT_CHARS:,} more characters)"
+    return escape(escape_text(cut))

@@ -5,44 +5,45 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from hansard.events import Event
-from hansard.store import lines, lock
-from hansard.store.interface import Record
-from hansard.store.reader import Log, Reader, Repeats
+from hansard.store import lines
+from hansard.store.files import lock
+from hansard.store.files.reader import LogFiles, Reader, RepeatFinder
+from hansard.store.records import Record
 
-LOOK_AHEAD = 64
+MAX_EARLY_RECORDS = 64
 """How many records may stand in front of their turn before the missing one is given up."""
 
 
-class Order:
+class RecordOrder:
     """Puts records back where they belong. In an undamaged log there is nothing to do."""
 
-    def __init__(self, log: Log, after: int) -> None:
+    def __init__(self, log: LogFiles, after: int) -> None:
         self._log = log
         self._after = after
         self._next = after + 1
         self._early: dict[int, Record] = {}
         self._gap_explained = False
-        self._repeats = Repeats(log)
+        self._repeats = RepeatFinder(log)
 
-    def take(self, found: Iterable[Record]) -> Iterator[Record]:
+    def push(self, found: Iterable[Record]) -> Iterator[Record]:
         """Give back what can be shown now."""
         for record in found:
             if record.seq == self._next:
-                yield self._shown(record)
+                yield self._emit(record)
                 while self._early and (early := self._early.pop(self._next, None)):
-                    yield self._shown(early)
+                    yield self._emit(early)
             elif record.damage is not None:
                 yield from self.flush()
-                yield lines.as_event(record, self._log.session_id)
+                yield lines.damage_event(record, self._log.session_id)
                 self._gap_explained = True
             elif record.seq > self._next:
-                yield from self._wait_or_show(record)
+                yield from self._emit_or_wait(record)
             elif record.seq > self._after and not self._is_repeated(record):
                 yield record
 
-    def take_block(self, block: bytes) -> list[Event] | None:
+    def push_block(self, block: bytes) -> list[Event] | None:
         """The events of whole lines if there is nothing to put in order; else nothing has happened."""
-        found = None if self._early else lines.events(block, self._next)
+        found = None if self._early else lines.decode_block(block, self._next)
         if found:
             self._next += len(found)
             self._gap_explained = False
@@ -51,23 +52,23 @@ class Order:
     def flush(self) -> Iterator[Record]:
         """Show what waits for a record that does not come."""
         for seq in sorted(self._early):
-            yield self._shown(self._early.pop(seq))
+            yield self._emit(self._early.pop(seq))
 
-    def _shown(self, record: Record) -> Record:
+    def _emit(self, record: Record) -> Record:
         self._next = record.seq + 1
         self._gap_explained = False
         return record
 
-    def _wait_or_show(self, record: Record) -> Iterator[Record]:
+    def _emit_or_wait(self, record: Record) -> Iterator[Record]:
         if self._gap_explained:
             yield from self.flush()
-            yield self._shown(record)
+            yield self._emit(record)
         elif (same := self._early.get(record.seq)) is not None:
             if same.line != record.line:
                 yield record
         else:
             self._early[record.seq] = record
-            if len(self._early) > LOOK_AHEAD:
+            if len(self._early) > MAX_EARLY_RECORDS:
                 yield from self.flush()
 
     def _is_repeated(self, record: Record) -> bool:
@@ -75,40 +76,40 @@ class Order:
         return earlier is not None and earlier.line == record.line
 
 
-def shown_blocks(log: Log, size: int, after: int = 0) -> Iterator[tuple[list[Event], int]]:
+def read_event_blocks(log: LogFiles, size: int, after: int = 0) -> Iterator[tuple[list[Event], int]]:
     """All events after a seq that are in the log now, in blocks of about ``size`` bytes, and how many bytes each is.
 
     Nearly always nothing is damaged, repeated or of a newer version. Then a block is decoded at once, in half the time.
     """
-    reader, order = Reader(log, after), Order(log, after)
+    reader, order = Reader(log, after), RecordOrder(log, after)
     while True:
-        block = reader.ahead(size)
-        if events := block and order.take_block(block):
-            reader.go_past(block, events[-1].seq)
+        block = reader.peek(size)
+        if events := block and order.push_block(block):
+            reader.skip(block, events[-1].seq)
             yield events, len(block)
         elif found := reader.next():
-            yield _decoded(order.take(found))
+            yield _decode(order.push(found))
         else:
             break
-    yield _decoded(_ending(log, reader, order))
+    yield _decode(_read_end(log, reader, order))
 
 
-def _decoded(records: Iterable[Record]) -> tuple[list[Event], int]:
+def _decode(records: Iterable[Record]) -> tuple[list[Event], int]:
     found = list(records)
-    return [lines.event(record) for record in found], sum(record.end - record.offset for record in found)
+    return [lines.decode_record(record) for record in found], sum(record.end - record.offset for record in found)
 
 
-def shown(log: Log, after: int) -> Iterator[Record]:
+def read_records(log: LogFiles, after: int) -> Iterator[Record]:
     """Everything after a seq that is in the log now."""
-    reader, order = Reader(log, after), Order(log, after)
+    reader, order = Reader(log, after), RecordOrder(log, after)
     while found := reader.next():
-        yield from order.take(found)
-    yield from _ending(log, reader, order)
+        yield from order.push(found)
+    yield from _read_end(log, reader, order)
 
 
-def _ending(log: Log, reader: Reader, order: Order) -> Iterator[Record]:
+def _read_end(log: LogFiles, reader: Reader, order: RecordOrder) -> Iterator[Record]:
     """What stands after the last line end, and what waited for a record that does not come."""
-    for record in reader.rest():
+    for record in reader.unterminated():
         if record.damage is None or not lock.is_held(log.folder):  # else somebody is just writing it
-            yield from order.take([record])
+            yield from order.push([record])
     yield from order.flush()

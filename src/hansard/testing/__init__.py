@@ -5,8 +5,8 @@
 recorded against a scripted model. ``check_projection`` and ``check_store`` are for the other things that a package can add.
 """
 
-from hansard.testing.heard import Heard
-from hansard.testing.others import check_projection, check_store
+from hansard.testing.assertions import RecordedConversation
+from hansard.testing.plugins import check_projection, check_store
 from hansard.testing.promises import (
     check_adapter,
     check_chunks,
@@ -30,8 +30,8 @@ from hansard.testing.truth import Fact, Loss, check_truth, facts, unshown
 
 __all__ = [
     "Fact",
-    "Heard",
     "Loss",
+    "RecordedConversation",
     "check_adapter",
     "check_chunks",
     "check_closed",

@@ -12,35 +12,16 @@ from collections.abc import Iterator
 from types import NoneType
 from typing import Any
 
-from hansard import originals
-from hansard.adapter import Context
+from hansard import events as ev
 from hansard.adapters import adapter_for
-from hansard.audit import REVIEWED, audit
-from hansard.codec import decode, encode, from_builtins, to_builtins
-from hansard.events import (
-    Answer,
-    AssistantChunk,
-    AssistantDone,
-    Event,
-    PermissionCancelled,
-    PermissionRequest,
-    PermissionResponse,
-    Question,
-    Result,
-    SessionLifecycle,
-    ThinkingChunk,
-    ThinkingDone,
-    ToolCall,
-    ToolInputChunk,
-    ToolResult,
-    TurnEnd,
-    TurnStart,
-    UsageEvent,
-)
-from hansard.framing import Lines, TwoWay, frames
-from hansard.loose import as_object
-from hansard.normalizing import normalize
-from hansard.testing.words import json_of, short, some, within
+from hansard.adapters.audit import REVIEWED, audit
+from hansard.adapters.base import Context
+from hansard.adapters.framing import Lines, TwoWay, frames
+from hansard.adapters.normalize import normalize
+from hansard.events import originals
+from hansard.events.codec import decode, encode, from_builtins, to_builtins
+from hansard.events.lenient import as_object
+from hansard.testing.values import json_of, short, some, within
 
 BYTE_BY_BYTE = 32 * 1024
 """Streams up to this size are also fed one byte at a time; longer ones in random pieces only."""
@@ -48,7 +29,7 @@ BYTE_BY_BYTE = 32 * 1024
 RANDOM_SPLITS = 3
 
 
-def check_adapter(format: str, data: bytes, context: Context | None = None, seed: int = 0) -> list[Event]:
+def check_adapter(format: str, data: bytes, context: Context | None = None, seed: int = 0) -> list[ev.Event]:
     """Hold one stream to every promise that needs nothing but the stream. Gives its events."""
     events = list(normalize(data, format, context))
     check_splits(format, data, events, context, seed)
@@ -58,7 +39,7 @@ def check_adapter(format: str, data: bytes, context: Context | None = None, seed
     return events
 
 
-def check_events(events: list[Event]) -> None:
+def check_events(events: list[ev.Event]) -> None:
     """Hold the events of one stream to every promise about events."""
     check_order(events)
     check_frames(events)
@@ -76,7 +57,7 @@ def check_events(events: list[Event]) -> None:
 # The stream
 
 
-def check_splits(format: str, data: bytes, events: list[Event], context: Context | None = None, seed: int = 0) -> None:
+def check_splits(format: str, data: bytes, events: list[ev.Event], context: Context | None = None, seed: int = 0) -> None:
     """The same bytes give the same events, however they arrive."""
     whole = [encode(event) for event in events]
     chance = random.Random(seed)  # nosec B311
@@ -108,7 +89,7 @@ def check_paths(format: str, data: bytes) -> None:
     assert not found.new_paths, f"neither read nor listed in {REVIEWED}: {some(found.new_paths, 10)}"
 
 
-def check_originals(format: str, data: bytes, events: list[Event]) -> None:
+def check_originals(format: str, data: bytes, events: list[ev.Event]) -> None:
     """The originals joined are the stream, byte for byte; of a two-way recording, those of each direction are what that side said."""
     kept = [(event.direction == "out", verbatim(event)) for event in events if event.original is not None]
     recorded = recorded_lines(data)
@@ -153,7 +134,7 @@ def _recorded(line: bytes) -> tuple[bool, bytes] | None:
         return out, text.encode("utf-8", "surrogatepass")
 
 
-def verbatim(event: Event) -> bytes:
+def verbatim(event: ev.Event) -> bytes:
     """The bytes of the frame that this event is the first of."""
     assert event.original is not None
     return originals.unwrap(event.original) + ("\n" if event.eol is None else event.eol).encode()
@@ -177,7 +158,7 @@ def _same_lines(kept: list[bytes], said: list[bytes]) -> None:
 # The events
 
 
-def check_order(events: list[Event]) -> None:
+def check_order(events: list[ev.Event]) -> None:
     """`seq` counts 1, 2, 3 … and no id is given twice."""
     assert [event.seq for event in events] == list(range(1, len(events) + 1)), "seq has a gap"
     twice = [name for name, count in Counter(event.id for event in events).items() if count > 1]
@@ -185,7 +166,7 @@ def check_order(events: list[Event]) -> None:
     assert all(event.id for event in events), "an event without an id"
 
 
-def check_frames(events: list[Event]) -> None:
+def check_frames(events: list[ev.Event]) -> None:
     """Every frame has an event and every event a frame; a frame's bytes ride on its first event, and on no other."""
     last = 0
     for event in events:
@@ -199,69 +180,69 @@ def check_frames(events: list[Event]) -> None:
         assert event.original is None or bytes(event.original) != b"null", f"{_name(event)} has an original that reads as none"
 
 
-def check_turns(events: list[Event]) -> None:
+def check_turns(events: list[ev.Event]) -> None:
     """Every turn that starts ends, one after the other; what happens between has the turn's id, what happens outside has none.
 
     A server may tell of several sessions on one wire (``switched`` says so). Each has turns of its own, which may overlap.
     """
-    several = any(isinstance(event, SessionLifecycle) and event.payload.subtype == "switched" for event in events)
+    several = any(isinstance(event, ev.SessionLifecycle) and event.payload.subtype == "switched" for event in events)
     open_turns: set[str | None] = set()
     for event in events:
-        if isinstance(event, TurnStart):
+        if isinstance(event, ev.TurnStart):
             assert several or not open_turns, f"{_name(event)} while a turn is open"
             assert event.turn_id, f"{_name(event)} has no turnId"
             assert event.turn_id not in open_turns, f"{_name(event)} starts turn {event.turn_id} again"
             open_turns.add(event.turn_id)
         allowed = open_turns | {None} if several else open_turns or {None}
         assert event.turn_id in allowed, f"{_name(event)} says turn {event.turn_id} in {sorted(map(str, open_turns))}"
-        if isinstance(event, TurnEnd):
+        if isinstance(event, ev.TurnEnd):
             assert event.turn_id is not None, f"{_name(event)} while no turn is open"
             open_turns.remove(event.turn_id)
     assert not open_turns, f"turns that never end: {sorted(map(str, open_turns))}"
 
 
-def check_closed(events: list[Event]) -> None:
+def check_closed(events: list[ev.Event]) -> None:
     """Nothing stays open: every block that began is done, every call has a result, every question an answer. Of any stream, however odd."""
-    still: dict[tuple[Any, ...], Event] = {}
+    still: dict[tuple[Any, ...], ev.Event] = {}
     for event in events:
         match event:
-            case AssistantChunk() | ThinkingChunk():
+            case ev.AssistantChunk() | ev.ThinkingChunk():
                 still[event.response_id, event.block_index] = event
-            case AssistantDone() | ThinkingDone():
+            case ev.AssistantDone() | ev.ThinkingDone():
                 still.pop((event.response_id, event.block_index), None)
-            case ToolCall():
+            case ev.ToolCall():
                 still["tool", event.payload.tool_call_id] = event
-            case ToolResult():
+            case ev.ToolResult():
                 still.pop(("tool", event.payload.tool_call_id), None)
-            case PermissionRequest():
+            case ev.PermissionRequest():
                 still["permission", event.payload.request_id] = event
-            case PermissionResponse() | PermissionCancelled():
+            case ev.PermissionResponse() | ev.PermissionCancelled():
                 still.pop(("permission", event.payload.request_id), None)
-            case Question():
+            case ev.Question():
                 still["question", event.payload.request_id] = event
-            case Answer():
+            case ev.Answer():
                 still.pop(("question", event.payload.request_id), None)
             case _:
                 pass
     assert not still, f"still open at the end: {[_name(event) for event in still.values()][:3]}"
 
 
-def check_chunks(events: list[Event]) -> None:
+def check_chunks(events: list[ev.Event]) -> None:
     """Chunks joined are the done event's text, unless that says it was interrupted; every block that began is done in the end."""
     text: dict[tuple[Any, ...], list[str]] = defaultdict(list)
     inputs: dict[str, str] = defaultdict(str)
     for event in events:
         match event:
-            case AssistantChunk() | ThinkingChunk():
+            case ev.AssistantChunk() | ev.ThinkingChunk():
                 text[_block(event)].append(event.payload.text)
-            case AssistantDone() | ThinkingDone():
+            case ev.AssistantDone() | ev.ThinkingDone():
                 said = "".join(parts) if (parts := text.pop(_block(event), None)) is not None else None
                 if said is not None and not event.payload.interrupted:
                     assert said == event.payload.text, f"{_name(event)}: chunks say {short(said)}, done says {short(event.payload.text)}"
-            case ToolInputChunk(payload=piece):
+            case ev.ToolInputChunk(payload=piece):
                 assert piece.offset == len(inputs[piece.tool_call_id]), f"{_name(event)}: offset {piece.offset} leaves a gap"
                 inputs[piece.tool_call_id] += piece.chunk
-            case ToolCall(payload=call) if call.tool_call_id in inputs:
+            case ev.ToolCall(payload=call) if call.tool_call_id in inputs:
                 said = inputs.pop(call.tool_call_id)
                 args = as_object(call.args)  # agents fill in defaults; what was streamed must be there as it was
                 if args:
@@ -271,35 +252,35 @@ def check_chunks(events: list[Event]) -> None:
     assert not text, f"blocks that are never done: {sorted(map(str, text))[:3]}"
 
 
-def check_tools(events: list[Event]) -> None:
+def check_tools(events: list[ev.Event]) -> None:
     """Every call gets one result, after it; no result comes without a call."""
     calls: Counter[str] = Counter()
     results: Counter[str] = Counter()
     for event in events:
-        if isinstance(event, ToolCall):
+        if isinstance(event, ev.ToolCall):
             calls[event.payload.tool_call_id] += 1
-        elif isinstance(event, ToolResult):
+        elif isinstance(event, ev.ToolResult):
             results[event.payload.tool_call_id] += 1
             assert results[event.payload.tool_call_id] <= calls[event.payload.tool_call_id], f"{_name(event)}: a result too many"
     assert calls == results, f"calls without a result: {sorted((calls - results).elements())[:3]}"
 
 
-def check_questions(events: list[Event]) -> None:
+def check_questions(events: list[ev.Event]) -> None:
     """Every permission request is answered or cancelled, once, and every question answered.
 
     A decision about a call may come without a question, also before the call: a policy decides by itself, and transcripts keep only what
     was decided.
     """
     asked: set[tuple[str, str]] = set()
-    called = {event.payload.tool_call_id for event in events if isinstance(event, ToolCall)}
+    called = {event.payload.tool_call_id for event in events if isinstance(event, ev.ToolCall)}
     for event in events:
         match event:
-            case PermissionRequest() | Question():
-                key = ("question" if isinstance(event, Question) else "permission", event.payload.request_id)
+            case ev.PermissionRequest() | ev.Question():
+                key = ("question" if isinstance(event, ev.Question) else "permission", event.payload.request_id)
                 assert key not in asked, f"{_name(event)}: {event.payload.request_id} is asked twice"
                 asked.add(key)
-            case PermissionResponse() | PermissionCancelled() | Answer():
-                key = ("question" if isinstance(event, Answer) else "permission", event.payload.request_id)
+            case ev.PermissionResponse() | ev.PermissionCancelled() | ev.Answer():
+                key = ("question" if isinstance(event, ev.Answer) else "permission", event.payload.request_id)
                 assert key in asked or event.payload.request_id in called, f"{_name(event)}: nobody asked {event.payload.request_id}"
                 asked.discard(key)
             case _:
@@ -307,23 +288,23 @@ def check_questions(events: list[Event]) -> None:
     assert not asked, f"never answered: {sorted(asked)[:3]}"
 
 
-def check_usage(events: list[Event]) -> None:
+def check_usage(events: list[ev.Event]) -> None:
     """The usage of a provider message is counted once. A wire that gives messages no name has no two usages of one name."""
-    counted = Counter(event.response_id for event in events if isinstance(event, UsageEvent) and event.payload.scope == "message")
+    counted = Counter(event.response_id for event in events if isinstance(event, ev.UsageEvent) and event.payload.scope == "message")
     twice = [name for name, count in counted.items() if name is not None and count > 1]
     assert not twice, f"usage of one message counted more than once: {twice[:3]}"
 
 
-def check_failures(events: list[Event]) -> None:
+def check_failures(events: list[ev.Event]) -> None:
     """Whatever ended in an error says which, and whose it is: the provider's, the agent's, the way's."""
     for event in events:
-        if isinstance(event, TurnEnd | Result) and event.payload.status == "error":
+        if isinstance(event, ev.TurnEnd | ev.Result) and event.payload.status == "error":
             error = event.payload.error
             assert error is not None, f"{_name(event)} does not say what went wrong"
             assert error.error_source, f"{_name(event)} does not say whose error it is"
 
 
-def check_json(events: list[Event]) -> None:
+def check_json(events: list[ev.Event]) -> None:
     """Events survive JSON: read, they are equal; read and written, their lines are equal."""
     for event in events:
         line = encode(event)
@@ -334,9 +315,9 @@ def check_json(events: list[Event]) -> None:
         assert to_builtins(from_builtins(plain)) == plain, f"{_name(event)} does not survive plain dicts"
 
 
-def _block(event: Event) -> tuple[Any, ...]:
-    return ("thinking" if isinstance(event, ThinkingChunk | ThinkingDone) else "text", event.response_id, event.block_index)
+def _block(event: ev.Event) -> tuple[Any, ...]:
+    return ("thinking" if isinstance(event, ev.ThinkingChunk | ev.ThinkingDone) else "text", event.response_id, event.block_index)
 
 
-def _name(event: Event) -> str:
+def _name(event: ev.Event) -> str:
     return f"event {event.seq} ({event.type}, frame {event.frame})"

@@ -22,23 +22,23 @@ import io
 import json
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path, PurePath
 from typing import Any
 
 import msgspec
 
-from hansard.adapter import Context
 from hansard.adapters import layouts
-from hansard.codec import decode, encode
+from hansard.adapters.base import Context
+from hansard.adapters.normalize import normalize
 from hansard.events import Event
-from hansard.normalizing import normalize
-from hansard.projections import forms, project
+from hansard.events.codec import decode, encode
+from hansard.projections import format_names, project
 from hansard.testing.promises import check_adapter
 from hansard.testing.truth import Loss, Medium, check_truth, unshown
-from hansard.testing.words import short, some
+from hansard.testing.values import short, some
 
 PACKED = 16 * 1024
 """Files above this size are kept as .gz."""
@@ -86,8 +86,8 @@ class Stream:
     def _started_by(self) -> str | None:
         """By what the layout of the agent's files says: a file beside it, or the file of whoever started it, names the call."""
         layout = next((layout for layout in layouts() if layout.format == self.format), None)
-        place = layout.place(PurePath(self.name)) if layout is not None else None
-        stream = layout.told(place, self.data.partition(b"\n")[0]).stream if layout is not None and place is not None else None
+        place = layout.classify(PurePath(self.name)) if layout is not None else None
+        stream = layout.classify_content(place, self.data.partition(b"\n")[0]).stream if layout is not None and place is not None else None
         if layout is None or stream is None:
             return None
         beside = self.recording.path / Path(self.name).with_suffix(".meta.json")
@@ -112,7 +112,7 @@ class Recording:
         """What was really said."""
         return json.loads(read(self.path / "truth.json"))
 
-    @property
+    @cached_property
     def streams(self) -> list[Stream]:
         """Its files that a format reads, by the folder's formats.json: patterns, the first of them for the stream itself."""
         patterns: dict[str, str] = json.loads((self.path.parent / "formats.json").read_bytes())
@@ -138,41 +138,42 @@ def check_recordings(folder: str | Path) -> int:
 def check_recording(recording: Recording) -> None:
     """Hold one recording to every promise: the streams, the golden files, the truth, and every form that can be made of it."""
     for stream in recording.streams:
-        check_adapter(stream.format, stream.data, stream.context)
-        check_golden(stream)
-        for form in forms():
-            list(project(normalize(stream.data, stream.format, stream.context), form))
+        events = check_adapter(stream.format, stream.data, stream.context)
+        check_golden(stream, events)
+        for form in format_names():
+            list(project(events, form))
     for format in dict.fromkeys(stream.format for stream in recording.streams):
-        events, wire = told(recording, format)
+        events, wire = normalize_recording(recording, format)
         check_truth(events, recording.truth, wire, medium_of(recording, format), losses(recording, format))
 
 
 def doubts(recording: Recording) -> Iterator[str]:
     """What its truth says and a format does not show: the program loses it (losses.toml), or the truth is wrong."""
     for format in dict.fromkeys(stream.format for stream in recording.streams):
-        events, wire = told(recording, format)
+        events, wire = normalize_recording(recording, format)
         hidden = unshown(events, recording.truth, wire, medium_of(recording, format), losses(recording, format))
         if hidden:
             facts = [f"{fact.kind} {short(fact.what)!r}" for fact in hidden]
             yield f"{recording.id}: in truth.json, but not in {format}: {some(facts, 5)}"
 
 
-def check_golden(stream: Stream) -> None:
-    """The events of a stream are those of its golden file."""
+def check_golden(stream: Stream, events: Iterable[Event] | None = None) -> None:
+    """The events of a stream are those of its golden file. Pass the events to save normalizing the stream again."""
     path = stream.recording.path / stream.golden
     assert is_file(path), f"there is no {stream.golden}: `python -m hansard.testing --write` writes it"
-    got, wanted = golden(stream).split(b"\n"), read(path).split(b"\n")
+    got, wanted = golden(stream, events).split(b"\n"), read(path).split(b"\n")
     for number, (one, other) in enumerate(zip(got, wanted, strict=False), 1):
         assert decode(one or b"{}") == decode(other or b"{}"), f"event {number} is {short(one)}, in {stream.golden} it is {short(other)}"
     assert got == wanted, f"{len(got) - 1} events, {len(wanted) - 1} in {stream.golden}"
 
 
-def golden(stream: Stream) -> bytes:
+def golden(stream: Stream, events: Iterable[Event] | None = None) -> bytes:
     """The events of a stream as lines. The originals are left out: they are the recording itself."""
     lines: list[bytes] = []
-    for event in normalize(stream.data, stream.format, stream.context):
-        event.original = None
+    for event in normalize(stream.data, stream.format, stream.context) if events is None else events:
+        original, event.original = event.original, None
         lines.append(encode(event) + b"\n")
+        event.original = original
     return b"".join(lines)
 
 
@@ -199,7 +200,7 @@ def recordings_in(folder: str | Path) -> list[Recording]:
     return [Recording(meta.parent) for meta in sorted(Path(folder).glob("*/meta.json"))]
 
 
-def told(recording: Recording, format: str) -> tuple[list[Event], bytes]:
+def normalize_recording(recording: Recording, format: str) -> tuple[list[Event], bytes]:
     """Everything a recording says in one format: the events of all its streams in the order they happened, and the bytes."""
     mine = [stream for stream in recording.streams if stream.format == format]
     mine = [stream for stream in mine if stream.pattern == mine[0].pattern]  # others say the same in another form

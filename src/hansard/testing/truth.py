@@ -22,29 +22,9 @@ from typing import Any, Literal, cast
 import msgspec
 from msgspec import Struct
 
-from hansard.content import RawBlock, RefusalBlock
-from hansard.events import (
-    AssistantChunk,
-    AssistantDone,
-    ContentBlock,
-    Event,
-    Interrupt,
-    PermissionCancelled,
-    PermissionRequest,
-    PermissionResponse,
-    QueueUpdate,
-    SessionLifecycle,
-    ThinkingChunk,
-    ThinkingDone,
-    ToolCall,
-    ToolResult,
-    TurnEnd,
-    TurnStart,
-    UsageEvent,
-    UserMessage,
-)
-from hansard.loose import as_list, as_object
-from hansard.testing.words import short, strings, within
+from hansard import events as ev
+from hansard.events.lenient import as_list, as_object
+from hansard.testing.values import short, strings, within
 
 Medium = Literal["wire", "disk"]
 
@@ -77,7 +57,7 @@ class Loss(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 def check_truth(
-    events: list[Event], truth: dict[str, Any], wire: bytes, medium: Medium = "wire", losses: Sequence[Loss] = ()
+    events: list[ev.Event], truth: dict[str, Any], wire: bytes, medium: Medium = "wire", losses: Sequence[Loss] = ()
 ) -> list[Fact]:
     """Everything in the truth that the wire shows is in a typed event, in order. ``wire``: every stream of the recording, joined.
 
@@ -92,22 +72,22 @@ def check_truth(
     return told
 
 
-def facts(events: list[Event], truth: dict[str, Any], wire: bytes, medium: Medium = "wire") -> list[Fact]:
+def facts(events: list[ev.Event], truth: dict[str, Any], wire: bytes, medium: Medium = "wire") -> list[Fact]:
     """The facts of a recording that its wire shows, each found or not."""
     return [fact for fact in _facts(events, truth, wire, medium) if fact.shown]
 
 
-def unshown(events: list[Event], truth: dict[str, Any], wire: bytes, medium: Medium = "wire", losses: Sequence[Loss] = ()) -> list[Fact]:
+def unshown(events: list[ev.Event], truth: dict[str, Any], wire: bytes, medium: Medium = "wire", losses: Sequence[Loss] = ()) -> list[Fact]:
     """What the truth says, no event says and the wire does not show: losses that nobody declared, or a truth that is wrong.
 
     A wire without any words of the user is no news.
     """
     hidden = [fact for fact in _facts(events, truth, wire, medium) if not fact.shown and not fact.found]
-    silent = not any(isinstance(event, UserMessage) for event in events)
+    silent = not any(isinstance(event, ev.UserMessage) for event in events)
     return [fact for fact in hidden if not any(loss.covers(fact) for loss in losses) and not (silent and fact.kind == "user")]
 
 
-def _facts(events: list[Event], truth: dict[str, Any], wire: bytes, medium: Medium) -> list[Fact]:
+def _facts(events: list[ev.Event], truth: dict[str, Any], wire: bytes, medium: Medium) -> list[Fact]:
     reader = _Reader(events, Shown(wire), medium)
     turns = cast("list[dict[str, Any]]", truth["turns"])
     for number, turn in enumerate(turns, 1):
@@ -128,6 +108,7 @@ class Shown:
         self.text = "\0".join(found)
         self.joined = "".join(text for text in found if len(text) < 400)
         self.strings = frozenset(found)
+        self._found: dict[str, bool] = {}
         self.refusal = any("refusal" in one.values() or one.get("refusal") for one in self.objects)
 
     def __contains__(self, text: object) -> bool:
@@ -135,7 +116,10 @@ class Shown:
 
     def has(self, value: Any) -> bool:
         """Whether an object of the wire has all of these fields."""
-        return any(within(value, one) for one in self.objects)
+        key = json.dumps(value, sort_keys=True)
+        if key not in self._found:  # asked anew for each event that may be the one
+            self._found[key] = any(within(value, one) for one in self.objects)
+        return self._found[key]
 
 
 def _json_line(line: bytes) -> Any:
@@ -149,7 +133,7 @@ def _json_line(line: bytes) -> Any:
 class _Reader:
     """Walks through the truth and the events side by side. A lane is the main agent or one sub-agent; each has an order of its own."""
 
-    def __init__(self, events: list[Event], shown: Shown, medium: Medium) -> None:
+    def __init__(self, events: list[ev.Event], shown: Shown, medium: Medium) -> None:
         self.events = events
         self.shown = shown
         self.media = {"wire": {"wire", "sent"}, "disk": {"disk"}}[medium]
@@ -161,13 +145,13 @@ class _Reader:
         self.begin = 0
         self.streamed = _streamed(events)
         self.heard: dict[int, int] = {}
-        self.queued = {event.payload.message_id: event for event in events if isinstance(event, UserMessage) and event.payload.queued}
+        self.queued = {event.payload.message_id: event for event in events if isinstance(event, ev.UserMessage) and event.payload.queued}
 
     def turn(self, number: int, turn: dict[str, Any]) -> None:
         self.number = number
         begin = self.begin = self.place[None]
-        self.said(turn["user"], by_command="command" in turn)
-        self.said(turn.get("queued_user"))
+        self.user_message(turn["user"], by_command="command" in turn)
+        self.user_message(turn.get("queued_user"))
         if "queued_user" in turn:  # it was said while the rest went on
             self.place[None] = begin
         for item in cast("list[dict[str, Any]]", turn["model"]):
@@ -176,7 +160,7 @@ class _Reader:
         self.permissions(turn, begin)
         self.end(turn, begin)
 
-    def said(self, said: Any, by_command: bool = False) -> None:
+    def user_message(self, said: Any, by_command: bool = False) -> None:
         parts = [{"text": part} if isinstance(part, str) else part for part in as_list(said)]
         words = said if isinstance(said, str) else "\n".join(part["text"] for part in parts if "text" in part)
         if words:
@@ -227,7 +211,7 @@ class _Reader:
             return False
         return result["contains"] in self.shown if result["contains"] else "id" in result
 
-    def same(self, said: str, event: AssistantDone | ThinkingDone) -> bool:
+    def same(self, said: str, event: ev.AssistantDone | ev.ThinkingDone) -> bool:
         """A text that the wire shows whole is the event's text; one that only comes in pieces, or is one, is in it, after what was found
         in it before: not every wire has boundaries."""
         text, heard = event.payload.text, self.heard.get(id(event), 0)
@@ -237,18 +221,18 @@ class _Reader:
 
     # ---- what the events say
 
-    def says(self, event: Event, text: str, lane: str | None) -> bool:
-        if isinstance(event, AssistantDone):
+    def says(self, event: ev.Event, text: str, lane: str | None) -> bool:
+        if isinstance(event, ev.AssistantDone):
             return self.same(text, event)
         # what a sub-agent said last is the result of the call that started it, and often nothing else of it is on the wire
-        return lane is not None and isinstance(event, ToolResult) and text in _told(event)
+        return lane is not None and isinstance(event, ev.ToolResult) and text in _result_text(event)
 
-    def thinks(self, event: Event, text: str) -> bool:
-        return isinstance(event, ThinkingDone) and self.same(text, event)
+    def thinks(self, event: ev.Event, text: str) -> bool:
+        return isinstance(event, ev.ThinkingDone) and self.same(text, event)
 
-    def calls(self, event: Event, call: dict[str, Any]) -> bool:
+    def calls(self, event: ev.Event, call: dict[str, Any]) -> bool:
         """Agents fill in defaults and rename fields. What the wire shows as the model said it must be there as it was."""
-        if not isinstance(event, ToolCall) or event.payload.tool_call_id != call.get("id", event.payload.tool_call_id):
+        if not isinstance(event, ev.ToolCall) or event.payload.tool_call_id != call.get("id", event.payload.tool_call_id):
             return False
         args = _args(call)
         if "id" in call and event.payload.tool_name != call["name"]:
@@ -262,16 +246,16 @@ class _Reader:
         kept = "\0".join(strings(event.payload.args, []))
         return all(text in kept for text in _values(args) if len(text) > 6)
 
-    def sent(self, event: Event) -> Event:
+    def sent(self, event: ev.Event) -> ev.Event:
         """A message that waited in a queue is said where it is sent."""
-        sent = isinstance(event, QueueUpdate) and event.payload.action == "sent"
+        sent = isinstance(event, ev.QueueUpdate) and event.payload.action == "sent"
         return self.queued.get(event.payload.item_id, event) if sent else event
 
     def look(
         self,
         kind: str,
         what: str,
-        matches: Callable[[Event], bool],
+        matches: Callable[[ev.Event], bool],
         lane: str | None = None,
         after: int | None = None,
         shown: bool = True,
@@ -287,7 +271,7 @@ class _Reader:
             if self.in_lane(self.events[place], lane) and matches(self.events[place]):
                 fact.found = True
                 if after is None:
-                    self.place[lane] = self.behind(place, what)
+                    self.place[lane] = self.next_position(place, what)
                 if lane is None:
                     self.starts.setdefault(self.number, place)
                 return place
@@ -295,25 +279,25 @@ class _Reader:
             fact.why = " (it is there, but out of order or under another parent)"
         return None
 
-    def behind(self, place: int, what: str) -> int:
+    def next_position(self, place: int, what: str) -> int:
         """Where the next fact can be: after this event; after the beginning of a text that came in pieces, or in the rest of it."""
         event = self.events[place]
-        if not isinstance(event, AssistantDone | ThinkingDone) or what not in event.payload.text:
+        if not isinstance(event, ev.AssistantDone | ev.ThinkingDone) or what not in event.payload.text:
             return place + 1
         self.heard[id(event)] = event.payload.text.index(what, self.heard.get(id(event), 0)) + len(what)
         return min([place + (what == event.payload.text), *self.streamed.get(_block(event), {}).values()])
 
-    def in_lane(self, event: Event, lane: str | None) -> bool:
+    def in_lane(self, event: ev.Event, lane: str | None) -> bool:
         if lane is not None and lane.startswith("inside "):
-            return event.parent_tool_call_id is not None or isinstance(event, ToolResult)
-        return event.parent_tool_call_id == lane or (isinstance(event, ToolResult) and event.payload.tool_call_id == lane)
+            return event.parent_tool_call_id is not None or isinstance(event, ev.ToolResult)
+        return event.parent_tool_call_id == lane or (isinstance(event, ev.ToolResult) and event.payload.tool_call_id == lane)
 
     def permissions(self, turn: dict[str, Any], begin: int) -> None:
         """Each answer that was given, in order. An agent that was told "always" does not ask again."""
         answers = cast("list[Any]", turn.get("permission_answers", turn.get("answers", [])))
         if not answers or not self.shown.strings & _ASKING:
             return
-        asked = [event.payload for event in self.events[begin:] if isinstance(event, PermissionRequest)]
+        asked = [event.payload for event in self.events[begin:] if isinstance(event, ev.PermissionRequest)]
         if not asked:
             self.facts.append(Fact(kind="permission", what=str(answers), turn=self.number))
         for given, request in zip(answers, asked, strict=False):
@@ -325,13 +309,13 @@ class _Reader:
         if turn.get("end_on_wire") is False or turn["user"] is None:  # nobody said anything: control requests alone
             return
         if status == "interrupted":
-            self.look("interrupt", status, lambda event: isinstance(event, Interrupt), after=begin)
+            self.look("interrupt", status, lambda event: isinstance(event, ev.Interrupt), after=begin)
         if status == "refused" and self.shown.refusal:
             self.look("refusal", status, lambda event: _refuses(event) is not None, after=begin)
-        self.look("end", status, lambda event: isinstance(event, TurnEnd) and event.payload.status == status)
+        self.look("end", status, lambda event: isinstance(event, ev.TurnEnd) and event.payload.status == status)
         code = turn.get("error_code")
         if code is not None:
-            self.look("error_code", code, lambda event: isinstance(event, TurnEnd) and _code(event) == code, after=begin)
+            self.look("error_code", code, lambda event: isinstance(event, ev.TurnEnd) and _code(event) == code, after=begin)
 
     def usage(self, number: int, turn: dict[str, Any], count: int) -> None:
         """The sum over the messages of a turn, and what the agent itself reports, are what the model's answers used.
@@ -345,13 +329,13 @@ class _Reader:
         begin = self.start_of(number)
         later = [self.start_of(n) for n in self.starts if n > number]
         end = min(later, default=len(self.events))
-        told_in_turn = [event for event in _news(self.events[begin:end]) if isinstance(event, UsageEvent)]
+        told_in_turn = [event for event in _news(self.events[begin:end]) if isinstance(event, ev.UsageEvent)]
         if any("inside_subagent" in item for item in turn["model"]):  # the truth counts it in; not every wire says what it used
             if all(event.parent_tool_call_id is None for event in told_in_turn):
                 return
         else:
             told_in_turn = [event for event in told_in_turn if event.parent_tool_call_id is None]
-        counted = {_message(event) for event in self.events[:begin] if isinstance(event, UsageEvent)}  # a fork repeats its history
+        counted = {_message(event) for event in self.events[:begin] if isinstance(event, ev.UsageEvent)}  # a fork repeats its history
         mine = list({_message(event): event.payload for event in told_in_turn if _message(event) not in counted}.values())
         scopes = ("message",) if turn["end"] in ("error", "interrupted") else ("message", "turn")
         spent = cast("dict[str, Any]", turn["usage"])
@@ -370,7 +354,7 @@ class _Reader:
     def start_of(self, number: int) -> int:
         """Where the turn begins in which the first fact of this one was found."""
         place = self.starts.get(number, 0)
-        while place > 0 and not isinstance(self.events[place], TurnStart):
+        while place > 0 and not isinstance(self.events[place], ev.TurnStart):
             place -= 1
         return place
 
@@ -388,61 +372,61 @@ _SPENT = {
 """What the truth calls what was spent, and what we do. ``per_step`` and the like are the script's."""
 
 
-def _streamed(events: list[Event]) -> dict[tuple[str | None, int | None], dict[str, int]]:
+def _streamed(events: list[ev.Event]) -> dict[tuple[str | None, int | None], dict[str, int]]:
     """The pieces in which each block came, and where."""
     pieces: dict[tuple[str | None, int | None], dict[str, int]] = defaultdict(dict)
     for place, event in enumerate(events):
-        if isinstance(event, AssistantChunk | ThinkingChunk):
+        if isinstance(event, ev.AssistantChunk | ev.ThinkingChunk):
             pieces[_block(event)].setdefault(event.payload.text, place)
     return pieces
 
 
-def _block(event: Event) -> tuple[str | None, int | None]:
+def _block(event: ev.Event) -> tuple[str | None, int | None]:
     return event.response_id, event.block_index
 
 
-def _news(events: list[Event]) -> list[Event]:
+def _news(events: list[ev.Event]) -> list[ev.Event]:
     """The events without the history that an agent replays."""
-    news: list[Event] = []
+    news: list[ev.Event] = []
     replayed = False
     for event in events:
-        if isinstance(event, SessionLifecycle):
+        if isinstance(event, ev.SessionLifecycle):
             replayed = event.payload.subtype == "replay_started" or (replayed and event.payload.subtype != "replay_ended")
         if not replayed:
             news.append(event)
     return news
 
 
-def _message(event: UsageEvent) -> str:
+def _message(event: ev.UsageEvent) -> str:
     """The provider's message that this usage is of."""
     return event.response_id or event.id
 
 
-def _is_said(event: Event, words: str, parts: list[Any], by_command: bool) -> bool:
+def _is_said(event: ev.Event, words: str, parts: list[Any], by_command: bool) -> bool:
     """Whether a user said this: the words (of a command: in what it stands for), and the data of every picture and document."""
-    if not isinstance(event, UserMessage) or not (event.payload.text == words or (by_command and words in event.payload.text)):
+    if not isinstance(event, ev.UserMessage) or not (event.payload.text == words or (by_command and words in event.payload.text)):
         return False
     data = [part["source"]["data"] for part in parts if "source" in part]
     kept = strings(msgspec.to_builtins(event.payload.content), [])
     return all(item in kept for item in data)
 
 
-def _told(event: ToolResult) -> str:
+def _result_text(event: ev.ToolResult) -> str:
     payload = event.payload
     return "\0".join(strings(msgspec.to_builtins([payload.result, payload.content, payload.error]), []))
 
 
-def _refuses(event: Event) -> str | None:
-    if isinstance(event, ContentBlock) and isinstance(event.payload.block, RefusalBlock):
+def _refuses(event: ev.Event) -> str | None:
+    if isinstance(event, ev.ContentBlock) and isinstance(event.payload.block, ev.RefusalBlock):
         return event.payload.block.text
     return None
 
 
-def _carries(event: Event, block: dict[str, Any]) -> bool:
+def _carries(event: ev.Event, block: dict[str, Any]) -> bool:
     """A block nobody knows is kept whole; of one we know, its data is in the event."""
-    if isinstance(event, ContentBlock) and isinstance(event.payload.block, RawBlock):
+    if isinstance(event, ev.ContentBlock) and isinstance(event.payload.block, ev.RawBlock):
         return within(block, event.payload.block.raw)
-    if isinstance(event, ThinkingDone):
+    if isinstance(event, ev.ThinkingDone):
         return event.payload.redacted is not None and event.payload.redacted == block.get("data")
     return False
 
@@ -466,16 +450,16 @@ def _values(args: Any) -> list[str]:
     return [args] if isinstance(args, str) else []
 
 
-def _returns(event: Event, result: dict[str, Any]) -> bool:
+def _returns(event: ev.Event, result: dict[str, Any]) -> bool:
     return (
-        isinstance(event, ToolResult)
+        isinstance(event, ev.ToolResult)
         and event.payload.tool_call_id == result.get("id", event.payload.tool_call_id)
         and _failed(event) == result["is_error"]
-        and (result["contains"] or "") in _told(event)
+        and (result["contains"] or "") in _result_text(event)
     )
 
 
-def _failed(event: ToolResult) -> bool:
+def _failed(event: ev.ToolResult) -> bool:
     """Some agents say that a command failed by its exit code alone."""
     return bool(event.payload.is_error) or bool(event.payload.exit_code)
 
@@ -495,13 +479,13 @@ _DECISIONS = {
 }
 
 
-def _decided(event: Event) -> tuple[str, str] | None:
-    if isinstance(event, PermissionResponse):
+def _decided(event: ev.Event) -> tuple[str, str] | None:
+    if isinstance(event, ev.PermissionResponse):
         return event.payload.request_id, event.payload.decision
-    if isinstance(event, PermissionCancelled):
+    if isinstance(event, ev.PermissionCancelled):
         return event.payload.request_id, "cancelled"
     return None
 
 
-def _code(event: TurnEnd) -> str | None:
+def _code(event: ev.TurnEnd) -> str | None:
     return None if event.payload.error is None else event.payload.error.code

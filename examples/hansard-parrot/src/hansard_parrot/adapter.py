@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from hansard import Adapter
+from hansard.adapters.fields import input_hash, place_in_message
 from hansard.events import (
     ErrorInfo,
     Event,
@@ -28,7 +29,6 @@ from hansard.events import (
     usage,
     user_message,
 )
-from hansard.words import at, input_hash
 from hansard_parrot import wire
 
 ENDS: dict[str, TurnStatus] = {"done": "completed", "stopped": "interrupted"}
@@ -44,7 +44,7 @@ class Parrot(Adapter):
     tag = "kind"
 
     @classmethod
-    def recognises(cls, message: dict[str, Any]) -> bool:
+    def detects(cls, message: dict[str, Any]) -> bool:
         """The first line; nobody else sits on a perch."""
         return message.get("kind") == "hello" and "perch" in message
 
@@ -55,7 +55,7 @@ class Parrot(Adapter):
             case wire.Say():
                 yield from self.need_turn()
                 for index, block in enumerate(message.blocks):
-                    yield at(self.block(block), message.id, index)
+                    yield place_in_message(self.block(block), message.id, index)
             case wire.Use():
                 yield from self.need_turn()
                 yield tool_call(tool_call_id=message.id, tool_name=message.tool, args=message.input)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hansard.agents.agent import Agent, Capabilities, Options
+from hansard import Agent, Capabilities, Options
 
 
 class ParrotAgent(Agent):
@@ -10,7 +10,7 @@ class ParrotAgent(Agent):
 
     name, title, format, programs = "parrot", "Parrot", "parrot-json", ("parrot",)
     install = "pip install hansard-parrot"
-    can = Capabilities(images=False, resume=False, model=False, mode=False, mcp=False)
+    capabilities = Capabilities(images=False, resume=False, model=False, mode=False, mcp=False)
 
     def argv(self, options: Options) -> list[str]:
         return ["--json"]

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hansard import Projection
 from hansard.events import TYPES, AssistantDone, Event, ToolCall, UserMessage
-from hansard.projections import Projection
 
 
 class Script(Projection[str]):
     """A line for everything that is said or done."""
 
-    shape = "text"
-    uses = frozenset({"user_message", "assistant_done", "tool_call"})
-    leaves = dict.fromkeys(TYPES.keys() - uses, "not for the stage")
+    output = "text"
+    handled = frozenset({"user_message", "assistant_done", "tool_call"})
+    skipped = dict.fromkeys(TYPES.keys() - handled, "not for the stage")
 
-    def take(self, event: Event) -> Iterator[str]:
+    def handle(self, event: Event) -> Iterator[str]:
         match event:
             case UserMessage():
                 yield f"KEEPER: {event.payload.text}\n"

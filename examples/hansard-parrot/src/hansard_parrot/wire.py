@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from hansard import Wire, read_as
+from hansard import Wire, nested
 
 
 class Text(Wire, tag_field="type", tag="text"):
@@ -34,7 +34,7 @@ class Say(Wire, tag_field="kind", tag="say"):
     """A message of the parrot's."""
 
     id: str
-    blocks: Annotated[list[Any], read_as(Block)]
+    blocks: Annotated[list[Any], nested(Block)]
 
 
 class Use(Wire, tag_field="kind", tag="use"):

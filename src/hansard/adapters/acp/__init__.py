@@ -1,6 +1,6 @@
 """The Agent Client Protocol, both ways: one adapter for every agent that speaks it."""
 
-FORMATS = {"acp": "connection.Acp"}
+FORMATS = {"acp": "adapter.Acp"}
 
 TESTED = {
     "claude-agent-acp": "0.99.1",

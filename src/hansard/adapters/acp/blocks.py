@@ -1,44 +1,43 @@
-"""Content blocks of ACP as ours, and ours as theirs. What is none of them is kept whole."""
+"""Content blocks of ACP as blocks of events, and the other way round. An unknown block is kept as it is."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from hansard import events as ev
 from hansard.adapters.acp import wire
-from hansard.content import (
-    AnyBlock,
-    AudioBlock,
-    DiffBlock,
-    ImageBlock,
-    RawBlock,
-    ResourceBlock,
-    TerminalBlock,
-    TextBlock,
-)
+from hansard.adapters.acp.fields import present
+from hansard.adapters.blocks import raw_block
 from hansard.errors import CannotEncode
-from hansard.loose import as_list, as_object, read
+from hansard.events.lenient import as_list, as_object, read
 
 
-def to_block(value: Any) -> AnyBlock:
-    """One of our blocks for a content block: most are text."""
+def text_in(value: Any) -> str | None:
+    """Return the text of a content block that is text, which most are."""
     fields = as_object(value)
-    if fields.get("type") == "text" and isinstance(text := fields.get("text"), str):
-        return TextBlock(text)
+    text = fields.get("text") if fields.get("type") == "text" else None
+    return text if isinstance(text, str) else None
+
+
+def to_block(value: Any) -> ev.AnyBlock:
+    """Return a content block as a block of an event."""
+    if (text := text_in(value)) is not None:
+        return ev.TextBlock(text)
     try:
         block = read(value, wire.Content)
     except (ValueError, RecursionError):
-        return _raw(value)
+        return raw_block(value)
     match block:
         case wire.TextContent():
-            return TextBlock(text=block.text)
+            return ev.TextBlock(text=block.text)
         case wire.ImageContent():
-            return ImageBlock(media_type=block.mime_type, data=block.data, url=block.uri)
+            return ev.ImageBlock(media_type=block.mime_type, data=block.data, url=block.uri)
         case wire.AudioContent():
-            return AudioBlock(media_type=block.mime_type, data=block.data)
+            return ev.AudioBlock(media_type=block.mime_type, data=block.data)
         case wire.EmbeddedResource(resource=resource):
-            return ResourceBlock(uri=resource.uri, text=resource.text, data=resource.blob, media_type=resource.mime_type)
+            return ev.ResourceBlock(uri=resource.uri, text=resource.text, data=resource.blob, media_type=resource.mime_type)
         case _:
-            return ResourceBlock(
+            return ev.ResourceBlock(
                 uri=block.uri,
                 name=block.name,
                 title=block.title,
@@ -48,16 +47,16 @@ def to_block(value: Any) -> AnyBlock:
             )
 
 
-def to_blocks(content: Any) -> list[AnyBlock]:
+def to_blocks(content: Any) -> list[ev.AnyBlock]:
     """Our blocks for a list of content blocks, or for a single one."""
     if isinstance(content, list):
         return [to_block(item) for item in as_list(content)]
     return [to_block(content)]
 
 
-def tool_blocks(content: Any) -> list[AnyBlock]:
+def tool_blocks(content: Any) -> list[ev.AnyBlock]:
     """Our blocks for the content of a tool call."""
-    found: list[AnyBlock] = []
+    found: list[ev.AnyBlock] = []
     for item in as_list(content) if content else ():
         fields = as_object(item)
         if fields.get("type") == "content" and "content" in fields:
@@ -70,58 +69,43 @@ def tool_blocks(content: Any) -> list[AnyBlock]:
 def terminals(content: Any) -> list[str]:
     """The terminals that the content of a tool call shows."""
     items = [item for item in as_list(content) if as_object(item).get("type") == "terminal"]
-    return [block.terminal_id for block in tool_blocks(items) if isinstance(block, TerminalBlock)] if items else []
+    return [block.terminal_id for block in tool_blocks(items) if isinstance(block, ev.TerminalBlock)] if items else []
 
 
-def _tool_item(value: Any) -> list[AnyBlock]:
+def _tool_item(value: Any) -> list[ev.AnyBlock]:
     """A diff or a terminal."""
     try:
         item = read(value, wire.ToolContent)
     except (ValueError, RecursionError):
-        return [_raw(value)]
+        return [raw_block(value)]
     match item:
         case wire.TerminalItem():
-            return [TerminalBlock(terminal_id=item.terminal_id)]
+            return [ev.TerminalBlock(terminal_id=item.terminal_id)]
         case wire.DiffItem(path=str(path)):
-            return [DiffBlock(path=path, old_text=item.old_text, new_text=item.new_text)]
+            return [ev.DiffBlock(path=path, old_text=item.old_text, new_text=item.new_text)]
         case _:
-            return _changes(item) or [_raw(value)]
+            return _changes(item) or [raw_block(value)]
 
 
-def _changes(item: wire.DiffItem) -> list[AnyBlock]:
-    """A version 2 diff: a block per file; the patch, which speaks of all of them, is with the first."""
+def _changes(item: wire.DiffItem) -> list[ev.AnyBlock]:
+    """Return the blocks of a version 2 diff, one per file. The patch covers all of them and is in the first."""
     patch = None if item.patch is None else item.patch.text
-    return [DiffBlock(path=change.path, diff=patch if index == 0 else None) for index, change in enumerate(item.changes or [])]
+    return [ev.DiffBlock(path=change.path, diff=patch if index == 0 else None) for index, change in enumerate(item.changes or [])]
 
 
-def _raw(value: Any) -> RawBlock:
-    kind = as_object(value).get("type")
-    return RawBlock(raw=value, raw_type=kind if isinstance(kind, str) else None)
-
-
-def text_of(blocks: list[AnyBlock]) -> str:
-    """The words of a message."""
-    return "\n".join([block.text for block in blocks if isinstance(block, TextBlock)])
-
-
-def only_text(blocks: list[AnyBlock]) -> bool:
-    """Whether there is nothing but text."""
-    return all(isinstance(block, TextBlock) for block in blocks)
-
-
-def from_block(block: AnyBlock) -> Any:
+def from_block(block: ev.AnyBlock) -> Any:
     """Their block for one of ours, to be sent."""
     match block:
-        case TextBlock():
+        case ev.TextBlock():
             return {"type": "text", "text": block.text}
-        case ImageBlock(data=str()):
+        case ev.ImageBlock(data=str()):
             return {"type": "image", "mimeType": block.media_type, "data": block.data, **({"uri": block.url} if block.url else {})}
-        case AudioBlock(data=str()):
+        case ev.AudioBlock(data=str()):
             return {"type": "audio", "mimeType": block.media_type, "data": block.data}
-        case ResourceBlock(text=str()) | ResourceBlock(data=str()):
-            return {"type": "resource", "resource": _given(uri=block.uri, mimeType=block.media_type, text=block.text, blob=block.data)}
-        case ResourceBlock():
-            link = _given(
+        case ev.ResourceBlock(text=str()) | ev.ResourceBlock(data=str()):
+            return {"type": "resource", "resource": present(uri=block.uri, mimeType=block.media_type, text=block.text, blob=block.data)}
+        case ev.ResourceBlock():
+            link = present(
                 uri=block.uri,
                 name=block.name if block.name is not None else block.uri,
                 title=block.title,
@@ -129,12 +113,8 @@ def from_block(block: AnyBlock) -> Any:
                 mimeType=block.media_type,
                 size=block.size,
             )
-            return {"type": "resource_link", **link}
-        case RawBlock():
+            return {"type": "resource_link", **(link or {})}
+        case ev.RawBlock():
             return block.raw
         case _:
             raise CannotEncode(f"ACP takes no {type(block).__name__} in a prompt")
-
-
-def _given(**fields: Any) -> dict[str, Any]:
-    return {key: value for key, value in fields.items() if value is not None}

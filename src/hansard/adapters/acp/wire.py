@@ -6,12 +6,12 @@ it was left out. ``_meta`` is each agent's own; what we read of it is in `Meta`.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import UNSET, UnsetType, field
 
-from hansard.adapter import Wire, read_as
-from hansard.structs import prepare
+from hansard.adapters.base import Wire, nested
+from hansard.events.structs import prepare, union_of
 
 Maybe = str | None | UnsetType
 
@@ -146,11 +146,11 @@ Content = TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedRes
 class ContentItem(_Camel, tag_field="type", tag="content"):
     """A content block as the output of a tool."""
 
-    content: Annotated[Any, read_as(Content)]
+    content: Annotated[Any, nested(Content)]
 
 
 class Change(_Camel):
-    """A file that a version 2 diff speaks of."""
+    """A file in a version 2 diff."""
 
     path: str
 
@@ -181,11 +181,11 @@ ToolContent = ContentItem | DiffItem | TerminalItem
 
 
 class _Update(_Camel, tag_field="sessionUpdate", kw_only=True):
-    meta: Annotated[Any, read_as(Meta)] = field(default=None, name="_meta")
+    meta: Annotated[Any, nested(Meta)] = field(default=None, name="_meta")
 
 
 class _Chunk(_Update, kw_only=True):
-    content: Annotated[Any, read_as(Content)]
+    content: Annotated[Any, nested(Content)]
     message_id: str | None = None
 
 
@@ -194,7 +194,7 @@ class UserMessageChunk(_Chunk, tag="user_message_chunk"):
 
 
 class AgentMessageChunk(_Chunk, tag="agent_message_chunk"):
-    """What the agent says, and what the program in between says."""
+    """Text of the agent, or of the program in between."""
 
 
 class AgentThoughtChunk(_Chunk, tag="agent_thought_chunk"):
@@ -203,7 +203,7 @@ class AgentThoughtChunk(_Chunk, tag="agent_thought_chunk"):
 
 class _Whole(_Update, kw_only=True):
     message_id: str
-    content: Annotated[Any, read_as(Content)] = UNSET
+    content: Annotated[Any, nested(Content)] = UNSET
 
 
 class UserMessage(_Whole, tag="user_message"):
@@ -211,7 +211,7 @@ class UserMessage(_Whole, tag="user_message"):
 
 
 class AgentMessage(_Whole, tag="agent_message"):
-    """Version 2: the whole message; it replaces what its chunks said."""
+    """Version 2: the whole message; it replaces its chunks."""
 
 
 class AgentThought(_Whole, tag="agent_thought"):
@@ -226,11 +226,11 @@ class CallFields(_Camel, kw_only=True):
     title: Maybe = UNSET
     kind: Maybe = UNSET
     status: Maybe = UNSET
-    content: Annotated[Any, read_as(ToolContent)] = UNSET
+    content: Annotated[Any, nested(ToolContent)] = UNSET
     locations: Any = UNSET
     raw_input: Any = UNSET
     raw_output: Any = UNSET
-    meta: Annotated[Any, read_as(Meta)] = field(default=None, name="_meta")
+    meta: Annotated[Any, nested(Meta)] = field(default=None, name="_meta")
 
 
 class ToolCall(CallFields, tag_field="sessionUpdate", tag="tool_call"):
@@ -245,7 +245,7 @@ class ToolCallContentChunk(_Update, tag="tool_call_content_chunk", kw_only=True)
     """Version 2: one more item of a call's content."""
 
     tool_call_id: str
-    content: Annotated[Any, read_as(ToolContent)]
+    content: Annotated[Any, nested(ToolContent)]
 
 
 class TerminalOutput(_Camel):
@@ -337,13 +337,13 @@ class Notice(_Update, tag="notice", kw_only=True):
 class CompactionUpdate(_Update, tag="compaction_update", kw_only=True):
     compaction_id: str
     status: str
-    summary: Annotated[Any, read_as(Content)] = None
+    summary: Annotated[Any, nested(Content)] = None
     error: str | None = None
 
 
 class CompactionSummaryChunk(_Update, tag="compaction_summary_chunk", kw_only=True):
     compaction_id: str
-    content: Annotated[Any, read_as(Content)]
+    content: Annotated[Any, nested(Content)]
 
 
 class SubagentUpdate(_Update, tag="subagent_update", kw_only=True):
@@ -357,47 +357,23 @@ class SubagentUpdate(_Update, tag="subagent_update", kw_only=True):
 
 
 class SessionMessage(_Update, tag="session_message", kw_only=True):
-    """What one session says to another; both tell it."""
+    """A message of one session to another; both report it."""
 
     message_id: str
     sender_session_id: str | None = None
     recipient_session_id: str | None = None
-    content: Annotated[Any, read_as(Content)] = None
+    content: Annotated[Any, nested(Content)] = None
 
 
 class SessionMessageChunk(_Update, tag="session_message_chunk", kw_only=True):
     message_id: str
-    content: Annotated[Any, read_as(Content)]
+    content: Annotated[Any, nested(Content)]
 
 
-Update = (
-    UserMessageChunk
-    | AgentMessageChunk
-    | AgentThoughtChunk
-    | UserMessage
-    | AgentMessage
-    | AgentThought
-    | ToolCall
-    | ToolCallUpdate
-    | ToolCallContentChunk
-    | TerminalUpdate
-    | TerminalOutputChunk
-    | Plan
-    | PlanUpdate
-    | PlanRemoved
-    | AvailableCommandsUpdate
-    | CurrentModeUpdate
-    | ConfigOptionUpdate
-    | SessionInfoUpdate
-    | UsageUpdate
-    | StateUpdate
-    | Notice
-    | CompactionUpdate
-    | CompactionSummaryChunk
-    | SubagentUpdate
-    | SessionMessage
-    | SessionMessageChunk
-)
+if TYPE_CHECKING:
+    Update = Any
+else:
+    Update = union_of(_Update, ToolCall, ToolCallUpdate)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -407,7 +383,7 @@ Update = (
 class SessionUpdate(_Camel):
     """The parameters of session/update."""
 
-    update: Annotated[Any, read_as(Update)]
+    update: Annotated[Any, nested(Update)]
     session_id: str | None = None
 
 
@@ -421,7 +397,7 @@ class Subject(_Camel):
     """Version 2: what is asked about, a tool call or a command."""
 
     type: str
-    tool_call: Annotated[Any, read_as(CallFields)] = None
+    tool_call: Annotated[Any, nested(CallFields)] = None
     command: str | None = None
     cwd: str | None = None
     tool_call_id: str | None = None
@@ -432,7 +408,7 @@ class RequestPermission(_Camel):
 
     options: list[Option]
     session_id: str | None = None
-    tool_call: Annotated[Any, read_as(CallFields)] = None
+    tool_call: Annotated[Any, nested(CallFields)] = None
     subject: Subject | None = None
     title: str | None = None
     description: str | None = None
@@ -473,7 +449,7 @@ class TerminalOutputResult(_Camel):
 class Prompt(_Camel):
     """The parameters of session/prompt."""
 
-    prompt: Annotated[Any, read_as(Content)]
+    prompt: Annotated[Any, nested(Content)]
     session_id: str | None = None
 
 
@@ -483,7 +459,7 @@ class PromptResult(_Camel):
     stop_reason: str | None = None
     usage: Counted | None = None
     message_id: str | None = None
-    meta: Annotated[Any, read_as(Meta, having="quota")] = field(default=None, name="_meta")
+    meta: Annotated[Any, nested(Meta, having="quota")] = field(default=None, name="_meta")
 
 
 class Implementation(_Camel):
@@ -492,7 +468,7 @@ class Implementation(_Camel):
 
 
 class InitializeResult(_Camel):
-    """Version 2 says ``info`` and ``capabilities``."""
+    """Version 2 has ``info`` and ``capabilities``."""
 
     protocol_version: int | None = None
     agent_info: Implementation | None = None
@@ -537,7 +513,7 @@ PARAMS = {
     "elicitationId": Elicitation,
     "prompt": Prompt,
 }
-"""Parameters that we read field by field, by the field that tells them; all others are carried whole."""
+"""Parameters that we read field by field, by the field that identifies them; all others are carried whole."""
 
 RESULTS = {"stopReason": PromptResult, "outcome": PermissionResult, "action": ElicitationResult}
 """Results that we read field by field."""
@@ -549,11 +525,20 @@ class Message(Wire):
     jsonrpc: Any = None
     id: Any = UNSET
     method: str | None = None
-    params: Annotated[Any, read_as(PARAMS)] = None
-    result: Annotated[Any, read_as(RESULTS)] = UNSET
-    error: Annotated[Any, read_as(Failure)] = UNSET
+    params: Annotated[Any, nested(PARAMS)] = None
+    result: Annotated[Any, nested(RESULTS)] = UNSET
+    error: Annotated[Any, nested(Failure)] = UNSET
 
-    refine: ClassVar[Any] = None
+
+class _TypedUpdate(SessionUpdate):
+    update: Update
+
+
+class UpdateMessage(Wire):
+    """A session/update whose fields all have the declared types: nearly every message of a stream, and decoded in one step."""
+
+    method: Literal["session/update"]
+    params: _TypedUpdate
 
 
 prepare(globals())

@@ -1,10 +1,10 @@
 """Claude Code: its live wire, its control protocol, its session files, and the Agent SDK's objects."""
 
-from hansard.adapters.claude.files import ClaudeFiles
+from hansard.adapters.claude.layout import ClaudeFiles
 
 FORMATS = {
-    "claude-stream-json": "control.ClaudeStream",
-    "claude-control": "control.ClaudeStream",
+    "claude-stream-json": "stream.ClaudeStream",
+    "claude-control": "stream.ClaudeStream",
     "claude-session": "session.ClaudeSession",
     "agent-sdk": "sdk.AgentSdk",
 }

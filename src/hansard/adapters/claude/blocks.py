@@ -5,24 +5,12 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, cast
 
-from hansard.adapter import Wire, read_as
-from hansard.content import (
-    AnyBlock,
-    DocumentBlock,
-    ImageBlock,
-    RawBlock,
-    RefusalBlock,
-    ResourceBlock,
-    SlashCommandBlock,
-    TextBlock,
-    ThinkingBlock,
-    ToolResultBlock,
-    ToolUseBlock,
-)
+from hansard import events as ev
+from hansard.adapters.base import Wire, declare, nested
+from hansard.adapters.blocks import raw_block, read_blocks, text_of
 from hansard.errors import CannotEncode
-from hansard.events import ToolKind
-from hansard.loose import as_object, read
-from hansard.structs import prepare
+from hansard.events.lenient import read
+from hansard.events.structs import prepare, union_of
 
 
 class Text(Wire, tag_field="type", tag="text"):
@@ -90,63 +78,33 @@ class Resource(Wire, tag_field="type", tag="resource_link"):
 Content = Text | Thinking | RedactedThinking | ToolUse | ServerToolUse | McpToolUse | Image | Document | Resource
 
 
-class _Result(Wire):
+class _Result(Wire, tag_field="type"):
     tool_use_id: str
-    content: Annotated[Any, read_as(Content)] = None
+    content: Annotated[Any, nested(Content)] = None
     is_error: bool | None = None
 
 
-class ToolResult(_Result, tag_field="type", tag="tool_result"):
-    """Arrives in a *user* message."""
-
-
-class McpToolResult(_Result, tag_field="type", tag="mcp_tool_result"):
-    """A tool of a server that the API itself called."""
-
-
-class WebSearchResult(_Result, tag_field="type", tag="web_search_tool_result"):
-    """A server tool's result, in the assistant's own message."""
-
-
-class WebFetchResult(_Result, tag_field="type", tag="web_fetch_tool_result"):
-    """A server tool's result, in the assistant's own message."""
-
-
-class CodeExecutionResult(_Result, tag_field="type", tag="code_execution_tool_result"):
-    """A server tool's result, in the assistant's own message."""
-
-
-class BashExecutionResult(_Result, tag_field="type", tag="bash_code_execution_tool_result"):
-    """A server tool's result, in the assistant's own message."""
-
-
-class EditorExecutionResult(_Result, tag_field="type", tag="text_editor_code_execution_tool_result"):
-    """A server tool's result, in the assistant's own message."""
-
-
-class ToolSearchResult(_Result, tag_field="type", tag="tool_search_tool_result"):
-    """A server tool's result, in the assistant's own message."""
-
-
-class AdvisorResult(_Result, tag_field="type", tag="advisor_tool_result"):
-    """A server tool's result. Read by claude-agent-sdk 0.2.182 (message_parser.py), in no recording."""
-
-
-AnyToolResult = (
-    ToolResult
-    | McpToolResult
-    | WebSearchResult
-    | WebFetchResult
-    | CodeExecutionResult
-    | BashExecutionResult
-    | EditorExecutionResult
-    | ToolSearchResult
-    | AdvisorResult
+declare(
+    _Result,
+    {
+        "tool_result": {},  # arrives in a *user* message
+        "mcp_tool_result": {},  # of a server that the API itself called
+        # Results of server tools, in the assistant's own message.
+        "web_search_tool_result": {},
+        "web_fetch_tool_result": {},
+        "code_execution_tool_result": {},
+        "bash_code_execution_tool_result": {},
+        "text_editor_code_execution_tool_result": {},
+        "tool_search_tool_result": {},
+        "advisor_tool_result": {},  # read by claude-agent-sdk 0.2.182 (message_parser.py), in no recording
+    },
 )
+
+AnyToolResult = union_of(_Result)
 Block = Content | AnyToolResult
 CALLS = (ToolUse, ServerToolUse, McpToolUse)
 
-_KINDS: dict[str, ToolKind] = {
+_KINDS: dict[str, ev.ToolKind] = {
     "Bash": "execute",
     "BashOutput": "execute",
     "KillShell": "execute",
@@ -178,38 +136,31 @@ _KINDS: dict[str, ToolKind] = {
 }
 
 
-def tool_kind(name: str) -> ToolKind:
+def tool_kind(name: str) -> ev.ToolKind:
     """What kind of tool this is, in words all agents share."""
     return "mcp" if name.startswith("mcp__") else _KINDS.get(name, "other")
 
 
-def tool_server(name: str) -> str | None:
-    """The MCP server in a name like ``mcp__server__tool``."""
-    parts = name.split("__", 2) if name.startswith("mcp__") else ()
-    return parts[1] if len(parts) == 3 else None
-
-
-def to_block(value: Any) -> AnyBlock:
+def to_block(value: Any) -> ev.AnyBlock:
     """One of our blocks for one of theirs; what is none of them is kept whole."""
     try:
         block = read(value, Block)
     except (ValueError, RecursionError):
-        kind = as_object(value).get("type")
-        return RawBlock(raw=value, raw_type=kind if isinstance(kind, str) else None)
+        return raw_block(value)
     match block:
         case Text():
-            return TextBlock(text=block.text, citations=block.citations)
+            return ev.TextBlock(text=block.text, citations=block.citations)
         case Thinking():
-            return ThinkingBlock(text=block.thinking, signature=block.signature)
+            return ev.ThinkingBlock(text=block.thinking, signature=block.signature)
         case RedactedThinking():
-            return ThinkingBlock(redacted=block.data)
+            return ev.ThinkingBlock(redacted=block.data)
         case ToolUse() | ServerToolUse() | McpToolUse():
-            return ToolUseBlock(id=block.id, name=block.name, input=block.input)
+            return ev.ToolUseBlock(id=block.id, name=block.name, input=block.input)
         case Image(source=source):
-            return ImageBlock(media_type=source.media_type, data=source.data, url=source.url, file_id=source.file_id)
+            return ev.ImageBlock(media_type=source.media_type, data=source.data, url=source.url, file_id=source.file_id)
         case Document(source=source):
             text = source.data if source.type == "text" else None
-            return DocumentBlock(
+            return ev.DocumentBlock(
                 title=block.title,
                 media_type=source.media_type,
                 text=text,
@@ -220,30 +171,26 @@ def to_block(value: Any) -> AnyBlock:
                 citations=block.citations,
             )
         case Resource():
-            return ResourceBlock(
+            return ev.ResourceBlock(
                 uri=block.uri, name=block.name, title=block.title, description=block.description, media_type=block.media_type
             )
         case _:
-            return ToolResultBlock(tool_use_id=block.tool_use_id, content=block.content, is_error=block.is_error)
+            return ev.ToolResultBlock(tool_use_id=block.tool_use_id, content=block.content, is_error=block.is_error)
 
 
-def to_blocks(content: Any) -> list[AnyBlock]:
-    """Blocks for the content of a message or a result: a string, a list of blocks, or anything else."""
-    if isinstance(content, str):
-        return [TextBlock(text=content)]
-    if isinstance(content, list):
-        return [TextBlock(text=item) if isinstance(item, str) else to_block(item) for item in cast("list[Any]", content)]
-    return [to_block(content)]
+def to_blocks(content: Any) -> list[ev.AnyBlock]:
+    """Return the blocks of a message or a result: a string, a list of blocks, or anything else."""
+    return read_blocks(content, to_block)
 
 
-def text_of(blocks: list[AnyBlock]) -> str:
-    """The words of a message."""
-    return "\n".join(block.text for block in blocks if isinstance(block, TextBlock))
+def items_of(content: Any) -> list[Any]:
+    """Return the blocks of a message as they are on the wire. A message of plain text is one block."""
+    return cast("list[Any]", content) if isinstance(content, list) else [content]
 
 
-def refusal(text: str | None, category: str | None, explanation: str | None) -> RefusalBlock:
+def refusal(text: str | None, category: str | None, explanation: str | None) -> ev.RefusalBlock:
     """A refusal, in its own block."""
-    return RefusalBlock(text=text or "", category=category, explanation=explanation)
+    return ev.RefusalBlock(text=text or "", category=category, explanation=explanation)
 
 
 _COMMAND = re.compile(r"<command-name>(.*?)</command-name>", re.DOTALL)
@@ -251,34 +198,44 @@ _ARGS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
 _OUTPUT = re.compile(r"<local-command-stdout>(.*?)</local-command-stdout>", re.DOTALL)
 
 
-def slash_command(text: str) -> SlashCommandBlock | None:
+def slash_command(text: str) -> ev.SlashCommandBlock | None:
     """The command that the harness's tags speak of. The text itself is always kept beside it."""
     name, args, output = _COMMAND.search(text), _ARGS.search(text), _OUTPUT.search(text)
     if name is None and output is None:
         return None
-    return SlashCommandBlock(
+    return ev.SlashCommandBlock(
         name=name.group(1).lstrip("/") if name else "", args=args.group(1) if args else None, output=output.group(1) if output else None
     )
 
 
-def from_block(block: AnyBlock) -> Any:
+def from_block(block: ev.AnyBlock) -> Any:
     """Their block for one of ours, to be sent; a block they have no word for goes as the text of what it is."""
     match block:
-        case TextBlock():
+        case ev.TextBlock():
             return {"type": "text", "text": block.text}
-        case ImageBlock(data=str()):
+        case ev.ImageBlock(data=str()):
             return {"type": "image", "source": {"type": "base64", "media_type": block.media_type, "data": block.data}}
-        case ImageBlock(url=str()):
+        case ev.ImageBlock(url=str()):
             return {"type": "image", "source": {"type": "url", "url": block.url}}
-        case DocumentBlock(data=str()):
+        case ev.DocumentBlock(data=str()):
             source = {"type": "base64", "media_type": block.media_type, "data": block.data}
             return {"type": "document", "source": source, **({"title": block.title} if block.title else {})}
-        case DocumentBlock(text=str()):
+        case ev.DocumentBlock(text=str()):
             return {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": block.text}}
-        case RawBlock():
+        case ev.RawBlock():
             return block.raw
         case _:
             raise CannotEncode(f"Claude Code takes no {type(block).__name__} in a message")
+
+
+def content_to_send(said: ev.UserMessagePayload) -> Any:
+    """Return the content of a user message to be sent: its text alone, or blocks. A slash command's block only repeats the text."""
+    if said.content is None:
+        return said.text
+    spoken: list[ev.AnyBlock] = [block for block in said.content if not isinstance(block, ev.SlashCommandBlock)]
+    if said.text and text_of(spoken) != said.text:
+        spoken.insert(0, ev.TextBlock(text=said.text))
+    return [from_block(block) for block in spoken]
 
 
 prepare(globals())

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from hansard.events import Event, PlanEntry, plan_update
-from hansard.loose import as_list, as_object
+from hansard.events.lenient import as_list, as_object
 
 
 class Plan:

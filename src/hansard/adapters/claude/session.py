@@ -1,4 +1,4 @@
-"""Claude Code's own files: ``~/.claude/projects/<cwd>/<session>.jsonl`` and its sub-agents' ``agent-<id>.jsonl``.
+"""Claude Code's own files: ``~/.claude/projects/<cwd>/<session>.jsonl`` and its subagents' ``agent-<id>.jsonl``.
 
 A turn begins with a prompt. It ends when a later line proves that it is over; what proves it: README-session.md.
 """
@@ -9,43 +9,18 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, cast, get_args
 
-from hansard.adapter import Context, Piece
+from hansard import events as ev
+from hansard.adapters.base import Adapter, ChunkDraft, Context
+from hansard.adapters.blocks import text_of
 from hansard.adapters.claude import blocks, wire
 from hansard.adapters.claude import session_wire as disk
-from hansard.adapters.claude.ends import end_of, error_of
-from hansard.adapters.claude.messages import Message
-from hansard.adapters.claude.stream import SYNTHETIC, ClaudeOutput
-from hansard.adapters.claude.words import told, word_of
-from hansard.content import AnyBlock, DocumentBlock, FileBlock, ImageBlock
-from hansard.events import (
-    AssistantDone,
-    AssistantDonePayload,
-    Error,
-    ErrorInfo,
-    Event,
-    StatusChange,
-    StatusChangePayload,
-    Usage,
-    UserMessage,
-    answer,
-    configuration_change,
-    content_block,
-    interrupt,
-    permission_response,
-    question,
-    queue_update,
-    raw,
-    result,
-    session_init,
-    session_lifecycle,
-    status_change,
-    tool_progress,
-    usage,
-    user_message,
-)
-from hansard.framing import Lines
-from hansard.loose import as_list, as_object
-from hansard.words import at, milliseconds, whole
+from hansard.adapters.claude.inferred_turns import InferredTurn, Lanes, PromptQueue
+from hansard.adapters.claude.messages import SYNTHETIC, Message, Messages, context_usage, split_results, tool_result, user_message
+from hansard.adapters.claude.outcomes import error_of
+from hansard.adapters.fields import camel_fields, parse_iso_ms, place_in_message, tag_of, whole_ms
+from hansard.adapters.framing import Lines
+from hansard.adapters.usage import make_usage
+from hansard.events.lenient import as_list, as_object
 
 Author = Literal["human", "agent", "harness"]
 
@@ -76,16 +51,22 @@ _UNIQUE_LINES = {
 }
 
 
-class ClaudeSession(ClaudeOutput):
-    """A session as Claude Code wrote it down. The same blocks as on its live wire, so the same code reads them."""
+class ClaudeSession(Adapter):
+    """A session as Claude Code wrote it down. Its messages are read as those of the live wire are."""
 
     formats = ("claude-session",)
+    source = "claude"
     framer = Lines
     wire = disk.Line
     dated = None
 
     def __init__(self, context: Context | None = None) -> None:
         super().__init__(context)
+        self.messages = Messages()
+        self.inferred = InferredTurn()
+        self.queue = PromptQueue()
+        self.lanes = Lanes()
+        self.turns = 0
         self.session: str | None = None
         self.version: str | None = None
         self.cwd: str | None = None
@@ -95,31 +76,16 @@ class ClaudeSession(ClaudeOutput):
         self.copying = False
         self.exited = False
         self.resumed = False
-        self.waiting: list[str | None] = []
-        self.sent: tuple[str | None, int] | None = None
         self.half_told: dict[str | None, str | None] = {}
-        self.agent_calls: dict[str, str] = {}
-        self.lanes: dict[str, str | None] = {}
         self.budget: float | None = None
         self.prompt: str | None = None
         self.said_now = -1
         """When this line was written, or the last one before it that is of the conversation."""
         self.said_before = -1
         """The same of the line before."""
-        self._new_turn()
-
-    def _new_turn(self) -> None:
-        self.stop_reason: str | None = None
-        self.final = False
-        self.aborted = False
-        self.denied = False
-        self.local = False
-        self.answered = False
-        self.failure = None
-        self.interrupted = False
 
     @classmethod
-    def recognises(cls, message: dict[str, Any]) -> bool:
+    def detects(cls, message: dict[str, Any]) -> bool:
         """Bookkeeping that only these files have, or a line with the head that all of Claude Code's lines have."""
         kind = message.get("type")
         if kind in _UNIQUE_LINES:
@@ -135,9 +101,9 @@ class ClaudeSession(ClaudeOutput):
 
     def time_of(self, message: Any) -> int | None:
         """Conversation lines, requests and the queue have a time; the rest of the bookkeeping has none."""
-        return milliseconds(message.timestamp)
+        return parse_iso_ms(message.timestamp)
 
-    def translate(self, message: Any) -> Iterable[Event]:
+    def translate(self, message: Any) -> Iterable[ev.Event]:
         self.parent = self.context.parent_tool_call_id
         self.said_before = self.said_now
         kind: type[Any] = type(message)  # pyright: ignore[reportUnknownVariableType]
@@ -153,71 +119,73 @@ class ClaudeSession(ClaudeOutput):
             or (message.forked_from is not None and not self.forked)
         ):
             return self.with_news(message, means)
-        self.parent = self.lane(message)
+        self.parent = self.call_of(message)
         return means(self, message)
 
-    def with_news(self, message: Any, means: Callable[[ClaudeSession, Any], Iterable[Event]]) -> Iterator[Event]:
+    def with_news(self, message: Any, means: Callable[[ClaudeSession, Any], Iterable[ev.Event]]) -> Iterator[ev.Event]:
         """A line whose head may say something new."""
         yield from self.head(message)
-        self.parent = self.lane(message)
+        self.parent = self.call_of(message)
         yield from means(self, message)
 
-    def bookkeeping(self, message: Any) -> Iterator[Event]:
+    def bookkeeping(self, message: Any) -> Iterator[ev.Event]:
         """What Claude Code writes down for itself."""
         match message:
             case disk.Summary():
-                yield session_lifecycle(subtype="summary", text=message.summary, message_id=message.leaf_uuid)
+                yield ev.session_lifecycle(subtype="summary", text=message.summary, message_id=message.leaf_uuid)
             case disk.AiTitle():
                 yield self.titled(message.ai_title, "ai-title")
             case disk.CustomTitle():
                 yield self.titled(message.custom_title, "custom-title")
             case disk.AgentName():
-                yield session_lifecycle(subtype="agent_named", title=message.agent_name)
+                yield ev.session_lifecycle(subtype="agent_named", title=message.agent_name)
             case disk.Mode():
-                yield configuration_change(subtype="mode", mode_id=message.mode)
+                yield ev.configuration_change(subtype="mode", mode_id=message.mode)
             case disk.PermissionMode():
                 self.mode = message.permission_mode
-                yield configuration_change(subtype="permission_mode_changed", permission_mode=message.permission_mode)
+                yield ev.configuration_change(subtype="permission_mode_changed", permission_mode=message.permission_mode)
             case disk.FileHistorySnapshot():
-                detail = told(message, "message_id", "timestamp")
-                yield session_lifecycle(subtype="snapshot", message_id=message.message_id, detail=detail)
+                detail = camel_fields(message, "message_id", "timestamp")
+                yield ev.session_lifecycle(subtype="snapshot", message_id=message.message_id, detail=detail)
             case disk.FileHistoryDelta():
-                yield session_lifecycle(
+                yield ev.session_lifecycle(
                     subtype="snapshot", message_id=message.snapshot_message_id, path=message.tracking_path, detail=message.backup
                 )
             case _:  # disk.Progress
                 yield self.progress(message)
 
-    def note(self, message: Any) -> Piece:
+    def note(self, message: Any) -> ChunkDraft:
         """A notice, under the file's own word for it."""
-        word = word_of(type(message))  # pyright: ignore[reportUnknownArgumentType]
-        return Piece(StatusChange, StatusChangePayload(word, told(message, *_HEAD) or None))
+        word = tag_of(type(message))  # pyright: ignore[reportUnknownArgumentType]
+        return ChunkDraft(ev.StatusChange, ev.StatusChangePayload(word, camel_fields(message, *_HEAD) or None))
 
     # ---- who is speaking, and from where
 
-    def head(self, line: Any) -> Iterator[Event]:
+    def head(self, line: Any) -> Iterator[ev.Event]:
         """What the head of a line says anew: the session, its origin, the program's version, the folder."""
         if line.version is not None and line.version != self.version:
             self.version, self.cwd, self.session = line.version, line.cwd, line.session_id
             yield self.introduction(line)
         elif line.session_id is not None and line.session_id != self.session:
             self.session = line.session_id
-            yield session_lifecycle(subtype="resumed", provider_session_id=line.session_id)
+            yield ev.session_lifecycle(subtype="resumed", provider_session_id=line.session_id)
         elif line.cwd is not None and line.cwd != self.cwd:
             self.cwd = line.cwd
-            yield configuration_change(subtype="cwd", options={"cwd": line.cwd})
+            yield ev.configuration_change(subtype="cwd", options={"cwd": line.cwd})
         origin = as_object(line.forked_from)
         if origin and not self.forked:
             self.forked = True
             parent, message_id = origin.get("sessionId"), origin.get("messageUuid")
-            yield session_lifecycle(subtype="forked", provider_session_id=line.session_id, parent_session_id=parent, message_id=message_id)
+            yield ev.session_lifecycle(
+                subtype="forked", provider_session_id=line.session_id, parent_session_id=parent, message_id=message_id
+            )
             yield from self.copy(line)
 
-    def introduction(self, line: Any) -> Event:
+    def introduction(self, line: Any) -> ev.Event:
         """Nobody introduces himself in these files; every line says a bit of it."""
         if isinstance(line, disk.User):
             self.mode = line.permission_mode
-        event = session_init(
+        event = ev.session_init(
             agent_id="claude",
             agent_version=line.version,
             provider_session_id=line.session_id,
@@ -228,30 +196,15 @@ class ClaudeSession(ClaudeOutput):
         event.synthetic = True
         return event
 
-    def lane(self, line: Any) -> str | None:
-        """The call under which a line belongs. Early versions wrote sub-agents into the main file: found by prompt, kept by chain."""
+    def call_of(self, line: Any) -> str | None:
+        """The call that a line belongs to."""
         if self.context.parent_tool_call_id is not None or not line.is_sidechain:
             return self.context.parent_tool_call_id
-        known = [key for key in (line.agent_id, line.parent_uuid) if key in self.lanes]
-        lane = self.lanes[known[0]] if known else self.call_with_prompt(line)
-        for key in (line.agent_id, line.uuid):
-            if key is not None:
-                self.lanes[key] = lane
-        return lane
-
-    def call_with_prompt(self, line: Any) -> str | None:
-        if not isinstance(line, disk.User):
-            return None
-        text = blocks.text_of(blocks.to_blocks(line.message.content))
-        for call_id, prompt in self.agent_calls.items():
-            if prompt == text:
-                del self.agent_calls[call_id]
-                return call_id
-        return None
+        return self.lanes.call_of(line)
 
     # ---- assistant lines
 
-    def line_of_assistant(self, line: disk.Assistant) -> Iterator[Event]:
+    def line_of_assistant(self, line: disk.Assistant) -> Iterator[ev.Event]:
         said = line.message
         ours = said.model == SYNTHETIC
         if self.turn is None and not line.is_sidechain and not ours:
@@ -260,38 +213,39 @@ class ClaudeSession(ClaudeOutput):
             yield from self.count_half_told(said.id)
         failed = line.is_api_error_message or line.error is not None
         phase = "error" if failed else "synthetic" if ours else None
-        message = self.message(said.id)
+        message = self.messages.get(said.id)
         last: Any = None
-        for offset, item in enumerate(items_of(said.content)):
+        for offset, item in enumerate(blocks.items_of(said.content)):
             last = blocks.Text(item) if isinstance(item, str) else self.read(item, blocks.Block)
             taken = message.take(last)
             index = taken if line.api_block_index is None else line.api_block_index + offset
-            for event in self.block(last, item, phase, line.is_aborted_mid_stream, line.thinking_duration_ms):
-                yield at(event, said.id, index)
+            for event in self.messages.block(last, item, self.parent, phase, line.is_aborted_mid_stream, line.thinking_duration_ms):
+                yield place_in_message(event, said.id, index)
             if type(last) is blocks.ToolUse:
                 yield from self.asks(last)
         if failed:
-            text = blocks.text_of(blocks.to_blocks(said.content))
+            text = text_of(blocks.to_blocks(said.content))
             words = line.stream_cut_error or line.error_details or line.api_error_type  # the provider's own; the text is Claude Code's
-            self.failure = error_of(line.error, line.api_error_status, text, words)
-            yield Error(payload=self.failure)
+            self.inferred.failure = error_of(line.error, line.api_error_status, text, words)
+            yield ev.Error(payload=self.inferred.failure)
         if not ours:
             message.model, message.tokens = said.model, said.usage
             yield from self.count(said, message)
         if not line.is_sidechain:
-            self.heard(line, last)
+            self.inferred.note_answer(line, last)
+            self.exited = False
 
-    def asks(self, call: blocks.ToolUse) -> Iterable[Event]:
-        """A call that is a question, or that starts a sub-agent."""
+    def asks(self, call: blocks.ToolUse) -> Iterable[ev.Event]:
+        """A call that is a question, or that starts a subagent."""
         args = as_object(call.input)
         prompt = args.get("prompt")
         if isinstance(prompt, str) and blocks.tool_kind(call.name) == "agent":
-            self.agent_calls[call.id] = prompt
+            self.lanes.prompts[call.id] = prompt
         if call.name != "AskUserQuestion":
             return ()
-        return (question(request_id=call.id, questions=args.get("questions"), tool_call_id=call.id),)
+        return (ev.question(request_id=call.id, questions=args.get("questions"), tool_call_id=call.id),)
 
-    def count(self, said: wire.Message, message: Message) -> Iterable[Event]:
+    def count(self, said: wire.Message, message: Message) -> Iterable[ev.Event]:
         """The usage of a message, once. Until a line has its stop reason, `output_tokens` is a placeholder."""
         if said.stop_reason is None:
             self.half_told[self.parent] = said.id
@@ -299,66 +253,49 @@ class ClaudeSession(ClaudeOutput):
         self.half_told.pop(self.parent, None)
         if message.counted:
             return ()
-        why = StatusChangePayload("message_delta", {"stopReason": said.stop_reason})
-        return (StatusChange(payload=why, response_id=said.id), *self.message_usage(said.id, message, final=True))
+        why = ev.StatusChangePayload("message_delta", {"stopReason": said.stop_reason})
+        return (ev.StatusChange(payload=why, response_id=said.id), *self.messages.usage(said.id, message, final=True))
 
-    def count_half_told(self, but: str | None = None) -> Iterable[Event]:
+    def count_half_told(self, but: str | None = None) -> Iterable[ev.Event]:
         """A message that was cut off never gets a stop reason: count what is known when somebody else speaks."""
         if self.parent not in self.half_told or (but is not None and self.half_told[self.parent] == but):
             return ()
         message_id = self.half_told.pop(self.parent)
-        return self.message_usage(message_id, self.message(message_id), final=False)
-
-    def heard(self, line: disk.Assistant, last: Any) -> None:
-        """What this line says about the end of the turn, if nothing follows it."""
-        if not (line.is_api_error_message or line.error is not None):
-            self.failure = None
-        self.stop_reason = line.message.stop_reason
-        self.aborted = line.is_aborted_mid_stream
-        # early versions never wrote a stop reason: a text that nothing follows was the end
-        said_all = isinstance(last, blocks.Text) if self.stop_reason is None else self.stop_reason != "tool_use"
-        self.final = said_all and not self.aborted
-        self.local = self.exited = False
-        self.answered = True
+        return self.messages.usage(message_id, self.messages.get(message_id), final=False)
 
     # ---- user lines: prompts, results, what the harness says
 
-    def line_of_user(self, line: disk.User) -> Iterator[Event]:
+    def line_of_user(self, line: disk.User) -> Iterator[ev.Event]:
         if self.half_told:
             yield from self.count_half_told()
-        items = items_of(line.message.content)
-        spoken: list[Any] = []
-        for item in items:
-            block = None if isinstance(item, str) else self.read(item, blocks.AnyToolResult)
-            if block is None:
-                spoken.append(item)
-            else:
-                yield from self.result_line(block, line)
+        results, spoken = split_results(blocks.items_of(line.message.content), self.read)
+        for block in results:
+            yield from self.result_line(block, line)
         if spoken:
-            yield from self.said_to_agent(spoken, line, beside_results=len(spoken) < len(items))
+            yield from self.said_to_agent(spoken, line, beside_results=bool(results))
 
-    def result_line(self, block: Any, line: disk.User) -> Iterator[Event]:
+    def result_line(self, block: Any, line: disk.User) -> Iterator[ev.Event]:
         structured, call_id = line.tool_use_result, block.tool_use_id
         decision = as_object(line.permission_decision)
         if decision and (
             decision.get("decision") == "reject" or (str(decision.get("source")).startswith("user_") and "reasonType" not in decision)
         ):
             allowed, source = decision.get("decision") == "accept", decision.get("source")
-            yield permission_response(
+            yield ev.permission_response(
                 request_id=call_id, decision="allow" if allowed else "deny", by=source if isinstance(source, str) else None
             )
         if call_id in self.open.questions:
             answers = as_object(structured).get("answers")
-            yield answer(request_id=call_id, values=answers, action="decline" if block.is_error else "accept")
-        yield self.tool_result(block, structured, line.tool_denial_kind)
-        yield from self.plan.answered(structured)
+            yield ev.answer(request_id=call_id, values=answers, action="decline" if block.is_error else "accept")
+        yield tool_result(block, structured, line.tool_denial_kind)
+        yield from self.messages.plan.answered(structured)
         if not line.is_sidechain:
-            self.denied = self.denied or line.tool_denial_kind is not None or decision.get("decision") == "reject"
-            self.final, self.exited = line.tool_ends_turn, False
+            self.inferred.denied |= line.tool_denial_kind is not None or decision.get("decision") == "reject"
+            self.inferred.final, self.exited = line.tool_ends_turn, False
 
-    def said_to_agent(self, items: list[Any], line: disk.User, beside_results: bool) -> Iterator[Event]:
+    def said_to_agent(self, items: list[Any], line: disk.User, beside_results: bool) -> Iterator[ev.Event]:
         said = blocks.to_blocks(items)
-        text = blocks.text_of(said)
+        text = text_of(said)
         author: Author = "harness" if beside_results else self.author_of(line, text)
         if text.startswith(_INTERRUPTED):
             yield from self.stopped(said, text, line)
@@ -368,16 +305,16 @@ class ClaudeSession(ClaudeOutput):
             return
         if text.startswith(_PRINTED):
             yield self.spoken_line(said, text, "harness", line)
-            if self.local:
-                yield from self.settle(over=True)
+            if self.inferred.local:
+                yield from self.end_turn_if_proven(over=True)
             return
         if self.begins_turn(line, text, author):
             yield from self.begin(line, text, author)
         yield self.spoken_line(said, self.typed(text) if author == "human" else text, author, line)
         if not text.startswith(_CAVEAT) and self.turn is not None:  # the model has yet to answer this
-            self.final = self.exited = False
-            self.failure = None
-            self.local = author == "human" and text.startswith(_COMMAND) and line.turn_position is None
+            self.inferred.final = self.exited = False
+            self.inferred.failure = None
+            self.inferred.local = author == "human" and text.startswith(_COMMAND) and line.turn_position is None
 
     def author_of(self, line: disk.User, text: str) -> Author:
         origin = as_object(line.origin).get("kind")
@@ -395,7 +332,7 @@ class ClaudeSession(ClaudeOutput):
 
     def made_by_a_request(self, text: str) -> bool:
         """A setting that a control request changed is written down like a command, with the next prompt: it is older than that prompt."""
-        return text.startswith(_COMMAND) and self.sent is not None and self.now < self.sent[1] and not self.forked
+        return text.startswith(_COMMAND) and self.queue.is_older(self.now) and not self.forked
 
     def begins_turn(self, line: disk.User, text: str, author: Author) -> bool:
         if line.is_meta or line.is_compact_summary or line.turn_companion or text.startswith(_PRINTED):
@@ -403,83 +340,72 @@ class ClaudeSession(ClaudeOutput):
         if author == "harness" and self.made_by_a_request(text):
             return False
         # prompts taken from the queue together are one turn; a fork gives all prompts it copies one id, but those have answers
-        return self.turn is None or self.answered or line.prompt_id is None or line.prompt_id != self.prompt
+        return self.turn is None or self.inferred.answered or line.prompt_id is None or line.prompt_id != self.prompt
 
-    def begin(self, line: disk.User, text: str, author: Author) -> Iterator[Event]:
-        yield from self.settle(over=True)
+    def begin(self, line: disk.User, text: str, author: Author) -> Iterator[ev.Event]:
+        yield from self.end_turn_if_proven(over=True)
         yield from self.where_from(line)
         if line.permission_mode is not None and line.permission_mode != self.mode:
             self.mode = line.permission_mode
-            yield configuration_change(subtype="permission_mode_changed", permission_mode=line.permission_mode)
-        self._new_turn()
+            yield ev.configuration_change(subtype="permission_mode_changed", permission_mode=line.permission_mode)
+        self.inferred = InferredTurn()
         self.prompt = line.prompt_id
         yield from self.start_turn("system" if author == "harness" else "user")
 
-    def where_from(self, line: disk.User) -> Iterator[Event]:
+    def where_from(self, line: disk.User) -> Iterator[ev.Event]:
         """A prompt after the program's exit: resumed. A prompt that is older than the one just taken from the queue: copied history."""
         if self.resumed:
             self.resumed = False
-            yield session_lifecycle(subtype="resumed", provider_session_id=line.session_id)
-        if self.sent is not None and self.now < self.sent[1] and not self.forked:
+            yield ev.session_lifecycle(subtype="resumed", provider_session_id=line.session_id)
+        if self.queue.is_older(self.now) and not self.forked:
             self.forked = True
-            yield session_lifecycle(subtype="forked", provider_session_id=line.session_id, reason="the history is a copy")
+            yield ev.session_lifecycle(subtype="forked", provider_session_id=line.session_id, reason="the history is a copy")
             yield from self.copy(line)
-        elif self.copying and not line.forked_from and (self.sent is None or self.now >= self.sent[1]):
+        elif self.copying and not line.forked_from and not self.queue.is_older(self.now):
             self.copying = False
-            yield session_lifecycle(subtype="replay_ended", provider_session_id=line.session_id)
+            yield ev.session_lifecycle(subtype="replay_ended", provider_session_id=line.session_id)
 
-    def copy(self, line: Any) -> Iterator[Event]:
+    def copy(self, line: Any) -> Iterator[ev.Event]:
         """The history of the session that this one was forked from, up to the first prompt that is new."""
         self.copying = True
-        yield session_lifecycle(subtype="replay_started", provider_session_id=line.session_id)
+        yield ev.session_lifecycle(subtype="replay_started", provider_session_id=line.session_id)
 
     def typed(self, text: str) -> str:
         """What was typed. The file shows a command in the harness's tags, by its first name; the queue had it as it was."""
         command = blocks.slash_command(text) if text.startswith(_COMMAND) else None
         if command is None or not command.name:
-            self.queued(text)
+            self.queue.find(text, self.now)
             return text
         told = f"/{command.name} {command.args}" if command.args else f"/{command.name}"
-        queued = self.queued(told)
+        queued = self.queue.find(told, self.now)
         return queued if queued is not None and queued.startswith("/") else told
 
-    def queued(self, told: str) -> str | None:
-        """What the queue had of a message: what was taken out of it last, or further back, where the line is missing that took it out."""
-        taken = None
-        if self.sent is not None and self.now >= self.sent[1]:
-            taken, self.sent = self.sent[0], None
-        for place, waited in enumerate([taken, *self.waiting]):
-            if waited is not None and waited.split() == told.split():
-                del self.waiting[:place]
-                return waited
-        return taken
-
-    def spoken_line(self, said: list[Any], text: str, author: Author, line: disk.User) -> Event:
-        event = cast("UserMessage", self.user_message(said, blocks.text_of(said), author, line.uuid, queued=False))
+    def spoken_line(self, said: list[Any], text: str, author: Author, line: disk.User) -> ev.Event:
+        event = cast("ev.UserMessage", user_message(said, text_of(said), author, line.uuid, queued=False))
         event.payload.text = text
         return event
 
-    def stopped(self, said: list[Any], text: str, line: disk.User) -> Iterator[Event]:
+    def stopped(self, said: list[Any], text: str, line: disk.User) -> Iterator[ev.Event]:
         """The user's stop, as the harness tells the model."""
-        self.interrupted = True
-        yield interrupt(reason="user_cancel")
+        self.inferred.interrupted = True
+        yield ev.interrupt(reason="user_cancel")
         yield self.spoken_line(said, text, "harness", line)
         if self.turn is not None and not line.is_sidechain:
-            yield from self.over("interrupted", ErrorInfo(code="aborted", message=text))
+            yield from self.end_inferred_turn("interrupted", ev.ErrorInfo(code="aborted", message=text))
 
     # ---- attachments
 
-    def attachment(self, line: disk.Attachment) -> Iterable[Event]:
+    def attachment(self, line: disk.Attachment) -> Iterable[ev.Event]:
         attached = self.read(line.attachment, disk.AnyAttachment)
         if isinstance(attached, disk.BudgetUsd):
             self.budget = attached.total
-        return self.note(attached) if isinstance(attached, disk.Note) else self.other_attachment(attached, line)
+        return self.note(attached) if type(attached) in disk.NOTES else self.other_attachment(attached, line)
 
-    def other_attachment(self, attached: Any, line: disk.Attachment) -> Iterator[Event]:
+    def other_attachment(self, attached: Any, line: disk.Attachment) -> Iterator[ev.Event]:
         match attached:
             case None:
                 kind = as_object(line.attachment).get("type")
-                yield raw(kind=f"attachment/{kind}", reason="unknown_type")
+                yield ev.raw(kind=f"attachment/{kind}", reason="unknown_type")
             case disk.QueuedCommand():
                 yield from self.queued_command(attached, line)
             case disk.File():
@@ -487,82 +413,82 @@ class ClaudeSession(ClaudeOutput):
             case disk.Model():
                 identity = as_object(attached.identity)
                 model = identity.get("modelId")
-                yield configuration_change(subtype="model", model=model if isinstance(model, str) else None, options=attached.identity)
+                yield ev.configuration_change(subtype="model", model=model if isinstance(model, str) else None, options=attached.identity)
             case disk.StructuredOutput():
-                yield result(status="completed", subtype="structured_output", structured_output=attached.data)
+                yield ev.result(status="completed", subtype="structured_output", structured_output=attached.data)
             case _:  # disk.MaxTurnsReached
                 yield from self.note(attached)
                 if not line.is_sidechain:
-                    failure = ErrorInfo(
+                    failure = ev.ErrorInfo(
                         code="max_turns",
                         message=f"reached the maximum of {attached.max_turns} turns",
                         provider_code="max_turns_reached",
                         error_source="agent",
                     )
-                    yield Error(payload=failure)
-                    yield from self.over("error", failure)
+                    yield ev.Error(payload=failure)
+                    yield from self.end_inferred_turn("error", failure)
 
-    def queued_command(self, attached: disk.QueuedCommand, line: disk.Attachment) -> Iterator[Event]:
+    def queued_command(self, attached: disk.QueuedCommand, line: disk.Attachment) -> Iterator[ev.Event]:
         said = blocks.to_blocks(attached.prompt)
-        text = blocks.text_of(said)
+        text = text_of(said)
         human = attached.command_mode in (None, "prompt") and not line.is_sidechain
         if human:
             yield from self.need_turn("user")
-            self.final = False
+            self.inferred.final = False
         author: Author = "agent" if as_object(attached.origin).get("kind") in _AGENTS else "human" if human else "harness"
-        yield self.user_message(said, text, author, attached.source_uuid or line.uuid, queued=True)
+        yield user_message(said, text, author, attached.source_uuid or line.uuid, queued=True)
 
-    def file(self, attached: disk.File, line: disk.Attachment) -> Event:
+    def file(self, attached: disk.File, line: disk.Attachment) -> ev.Event:
         """A file that was put beside the prompt: what the model saw as text, the file itself as a block."""
         shown = [self.read(item, disk.Rendered) for item in as_list(line.rendered)]
-        seen = [blocks.text_of(blocks.to_blocks(part.content)) for part in shown if part is not None]
+        seen = [text_of(blocks.to_blocks(part.content)) for part in shown if part is not None]
         text = "\n".join(seen) if seen else attached.display_path or attached.filename or ""
-        return user_message(text=text, content=[self.file_block(attached)], author="harness", message_id=line.uuid)
+        return ev.user_message(text=text, content=[self.file_block(attached)], author="harness", message_id=line.uuid)
 
-    def file_block(self, attached: disk.File) -> AnyBlock:
+    def file_block(self, attached: disk.File) -> ev.AnyBlock:
         content = as_object(attached.content)
         inner = as_object(content.get("file"))
         text, data, media_type = inner.get("content"), inner.get("base64"), inner.get("type")
         if content.get("type") == "text" and isinstance(text, str):
-            return DocumentBlock(title=attached.filename, text=text)
+            return ev.DocumentBlock(title=attached.filename, text=text)
         if content.get("type") == "image" and isinstance(data, str):
-            return ImageBlock(media_type=media_type if isinstance(media_type, str) else None, data=data, path=attached.filename)
-        return FileBlock(name=attached.display_path, path=attached.filename)
+            return ev.ImageBlock(media_type=media_type if isinstance(media_type, str) else None, data=data, path=attached.filename)
+        return ev.FileBlock(name=attached.display_path, path=attached.filename)
 
     # ---- system lines
 
-    def system_line(self, message: Any) -> Iterator[Event]:
+    def system_line(self, message: Any) -> Iterator[ev.Event]:
         match message:
             case disk.CompactBoundary():
-                yield session_lifecycle(subtype="compacted", detail=message.compact_metadata)
+                yield ev.session_lifecycle(subtype="compacted", detail=message.compact_metadata)
             case disk.MicrocompactBoundary():
-                yield session_lifecycle(subtype="microcompacted", detail=message.microcompact_metadata)
+                yield ev.session_lifecycle(subtype="microcompacted", detail=message.microcompact_metadata)
             case disk.ApiError():
                 yield from self.api_error(message)
             case disk.LocalCommand():
                 printed = _STDOUT.search(message.content)
                 text = printed.group(1) if printed else message.content
-                yield AssistantDone(payload=AssistantDonePayload(text=text, phase="local_command"))
-                yield from self.context_usage(message.context_usage)
-                if self.local:
-                    yield from self.settle(over=True)
+                yield ev.AssistantDone(payload=ev.AssistantDonePayload(text=text, phase="local_command"))
+                yield from context_usage(message.context_usage)
+                if self.inferred.local:
+                    yield from self.end_turn_if_proven(over=True)
             case disk.ModelFallback():
-                options = told(message, *_HEAD, "fallback_model")
-                yield configuration_change(subtype="model_fallback", model=message.fallback_model, options=options)
+                options = camel_fields(message, *_HEAD, "fallback_model")
+                yield ev.configuration_change(subtype="model_fallback", model=message.fallback_model, options=options)
             case disk.ModelRefusalNoFallback():
                 block = blocks.refusal(message.content, message.api_refusal_category, message.api_refusal_explanation)
-                yield content_block(block=block)
+                yield ev.content_block(block=block)
             case disk.StopHookSummary():
                 yield from self.note(message)
                 if not message.hook_errors and not message.hook_additional_context and not message.is_sidechain:
-                    yield from self.settle(over=False)
+                    yield from self.end_turn_if_proven(over=False)
             case disk.TurnDuration():
                 yield from self.note(message)
-                yield from self.settle(over=True)
+                yield from self.end_turn_if_proven(over=True)
             case _:
                 yield from self.note(message)
 
-    def api_error(self, line: disk.ApiError) -> Iterator[Event]:
+    def api_error(self, line: disk.ApiError) -> Iterator[ev.Event]:
         failed = self.read(line.error, disk.Failure) or disk.Failure()
         message = failed.formatted or failed.message or "the call failed"
         word = _API_ERROR.search(failed.message.replace('"type":"error"', "")) if failed.message else None
@@ -570,145 +496,124 @@ class ClaudeSession(ClaudeOutput):
         if failure.code == "unknown":  # no answer at all: the connection failed
             failure.code = "api_error"
         failure.retryable = True
-        failure.retry_after_ms = whole(line.retry_in_ms)
-        yield status_change(status="retrying", detail=told(line, *_HEAD, "error"))
-        yield Error(payload=failure)
+        failure.retry_after_ms = whole_ms(line.retry_in_ms)
+        yield ev.status_change(status="retrying", detail=camel_fields(line, *_HEAD, "error"))
+        yield ev.Error(payload=failure)
 
     # ---- bookkeeping
 
-    def queue(self, line: disk.QueueOperation) -> Iterator[Event]:
+    def queue_operation(self, line: disk.QueueOperation) -> Iterator[ev.Event]:
         text = line.content if isinstance(line.content, str) else None
         action = _QUEUE.get(line.operation)
         if line.operation == "enqueue":
-            self.waiting.append(text)
+            self.queue.waiting.append(text)
         elif line.operation == "dequeue":
-            yield from self.settle(over=False)
-            self.sent = (self.waiting.pop(0) if self.waiting else None, self.now)
+            yield from self.end_turn_if_proven(over=False)
+            self.queue.take(self.now)
         elif line.operation == "remove":
             action = "steered" if line.reason == "absorbed_mid_turn" else action
-            if text in self.waiting:
-                self.waiting.remove(text)
+            self.queue.remove(text)
         elif line.operation == "popAll":
-            self.waiting = []
+            self.queue.waiting.clear()
         if action is None:
-            yield status_change(status=f"queue_{line.operation}", detail=told(line, "timestamp"))
+            yield ev.status_change(status=f"queue_{line.operation}", detail=camel_fields(line, "timestamp"))
         else:
-            yield queue_update(action=cast("Any", action), item_id=line.command_uuid, text=text)
+            yield ev.queue_update(action=cast("Any", action), item_id=line.command_uuid, text=text)
 
-    def titled(self, title: str, kind: str) -> Event:
+    def titled(self, title: str, kind: str) -> ev.Event:
         if title == self.title:
-            return status_change(status=kind, detail={"title": title})
+            return ev.status_change(status=kind, detail={"title": title})
         self.title = title
-        return session_lifecycle(subtype="renamed", title=title, reason=kind)
+        return ev.session_lifecycle(subtype="renamed", title=title, reason=kind)
 
-    def progress(self, line: disk.Progress) -> Event:
+    def progress(self, line: disk.Progress) -> ev.Event:
         data = as_object(line.data)
         call = line.parent_tool_use_id or line.tool_use_id
         if call is None:
-            return status_change(status="progress", detail=line.data)
-        return tool_progress(tool_call_id=call, status=str(data.get("type", "running")), detail=line.data)
+            return ev.status_change(status="progress", detail=line.data)
+        return ev.tool_progress(tool_call_id=call, status=str(data.get("type", "running")), detail=line.data)
 
-    def cost_state(self, line: disk.CostState) -> Iterator[Event]:
+    def cost_state(self, line: disk.CostState) -> Iterator[ev.Event]:
         """The program's last line: what everything cost. If the turn has a last word by now, that was its end."""
         models = as_object(line.model_usage)
-        yield usage(
+        yield ev.usage(
             scope="session", usage=totals(models), cost_usd=line.total_cost_usd, model=next(iter(models)) if len(models) == 1 else None
         )
-        yield status_change(status=word_of(disk.CostState), detail=told(line, *_HEAD, "total_cost_usd") or None)
-        yield from self.settle(over=False)
+        yield ev.status_change(status=tag_of(disk.CostState), detail=camel_fields(line, *_HEAD, "total_cost_usd") or None)
+        yield from self.end_turn_if_proven(over=False)
         spent = self.budget is not None and (line.total_cost_usd or 0) >= self.budget
         if self.turn is not None and spent:
-            failure = ErrorInfo(
+            failure = ev.ErrorInfo(
                 code="max_budget",
                 message=f"spent {line.total_cost_usd} of {self.budget} US$",
                 provider_code="budget_exhausted",
                 error_source="agent",
             )
-            yield Error(payload=failure)
-            yield from self.over("error", failure)
+            yield ev.Error(payload=failure)
+            yield from self.end_inferred_turn("error", failure)
         self.exited = self.resumed = True
 
     # ---- the end of a turn
 
-    def settle(self, over: bool) -> Iterator[Event]:
+    def end_turn_if_proven(self, over: bool) -> Iterator[ev.Event]:
         """End the turn if its last line was a last word, or (``over``) if nothing is left open. Otherwise it is lost, or goes on."""
         if self.turn is None:
             return
-        if self.aborted:
-            if not self.interrupted:
-                yield interrupt(reason="user_cancel")
-            yield from self.over(
-                "interrupted", ErrorInfo(code="aborted", message="the answer was cut off", provider_code="aborted_streaming")
-            )
-        elif self.final or self.failure is not None or (over and not self.busy()):
-            status, failure = end_of(
-                subtype=None,
-                is_error=self.failure is not None,
-                terminal_reason=None,
-                stop_reason=self.stop_reason,
-                status=self.failure.status if self.failure else None,
-                text=self.failure.message if self.failure else None,
-                denied=self.denied,
-                failure=self.failure,
-            )
-            yield from self.over(status, failure)
+        if self.inferred.aborted and not self.inferred.interrupted:
+            yield ev.interrupt(reason="user_cancel")
+        ended = self.inferred.outcome(over and not self.busy())
+        if ended is not None:
+            yield from self.end_inferred_turn(*ended)
 
     def busy(self) -> bool:
         """Whether a call of the main conversation has no result yet."""
         return any(call.parent_tool_call_id == self.context.parent_tool_call_id for call in self.open.tools.values())
 
-    def over(self, status: Any, failure: ErrorInfo | None) -> Iterator[Event]:
+    def end_inferred_turn(self, status: Any, failure: ev.ErrorInfo | None) -> Iterator[ev.Event]:
         """The turn is over; it was over when the last line of the conversation was written, not when the proof was."""
-        for event in self.end_turn(status, stop_reason=self.stop_reason, error=failure):
+        for event in self.end_turn(status, stop_reason=self.inferred.stop_reason, error=failure):
             event.timestamp = self.said_before if self.said_before >= 0 else self.now
             yield event
         self.turns += 1
-        self.messages = {key: message for key, message in self.messages.items() if not message.counted}
-        self._new_turn()
+        self.messages.forget_counted()
+        self.inferred = InferredTurn()
 
-    def at_end(self) -> Iterator[Event]:
+    def end_of_stream(self) -> Iterator[ev.Event]:
         """The file ends here. A program that left in order, or a command that needs no model, leaves no lost turn."""
         self.said_before = self.said_now
         for lane in list(self.half_told):
             self.parent = lane
             yield from self.count_half_told()
         self.parent = self.context.parent_tool_call_id
-        yield from self.settle(over=self.exited or self.local)
-
-
-def items_of(content: Any) -> list[Any]:
-    """The blocks of a message; a message of plain text is one block."""
-    return cast("list[Any]", content) if isinstance(content, list) else [content]
+        yield from self.end_turn_if_proven(over=self.exited or self.inferred.local)
 
 
 _HEAD = ("timestamp", "uuid", "parent_uuid", "cwd", "version", "is_sidechain", "agent_id", "forked_from")
 
 
-def totals(models: dict[str, Any]) -> Usage:
+def totals(models: dict[str, Any]) -> ev.Usage:
     """The sum over the models of a cost-state line."""
 
     def total(name: str) -> int | None:
         counts = [count for model in models.values() if isinstance(count := as_object(model).get(name), int)]
         return sum(counts) if counts else None
 
-    spent, said = total("inputTokens"), total("outputTokens")
-    return Usage(
-        input_tokens=spent,
-        output_tokens=said,
-        total_tokens=None if spent is None or said is None else spent + said,
-        cache_creation_input_tokens=total("cacheCreationInputTokens"),
-        cache_read_input_tokens=total("cacheReadInputTokens"),
-        reasoning_tokens=total("thinkingTokens"),
+    return make_usage(
+        total("inputTokens"),
+        total("outputTokens"),
+        cache_creation=total("cacheCreationInputTokens"),
+        cache_read=total("cacheReadInputTokens"),
+        reasoning=total("thinkingTokens"),
     )
 
 
-LINES: dict[type[Any], Callable[[ClaudeSession, Any], Iterable[Event]]] = {
+LINES: dict[type[Any], Callable[[ClaudeSession, Any], Iterable[ev.Event]]] = {
     disk.User: ClaudeSession.line_of_user,
     disk.Assistant: ClaudeSession.line_of_assistant,
     disk.Attachment: ClaudeSession.attachment,
-    disk.QueueOperation: ClaudeSession.queue,
+    disk.QueueOperation: ClaudeSession.queue_operation,
     disk.CostState: ClaudeSession.cost_state,
-    **{book: ClaudeSession.note for book in get_args(disk.Line) if issubclass(book, disk.Book)},
+    **dict.fromkeys(disk.BOOKS, ClaudeSession.note),
 }
 """What the most frequent lines mean."""
 

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 from msgspec import field
 
-from hansard.adapter import Wire, read_as
+from hansard.adapters.base import Wire, declare, nested
 from hansard.adapters.claude.blocks import Block
 from hansard.adapters.claude.wire import ContextUsage, Message
-from hansard.structs import prepare
+from hansard.events.structs import prepare, union_of
 
 
 class _Any(Wire, rename="camel"):
@@ -55,7 +55,7 @@ class Assistant(_Spoken, tag_field="type", tag="assistant", kw_only=True):
 
 
 class Said(Wire):
-    content: Annotated[Any, read_as(Block)]
+    content: Annotated[Any, nested(Block)]
 
 
 class User(_Spoken, tag_field="type", tag="user", kw_only=True):
@@ -80,16 +80,20 @@ class User(_Spoken, tag_field="type", tag="user", kw_only=True):
 # ---- attachments: what the harness put beside a message
 
 
-class QueuedCommand(Wire, tag_field="type", tag="queued_command"):
+class _Attached(Wire, tag_field="type", rename="camel"):
+    pass
+
+
+class QueuedCommand(_Attached, tag="queued_command"):
     """A prompt that came while the agent worked, and was given to the model in the middle of the turn."""
 
-    prompt: Annotated[Any, read_as(Block)] = None
-    source_uuid: str | None = None
-    command_mode: str | None = field(default=None, name="commandMode")
+    prompt: Annotated[Any, nested(Block)] = None
+    source_uuid: str | None = field(default=None, name="source_uuid")
+    command_mode: str | None = None
     origin: Any = None
 
 
-class File(Wire, tag_field="type", tag="file", rename="camel"):
+class File(_Attached, tag="file"):
     """A file that the user named with ``@``."""
 
     filename: str | None = None
@@ -97,112 +101,33 @@ class File(Wire, tag_field="type", tag="file", rename="camel"):
     content: Any = None
 
 
-class Model(Wire, tag_field="type", tag="model"):
+class Model(_Attached, tag="model"):
     identity: Any = None
 
 
-class StructuredOutput(Wire, tag_field="type", tag="structured_output"):
+class StructuredOutput(_Attached, tag="structured_output"):
     data: Any = None
 
 
-class MaxTurnsReached(Wire, tag_field="type", tag="max_turns_reached", rename="camel"):
+class MaxTurnsReached(_Attached, tag="max_turns_reached"):
     said_whole = True
     max_turns: int | None = None
     turn_count: int | None = None
 
 
-class Note(Wire, tag_field="type", rename="camel"):
+class _Note(_Attached):
     """An attachment whose declared fields go into the detail of a status_change. The text that the model saw stays in the original."""
 
     said_whole = True
 
 
-class BudgetUsd(Note, tag="budget_usd"):
+class BudgetUsd(_Note, tag="budget_usd"):
     used: float | None = None
     total: float | None = None
     remaining: float | None = None
 
 
-class Environment(Note, tag="environment"):
-    snapshot: Any = None
-    changes: Any = None
-
-
-class Date(Note, tag="date"):
-    date: str | None = None
-
-
-class SessionContext(Note, tag="session_context"):
-    context: Any = None
-
-
-class DeferredToolsDelta(Note, tag="deferred_tools_delta"):
-    added_names: list[Any] | None = None
-    removed_names: list[Any] | None = None
-    readded_names: list[Any] | None = None
-    pending_mcp_servers: list[Any] | None = None
-    needs_auth_mcp_servers: list[Any] | None = None
-    failed_mcp_servers: list[Any] | None = None
-
-
-class AgentListingDelta(Note, tag="agent_listing_delta"):
-    added_types: list[Any] | None = None
-    removed_types: list[Any] | None = None
-    is_initial: bool | None = None
-
-
-class SkillListing(Note, tag="skill_listing"):
-    names: list[Any] | None = None
-    skill_count: int | None = None
-    is_initial: bool | None = None
-
-
-class McpInstructionsDelta(Note, tag="mcp_instructions_delta"):
-    added_names: list[Any] | None = None
-    added_blocks: list[Any] | None = None
-    removed_names: list[Any] | None = None
-
-
-class PromptSnapshot(Note, tag="prompt_snapshot"):
-    """The whole system prompt and every tool, time and again: only in the original."""
-
-
-class RemoteSessionChange(Note, tag="remote_session_change"):
-    url: str | None = None
-    commit: str | None = None
-    pr: str | None = None
-
-
-class TotalTokensReminder(Note, tag="total_tokens_reminder"):
-    text: str | None = None
-
-
-class TaskReminder(Note, tag="task_reminder"):
-    content: Any = None
-    item_count: int | None = None
-
-
-class CommandPermissions(Note, tag="command_permissions"):
-    allowed_tools: list[Any] | None = None
-
-
-class PlanMode(Note, tag="plan_mode"):
-    reminder_type: str | None = None
-    is_sub_agent: bool | None = None
-    plan_file_path: str | None = None
-    plan_exists: bool | None = None
-
-
-class PlanModeExit(Note, tag="plan_mode_exit"):
-    plan_file_path: str | None = None
-    plan_exists: bool | None = None
-
-
-class UnknownCommandFallback(Note, tag="unknown_command_fallback"):
-    command_name: str | None = None
-
-
-class _Hook(Note):
+class _Hook(_Note):
     hook_name: str | None = None
     hook_event: str | None = None
     tool_use_id: str | None = field(default=None, name="toolUseID")
@@ -214,268 +139,92 @@ class _Hook(Note):
     duration_ms: float | None = None
 
 
-class HookSuccess(_Hook, tag="hook_success"):
-    pass
-
-
-class HookBlockingError(_Hook, tag="hook_blocking_error"):
-    blocking_error: Any = None
-
-
-class HookNonBlockingError(_Hook, tag="hook_non_blocking_error"):
-    """In no recording."""
-
-
-class HookCancelled(_Hook, tag="hook_cancelled"):
-    """In no recording."""
-
-
-class HookErrorDuringExecution(_Hook, tag="hook_error_during_execution"):
-    """In no recording."""
-
-
-class HookAdditionalContext(_Hook, tag="hook_additional_context"):
-    """In no recording."""
-
-
-class HookStoppedContinuation(_Hook, tag="hook_stopped_continuation"):
-    """In no recording."""
-
-    message: Any = None
-
-
-class HookSystemMessage(_Hook, tag="hook_system_message"):
-    """In no recording."""
-
-
-class HookPermissionDecision(_Hook, tag="hook_permission_decision"):
-    """In no recording."""
-
-    decision: Any = None
-
-
-class AsyncHookResponse(_Hook, tag="async_hook_response"):
-    """In no recording."""
-
-    response: Any = None
-
-
-class TodoReminder(Note, tag="todo_reminder"):
-    """In no recording: what task_reminder was before."""
-
-    content: Any = None
-    item_count: int | None = None
-
-
-class EditedTextFile(Note, tag="edited_text_file"):
-    """In no recording: a file the agent knew was changed by somebody else."""
-
-    filename: str | None = None
-    snippet: str | None = None
-
-
-class EditedImageFile(Note, tag="edited_image_file"):
-    """In no recording."""
-
-    filename: str | None = None
-
-
-class AlreadyReadFile(Note, tag="already_read_file"):
-    """In no recording."""
-
-    filename: str | None = None
-
-
-class CompactFileReference(Note, tag="compact_file_reference"):
-    """In no recording."""
-
-    filename: str | None = None
-
-
-class PlanFileReference(Note, tag="plan_file_reference"):
-    """In no recording."""
-
-    plan_file_path: str | None = None
-    plan_content: str | None = None
-
-
-class OpenedFileInIde(Note, tag="opened_file_in_ide"):
-    """In no recording."""
-
-    filename: str | None = None
-
-
-class SelectedLinesInIde(Note, tag="selected_lines_in_ide"):
-    """In no recording."""
-
-    filename: str | None = None
-    line_start: int | None = None
-    line_end: int | None = None
-    content: str | None = None
-
-
-class Directory(Note, tag="directory"):
-    """In no recording."""
-
-    path: str | None = None
-    content: Any = None
-
-
-class NestedMemory(Note, tag="nested_memory"):
-    """In no recording: a CLAUDE.md further down."""
-
-    path: str | None = None
-    content: Any = None
-
-
-class RelevantMemories(Note, tag="relevant_memories"):
-    """In no recording."""
-
-    memories: Any = None
-
-
-class Diagnostics(Note, tag="diagnostics"):
-    """In no recording."""
-
-    files: Any = None
-
-
-class McpResource(Note, tag="mcp_resource"):
-    """In no recording."""
-
-    server: str | None = None
-    uri: str | None = None
-    name: str | None = None
-    content: Any = None
-
-
-class AgentMention(Note, tag="agent_mention"):
-    """In no recording."""
-
-    agent_type: str | None = None
-
-
-class InvokedSkills(Note, tag="invoked_skills"):
-    """In no recording."""
-
-    skills: Any = None
-
-
-class DateChange(Note, tag="date_change"):
-    """In no recording."""
-
-    new_date: str | None = None
-
-
-class OutputStyle(Note, tag="output_style"):
-    """In no recording."""
-
-    style: str | None = None
-
-
-class AutoMode(Note, tag="auto_mode"):
-    """In no recording."""
-
-
-class AutoModeExit(Note, tag="auto_mode_exit"):
-    """In no recording."""
-
-
-class PlanModeReentry(Note, tag="plan_mode_reentry"):
-    """In no recording."""
-
-    plan_file_path: str | None = None
-
-
-class TaskStatus(Note, tag="task_status"):
-    """In no recording."""
-
-    task_id: str | None = None
-    status: str | None = None
-    description: str | None = None
-
-
-class TokenUsage(Note, tag="token_usage"):
-    """In no recording."""
-
-    used: float | None = None
-    total: float | None = None
-    remaining: float | None = None
-
-
-class CriticalSystemReminder(Note, tag="critical_system_reminder"):
-    """In no recording."""
-
-    content: Any = None
-
-
-AnyAttachment = (
-    QueuedCommand
-    | File
-    | Model
-    | StructuredOutput
-    | MaxTurnsReached
-    | BudgetUsd
-    | Environment
-    | Date
-    | SessionContext
-    | DeferredToolsDelta
-    | AgentListingDelta
-    | SkillListing
-    | McpInstructionsDelta
-    | PromptSnapshot
-    | RemoteSessionChange
-    | TotalTokensReminder
-    | TaskReminder
-    | CommandPermissions
-    | PlanMode
-    | PlanModeExit
-    | UnknownCommandFallback
-    | HookSuccess
-    | HookBlockingError
-    | HookNonBlockingError
-    | HookCancelled
-    | HookErrorDuringExecution
-    | HookAdditionalContext
-    | HookStoppedContinuation
-    | HookSystemMessage
-    | HookPermissionDecision
-    | AsyncHookResponse
-    | TodoReminder
-    | EditedTextFile
-    | EditedImageFile
-    | AlreadyReadFile
-    | CompactFileReference
-    | PlanFileReference
-    | OpenedFileInIde
-    | SelectedLinesInIde
-    | Directory
-    | NestedMemory
-    | RelevantMemories
-    | Diagnostics
-    | McpResource
-    | AgentMention
-    | InvokedSkills
-    | DateChange
-    | OutputStyle
-    | AutoMode
-    | AutoModeExit
-    | PlanModeReentry
-    | TaskStatus
-    | TokenUsage
-    | CriticalSystemReminder
-)
+_FILE = {"filename": str}
+_CONTENT = {"content": Any}
+
+NOTES = {
+    BudgetUsd,
+    *declare(
+        _Note,
+        {
+            "environment": {"snapshot": Any, "changes": Any},
+            "date": {"date": str},
+            "session_context": {"context": Any},
+            "deferred_tools_delta": {
+                "added_names": list[Any],
+                "removed_names": list[Any],
+                "readded_names": list[Any],
+                "pending_mcp_servers": list[Any],
+                "needs_auth_mcp_servers": list[Any],
+                "failed_mcp_servers": list[Any],
+            },
+            "agent_listing_delta": {"added_types": list[Any], "removed_types": list[Any], "is_initial": bool},
+            "skill_listing": {"names": list[Any], "skill_count": int, "is_initial": bool},
+            "mcp_instructions_delta": {"added_names": list[Any], "added_blocks": list[Any], "removed_names": list[Any]},
+            "prompt_snapshot": {},  # the whole system prompt and every tool, time and again: only in the original
+            "remote_session_change": {"url": str, "commit": str, "pr": str},
+            "total_tokens_reminder": {"text": str},
+            "task_reminder": _CONTENT | {"item_count": int},
+            "command_permissions": {"allowed_tools": list[Any]},
+            "plan_mode": {"reminder_type": str, "is_sub_agent": bool, "plan_file_path": str, "plan_exists": bool},
+            "plan_mode_exit": {"plan_file_path": str, "plan_exists": bool},
+            "unknown_command_fallback": {"command_name": str},
+            # In no recording.
+            "todo_reminder": _CONTENT | {"item_count": int},  # the earlier name of task_reminder
+            "edited_text_file": _FILE | {"snippet": str},  # changed by someone else after the agent read it
+            "edited_image_file": _FILE,
+            "already_read_file": _FILE,
+            "compact_file_reference": _FILE,
+            "plan_file_reference": {"plan_file_path": str, "plan_content": str},
+            "opened_file_in_ide": _FILE,
+            "selected_lines_in_ide": _FILE | {"line_start": int, "line_end": int, "content": str},
+            "directory": {"path": str, "content": Any},
+            "nested_memory": {"path": str, "content": Any},  # a CLAUDE.md in a subfolder
+            "relevant_memories": {"memories": Any},
+            "diagnostics": {"files": Any},
+            "mcp_resource": {"server": str, "uri": str, "name": str, "content": Any},
+            "agent_mention": {"agent_type": str},
+            "invoked_skills": {"skills": Any},
+            "date_change": {"new_date": str},
+            "output_style": {"style": str},
+            "auto_mode": {},
+            "auto_mode_exit": {},
+            "plan_mode_reentry": {"plan_file_path": str},
+            "task_status": {"task_id": str, "status": str, "description": str},
+            "token_usage": {"used": float, "total": float, "remaining": float},
+            "critical_system_reminder": _CONTENT,
+        },
+    ),
+    *declare(
+        _Hook,
+        {
+            "hook_success": {},
+            "hook_blocking_error": {"blocking_error": Any},
+            # In no recording.
+            "hook_non_blocking_error": {},
+            "hook_cancelled": {},
+            "hook_error_during_execution": {},
+            "hook_additional_context": {},
+            "hook_stopped_continuation": {"message": Any},
+            "hook_system_message": {},
+            "hook_permission_decision": {"decision": Any},
+            "async_hook_response": {"response": Any},
+        },
+    ),
+}
+
+AnyAttachment = union_of(_Attached)
 
 
 class Rendered(Wire):
     """What the model was shown of an attachment."""
 
-    content: Annotated[Any, read_as(Block)] = None
+    content: Annotated[Any, nested(Block)] = None
 
 
 class Attachment(_Spoken, tag_field="type", tag="attachment", kw_only=True):
-    attachment: Annotated[Any, read_as(AnyAttachment)]
-    rendered: Annotated[Any, read_as(Rendered)] = None
+    attachment: Annotated[Any, nested(AnyAttachment)]
+    rendered: Annotated[Any, nested(Rendered)] = None
 
 
 # ---- system lines: a second word says which
@@ -507,7 +256,7 @@ class ApiError(_System, tag="api_error"):
     """A call that failed and is tried again."""
 
     said_whole = True
-    error: Annotated[Any, read_as(Failure)] = None
+    error: Annotated[Any, nested(Failure)] = None
     retry_in_ms: float | None = None
     retry_attempt: int | None = None
     max_retries: int | None = None
@@ -552,7 +301,7 @@ class TurnDuration(_System, tag="turn_duration"):
     duration_ms: float | None = None
 
 
-class Notice(_System):
+class _Notice(_System):
     """A system line for people: its text and level go into the detail of a status_change."""
 
     said_whole = True
@@ -560,46 +309,13 @@ class Notice(_System):
     level: str | None = None
 
 
-class Informational(Notice, tag="informational"):
-    pass
-
-
-class AwaySummary(Notice, tag="away_summary"):
-    """In no recording."""
-
-
-class AgentsKilled(Notice, tag="agents_killed"):
-    """In no recording."""
-
-
-class ScheduledTaskFire(Notice, tag="scheduled_task_fire"):
-    """In no recording."""
-
-
-class BridgeStatus(Notice, tag="bridge_status"):
-    """In no recording."""
-
-
-class MemorySaved(Notice, tag="memory_saved"):
-    """In no recording."""
-
-
-AnySystem = (
-    CompactBoundary
-    | MicrocompactBoundary
-    | ApiError
-    | LocalCommand
-    | ModelFallback
-    | ModelRefusalNoFallback
-    | StopHookSummary
-    | TurnDuration
-    | Informational
-    | AwaySummary
-    | AgentsKilled
-    | ScheduledTaskFire
-    | BridgeStatus
-    | MemorySaved
+# All but the first are in no recording.
+NOTICES = declare(
+    _Notice,
+    {"informational": {}, "away_summary": {}, "agents_killed": {}, "scheduled_task_fire": {}, "bridge_status": {}, "memory_saved": {}},
 )
+
+AnySystem = union_of(_System)
 
 
 class System(Wire, tag_field="type", tag="system"):
@@ -684,139 +400,38 @@ class Progress(_Line, tag="progress"):
     parent_tool_use_id: str | None = field(default=None, name="parentToolUseID")
 
 
-class Book(_Line):
+class _Book(_Line):
     """Bookkeeping whose declared fields go into the detail of a status_change."""
 
     said_whole = True
 
 
-class LastPrompt(Book, tag="last-prompt"):
-    last_prompt: str | None = None
-    leaf_uuid: str | None = None
-
-
-class ToolsUsed(Book, tag="tools-used"):
-    tools: list[Any] | None = None
-
-
-class AtisLatch(Book, tag="atis-latch"):
-    atis: Any = None
-
-
-class ApiRequest(Book, tag="api-request"):
-    """With its shape and blobs a delta-coded copy of every request: most of the bytes of a file."""
-
-    id: str | None = None
-    query_source: str | None = None
-    base: str | None = None
-    shape_hash: str | None = None
-
-
-class ApiRequestShape(Book, tag="api-request-shape"):
-    shape_hash: str | None = None
-
-
-class ApiRequestBlob(Book, tag="api-request-blob"):
-    hash: str | None = None
-
-
-class PrLink(Book, tag="pr-link"):
-    """In no recording."""
-
-    pr_number: int | None = None
-    pr_url: str | None = None
-    pr_repository: str | None = None
-
-
-class Tag(Book, tag="tag"):
-    """In no recording."""
-
-    tag: str | None = None
-
-
-class AgentColor(Book, tag="agent-color"):
-    """In no recording."""
-
-    agent_color: str | None = None
-
-
-class AgentSetting(Book, tag="agent-setting"):
-    """In no recording."""
-
-    agent_setting: Any = None
-
-
-class WorktreeState(Book, tag="worktree-state"):
-    """In no recording."""
-
-    worktree_session: Any = None
-
-
-class TaskSummary(Book, tag="task-summary"):
-    """In no recording."""
-
-    summary: str | None = None
-
-
-class AttributionSnapshot(Book, tag="attribution-snapshot"):
-    """In no recording."""
-
-    message_id: str | None = None
-    surface: str | None = None
-
-
-class ContentReplacement(Book, tag="content-replacement"):
-    """In no recording."""
-
-    replacements: Any = None
-
-
-class BridgeSession(Book, tag="bridge-session"):
-    """In no recording."""
-
-
-class FrameLink(Book, tag="frame-link"):
-    """In no recording."""
-
-
-class HistorySuppression(Book, tag="history-suppression"):
-    """In no recording."""
-
-
-Line = (
-    User
-    | Assistant
-    | Attachment
-    | System
-    | QueueOperation
-    | Summary
-    | AiTitle
-    | CustomTitle
-    | AgentName
-    | Mode
-    | PermissionMode
-    | CostState
-    | FileHistorySnapshot
-    | FileHistoryDelta
-    | Progress
-    | LastPrompt
-    | ToolsUsed
-    | AtisLatch
-    | ApiRequest
-    | ApiRequestShape
-    | ApiRequestBlob
-    | PrLink
-    | Tag
-    | AgentColor
-    | AgentSetting
-    | WorktreeState
-    | TaskSummary
-    | AttributionSnapshot
-    | ContentReplacement
-    | BridgeSession
-    | FrameLink
-    | HistorySuppression
+BOOKS = declare(
+    _Book,
+    {
+        "last-prompt": {"last_prompt": str, "leaf_uuid": str},
+        "tools-used": {"tools": list[Any]},
+        "atis-latch": {"atis": Any},
+        # With its shape and blobs a delta-coded copy of every request: most of the bytes of a file.
+        "api-request": {"id": str, "query_source": str, "base": str, "shape_hash": str},
+        "api-request-shape": {"shape_hash": str},
+        "api-request-blob": {"hash": str},
+        # In no recording.
+        "pr-link": {"pr_number": int, "pr_url": str, "pr_repository": str},
+        "tag": {"tag": str},
+        "agent-color": {"agent_color": str},
+        "agent-setting": {"agent_setting": Any},
+        "worktree-state": {"worktree_session": Any},
+        "task-summary": {"summary": str},
+        "attribution-snapshot": {"message_id": str, "surface": str},
+        "content-replacement": {"replacements": Any},
+        "bridge-session": {},
+        "frame-link": {},
+        "history-suppression": {},
+    },
 )
+
+Line = union_of(User, Assistant, Attachment, System, _Line)
 
 
 prepare(globals())

@@ -1,85 +1,46 @@
-"""Claude Code, live: ``--output-format stream-json``, with and without partial messages.
+"""Claude Code, live: ``--output-format stream-json``, with and without partial messages, and its control protocol (control.py).
 
 Wire notes: README.md.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import Any, ClassVar, Literal, cast, get_args
+from typing import Any, ClassVar, Literal, cast
 
 import msgspec
 
-from hansard.adapter import Adapter, Context, Piece
+from hansard import events as ev
+from hansard.adapters.base import Adapter, ChunkDraft, Context
+from hansard.adapters.blocks import text_of
 from hansard.adapters.claude import blocks, wire
-from hansard.adapters.claude.ends import end_of, error_of
-from hansard.adapters.claude.messages import Message, Streamed
-from hansard.adapters.claude.plan import Plan
-from hansard.adapters.claude.team import Team
-from hansard.adapters.claude.words import arguments, merged, told, usage_of, word_of
-from hansard.content import SlashCommandBlock, TextBlock
-from hansard.events import (
-    AssistantChunk,
-    AssistantDone,
-    AssistantDonePayload,
-    ContentBlock,
-    ContentBlockPayload,
-    Error,
-    ErrorInfo,
-    Event,
-    StatusChange,
-    StatusChangePayload,
-    TextPayload,
-    ThinkingChunk,
-    ThinkingDone,
-    ThinkingDonePayload,
-    ToolCall,
-    ToolCallPayload,
-    ToolInputChunk,
-    ToolInputChunkPayload,
-    ToolProgress,
-    ToolProgressPayload,
-    ToolResult,
-    ToolResultPayload,
-    Usage,
-    UsageEvent,
-    UsagePayload,
-    auth_status,
-    configuration_change,
-    content_block,
-    heartbeat,
-    interrupt,
-    permission_response,
-    queue_update,
-    rate_limit,
-    result,
-    session_init,
-    session_lifecycle,
-    status_change,
-    tool_progress,
-    tool_use_summary,
-    turn_start,
-    usage,
+from hansard.adapters.claude.control import Control
+from hansard.adapters.claude.fields import merged, usage_of
+from hansard.adapters.claude.messages import (
+    SYNTHETIC,
+    Messages,
+    Streamed,
+    context_usage,
+    split_results,
+    tool_call,
+    tool_result,
     user_message,
 )
-from hansard.loose import as_int, as_object
-from hansard.words import at, milliseconds, whole
+from hansard.adapters.claude.outcomes import end_of, error_of
+from hansard.adapters.fields import camel_fields, json_line, parse_arguments, parse_iso_ms, place_in_message, tag_of, whole_ms
+from hansard.events.lenient import as_int, as_object
 
-SYNTHETIC = "<synthetic>"
-"""The model's name on messages that Claude Code itself wrote."""
-
-_EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d+)")
 _QUEUE = {"queued": "queued", "started": "sent", "cancelled": "cancelled"}
 
 
-Meanings = dict[type[Any], Callable[[Any, Any], Iterable[Event]]]
+Meanings = dict[type[Any], Callable[[Any, Any], Iterable[ev.Event]]]
 
 
-class ClaudeOutput(Adapter):
-    """What a running Claude Code says."""
+class ClaudeStream(Adapter):
+    """A running Claude Code, with what our side says to it."""
 
+    formats = ("claude-stream-json", "claude-control")
     source = "claude"
     meanings: ClassVar[Meanings]
     """What each kind of frame means; the rest are system frames. A table, because it is asked for every line of every stream."""
@@ -88,19 +49,18 @@ class ClaudeOutput(Adapter):
 
     def __init__(self, context: Context | None = None) -> None:
         super().__init__(context)
-        self.messages: dict[str | None, Message] = {}
+        self.messages = Messages()
+        self.control = Control(self.read, self.open)
         self.streaming: dict[str | None, str | None] = {}
-        self.failure: ErrorInfo | None = None
+        self.failure: ev.ErrorInfo | None = None
         self.interrupted = False
         self.turns = 0
         self.tasks: dict[str, str] = {}
-        self.plan = Plan()
-        self.team = Team()
         self.said: set[str] = set()
         self.unstarted: set[str] = set()
 
     @classmethod
-    def recognises(cls, message: dict[str, Any]) -> bool:
+    def detects(cls, message: dict[str, Any]) -> bool:
         """A frame as only Claude Code says it; others have taken over most of its wire, the control protocol included."""
         match message:
             case {"type": "system", "subtype": "init", "tools": _, "permissionMode": _} | {"type": "command_lifecycle", "command_uuid": _}:
@@ -116,7 +76,7 @@ class ClaudeOutput(Adapter):
 
     def time_of(self, message: Any) -> int | None:
         """Only some frames have a time of their own."""
-        return milliseconds(message.timestamp)
+        return parse_iso_ms(message.timestamp)
 
     def trigger(self) -> Literal["user", "system"]:
         """Who set off a turn that nobody announced: the user the first, a background task or a timer the later ones."""
@@ -124,92 +84,94 @@ class ClaudeOutput(Adapter):
 
     # ---- from the agent
 
-    def translate(self, message: Any) -> Iterable[Event]:
+    def translate(self, message: Any) -> Iterable[ev.Event]:
         self.parent = self.context.parent_tool_call_id
         kind: type[Any] = type(message)  # pyright: ignore[reportUnknownVariableType]
-        return self.meanings.get(kind, ClaudeOutput.system)(self, message)
+        return self.meanings.get(kind, ClaudeStream.system)(self, message)
 
-    def rate_limited(self, message: wire.RateLimitEvent) -> Iterator[Event]:
+    def rate_limited(self, message: wire.RateLimitEvent) -> Iterator[ev.Event]:
         info = message.rate_limit_info
-        yield rate_limit(
+        yield ev.rate_limit(
             status=info.status,
             window=info.rate_limit_type,
             used=info.utilization,
             resets_at=None if info.resets_at is None else int(info.resets_at * 1000),
-            detail=told(info, "status", "rate_limit_type", "utilization", "resets_at"),
+            detail=camel_fields(info, "status", "rate_limit_type", "utilization", "resets_at"),
         )
 
-    def other(self, message: Any) -> Iterator[Event]:
+    def other(self, message: Any) -> Iterator[ev.Event]:
         match message:
             case wire.ToolProgress():
                 yield self.tool_heartbeat(message)
             case wire.ToolUseSummary():
-                yield tool_use_summary(summary=message.summary, tool_call_ids=message.preceding_tool_use_ids)
+                yield ev.tool_use_summary(summary=message.summary, tool_call_ids=message.preceding_tool_use_ids)
             case wire.AuthStatus():
-                yield auth_status(is_authenticating=message.is_authenticating, output=message.output, error=message.error)
+                yield ev.auth_status(is_authenticating=message.is_authenticating, output=message.output, error=message.error)
             case wire.PromptSuggestion():
-                yield status_change(status="prompt_suggestion", detail={"suggestion": message.suggestion})
-            case wire.ConversationReset():
+                yield ev.status_change(status="prompt_suggestion", detail={"suggestion": message.suggestion})
+            case wire.ResetFields():
                 detail = {"newConversationId": message.new_conversation_id}  # not the session id that later frames have
-                yield session_lifecycle(subtype="cleared", reason=message.trigger, detail=detail)
+                yield ev.session_lifecycle(subtype="cleared", reason=message.trigger, detail=detail)
             case wire.TranscriptMirror():
-                yield status_change(status="transcript_mirror", detail={"path": message.file_path, "entries": len(message.entries or [])})
+                yield ev.status_change(
+                    status="transcript_mirror", detail={"path": message.file_path, "entries": len(message.entries or [])}
+                )
             case wire.ActiveGoal():
-                yield status_change(status="active_goal", detail=message.value)
+                yield ev.status_change(status="active_goal", detail=message.value)
             case _:  # wire.KeepAlive
-                yield heartbeat()
+                yield ev.heartbeat()
 
     # ---- system frames
 
-    def system(self, message: Any) -> Iterator[Event]:
+    def system(self, message: Any) -> Iterator[ev.Event]:
         match message:
             case wire.ApiRetry():
                 yield from self.api_retry(message)
             case wire.CompactBoundary():
-                yield session_lifecycle(subtype="compacted", detail=message.compact_metadata)
+                yield ev.session_lifecycle(subtype="compacted", detail=message.compact_metadata)
             case wire.TaskStarted():
                 yield self.task_started(message)
             case wire.TaskProgress():
-                detail = told(message, "tool_use_id", "description")
+                detail = camel_fields(message, "tool_use_id", "description")
                 elapsed = as_int(as_object(message.usage).get("duration_ms"))
                 yield self.task(message.task_id, message.tool_use_id, "running", message.description, detail, elapsed)
             case wire.TaskUpdated():
                 status = str(as_object(message.patch).get("status", "updated"))
-                yield self.task(message.task_id, None, status, None, told(message))
+                yield self.task(message.task_id, None, status, None, camel_fields(message))
             case wire.TaskNotification():
-                detail = told(message, "summary", "tool_use_id")
+                detail = camel_fields(message, "summary", "tool_use_id")
                 yield self.task(message.task_id, message.tool_use_id, message.status, message.summary, detail)
-                yield from self.team.ended(message.tool_use_id or self.tasks.get(message.task_id), message.status)
+                yield from self.messages.team.ended(message.tool_use_id or self.tasks.get(message.task_id), message.status)
             case wire.PermissionDenied():
-                yield permission_response(
+                yield ev.permission_response(
                     request_id=message.tool_use_id, decision="deny", message=message.message or message.decision_reason, by="policy"
                 )
             case wire.ModelFallback() | wire.ModelRefusalFallback():
-                yield configuration_change(
+                yield ev.configuration_change(
                     subtype="model_fallback" if isinstance(message, wire.ModelFallback) else "model_refusal_fallback",
                     model=message.fallback_model,
-                    options=told(message, "fallback_model"),
+                    options=camel_fields(message, "fallback_model"),
                 )
             case wire.ModelRefusalNoFallback():
                 block = blocks.refusal(message.content, message.api_refusal_category, message.api_refusal_explanation)
-                yield content_block(block=block)
+                yield ev.content_block(block=block)
             case wire.SessionStateChanged():
-                yield status_change(status=message.state)
+                yield ev.status_change(status=message.state)
             case wire.SessionTitleChanged():
-                yield session_lifecycle(subtype="renamed", title=message.title)
+                yield ev.session_lifecycle(subtype="renamed", title=message.title)
             case wire.CommandsChanged():
-                yield configuration_change(subtype="available_commands_update", commands=message.commands)
+                yield ev.configuration_change(subtype="available_commands_update", commands=message.commands)
             case wire.LocalCommandOutput():
-                yield AssistantDone(payload=AssistantDonePayload(text=message.content, phase="local_command"))
+                yield ev.AssistantDone(payload=ev.AssistantDonePayload(text=message.content, phase="local_command"))
             case _:  # wire.ElicitationComplete
-                yield status_change(status="elicitation_complete", detail=told(message))
+                yield ev.status_change(status="elicitation_complete", detail=camel_fields(message))
 
-    def notice(self, message: wire.Told) -> Piece:
-        return Piece(StatusChange, StatusChangePayload(word_of(type(message)), told(message)))
+    def notice(self, message: Any) -> ChunkDraft:
+        return ChunkDraft(ev.StatusChange, ev.StatusChangePayload(tag_of(message.__class__), camel_fields(message)))
 
-    def init(self, message: wire.Init) -> Iterator[Event]:
+    def init(self, message: wire.Init) -> Iterator[ev.Event]:
         yield from self.need_turn(self.trigger())
-        yield session_init(
+        yield ev.session_init(
             agent_id="claude",
             agent_version=message.claude_code_version,
             provider_session_id=message.session_id,
@@ -227,35 +189,37 @@ class ClaudeOutput(Adapter):
             output_style=message.output_style,
         )
 
-    def status(self, message: wire.Status) -> Iterable[Event]:
+    def status(self, message: wire.Status) -> Iterable[ev.Event]:
         if message.permission_mode is not None:
-            return (configuration_change(subtype="permission_mode_changed", permission_mode=message.permission_mode),)
+            return (ev.configuration_change(subtype="permission_mode_changed", permission_mode=message.permission_mode),)
         if message.compact_result is not None:
-            return (status_change(status="compact_result", detail={"result": message.compact_result, "error": message.compact_error}),)
-        return Piece(StatusChange, StatusChangePayload("none" if message.status is None else message.status))
+            return (ev.status_change(status="compact_result", detail={"result": message.compact_result, "error": message.compact_error}),)
+        return ChunkDraft(ev.StatusChange, ev.StatusChangePayload("none" if message.status is None else message.status))
 
-    def api_retry(self, message: wire.ApiRetry) -> Iterator[Event]:
-        yield status_change(status="retrying", detail=told(message))
+    def api_retry(self, message: wire.ApiRetry) -> Iterator[ev.Event]:
+        yield ev.status_change(status="retrying", detail=camel_fields(message))
         failure = error_of(message.error, message.error_status, f"attempt {message.attempt} of {message.max_retries} failed")
         failure.retryable = True
-        failure.retry_after_ms = whole(message.retry_delay_ms)
-        yield Error(payload=failure)
+        failure.retry_after_ms = whole_ms(message.retry_delay_ms)
+        yield ev.Error(payload=failure)
 
-    def task_started(self, message: wire.TaskStarted) -> Event:
+    def task_started(self, message: wire.TaskStarted) -> ev.Event:
         if message.tool_use_id is not None:
             self.tasks[message.task_id] = message.tool_use_id
-        return self.task(message.task_id, message.tool_use_id, "started", message.description, told(message, "description", "tool_use_id"))
+        return self.task(
+            message.task_id, message.tool_use_id, "started", message.description, camel_fields(message, "description", "tool_use_id")
+        )
 
-    def task(self, task_id: str, call: str | None, status: str, title: str | None, detail: Any, elapsed: int | None = None) -> Event:
-        """A sub-agent or a background command: progress of the call that started it."""
+    def task(self, task_id: str, call: str | None, status: str, title: str | None, detail: Any, elapsed: int | None = None) -> ev.Event:
+        """A subagent or a background command: progress of the call that started it."""
         call = call or self.tasks.get(task_id)
         if call is None:
-            return status_change(status=f"task_{status}", detail=detail)
-        return tool_progress(tool_call_id=call, status=status, title=title, detail=detail, elapsed_ms=elapsed)
+            return ev.status_change(status=f"task_{status}", detail=detail)
+        return ev.tool_progress(tool_call_id=call, status=status, title=title, detail=detail, elapsed_ms=elapsed)
 
-    def tool_heartbeat(self, message: wire.ToolProgress) -> Event:
+    def tool_heartbeat(self, message: wire.ToolProgress) -> ev.Event:
         elapsed = message.elapsed_time_seconds
-        return tool_progress(
+        return ev.tool_progress(
             tool_call_id=message.parent_tool_use_id if message.heartbeat and message.parent_tool_use_id else message.tool_use_id,
             tool_name=message.tool_name,
             status="running",
@@ -263,7 +227,7 @@ class ClaudeOutput(Adapter):
             detail=message.subagent_retry,
         )
 
-    def command_lifecycle(self, message: wire.CommandLifecycle) -> Iterator[Event]:
+    def command_lifecycle(self, message: wire.CommandLifecycle) -> Iterator[ev.Event]:
         """What becomes of a message that has an id. One that waits is taken up within the turn, or has the next one to itself."""
         action = _QUEUE.get(message.state)
         if action in ("queued", "sent"):
@@ -273,218 +237,154 @@ class ClaudeOutput(Adapter):
         else:
             self.unstarted.discard(message.command_uuid)
         if action is None:
-            yield status_change(status=f"command_{message.state}", detail={"commandUuid": message.command_uuid})
+            yield ev.status_change(status=f"command_{message.state}", detail={"commandUuid": message.command_uuid})
         else:
-            yield queue_update(action=cast("Any", action), item_id=message.command_uuid)
+            yield ev.queue_update(action=cast("Any", action), item_id=message.command_uuid)
 
     # ---- assistant messages, whole and in pieces
 
-    def message(self, message_id: str | None) -> Message:
-        found = self.messages.get(message_id)
-        if found is None:
-            found = self.messages[message_id] = Message()
-        return found
-
-    def stream_event(self, frame: wire.StreamEvent) -> Iterable[Event]:
+    def stream_event(self, frame: wire.StreamFields) -> Iterable[ev.Event]:
         self.parent = frame.parent_tool_use_id or self.parent
         message_id = frame.api_message_id or self.streaming.get(self.parent)
         said = STREAMED[type(frame.event)](self, message_id, frame.event, frame)
         return chain(self.need_turn(), said) if self.turn is None and self.parent is None else said
 
-    def message_start(self, message_id: str | None, event: wire.MessageStart, frame: wire.StreamEvent) -> Piece:
+    def message_start(self, message_id: str | None, event: wire.MessageStart, frame: wire.StreamFields) -> ChunkDraft:
         started = event.message
         message_id = started.id or message_id
         self.streaming[self.parent] = message_id
-        message = self.message(message_id)
+        message = self.messages.get(message_id)
         message.model, message.tokens = started.model, started.usage
-        return Piece(StatusChange, StatusChangePayload("message_start", {"model": started.model}), message_id)
+        return ChunkDraft(ev.StatusChange, ev.StatusChangePayload("message_start", {"model": started.model}), message_id)
 
-    def message_delta(self, message_id: str | None, event: wire.MessageDelta, frame: wire.StreamEvent) -> Iterable[Event]:
-        message = self.message(message_id)
+    def message_delta(self, message_id: str | None, event: wire.MessageDelta, frame: wire.StreamFields) -> Iterable[ev.Event]:
+        message = self.messages.get(message_id)
         message.tokens = merged(message.tokens, event.usage)
         return (
-            StatusChange(payload=StatusChangePayload("message_delta", told(event.delta)), response_id=message_id),
-            *self.message_usage(message_id, message, final=True),
+            ev.StatusChange(payload=ev.StatusChangePayload("message_delta", camel_fields(event.delta)), response_id=message_id),
+            *self.messages.usage(message_id, message, final=True),
         )
 
-    def message_stop(self, message_id: str | None, event: wire.MessageStop, frame: wire.StreamEvent) -> Iterable[Event]:
-        stop = Piece(StatusChange, StatusChangePayload("message_stop", frame.abandoned_blocks), message_id)
-        used = self.message_usage(message_id, self.message(message_id), final=False)
+    def message_stop(self, message_id: str | None, event: wire.MessageStop, frame: wire.StreamFields) -> Iterable[ev.Event]:
+        stop = ChunkDraft(ev.StatusChange, ev.StatusChangePayload("message_stop", frame.abandoned_blocks), message_id)
+        used = self.messages.usage(message_id, self.messages.get(message_id), final=False)
         return (*stop, *used) if used else stop
 
-    def ping(self, message_id: str | None, event: wire.Ping, frame: wire.StreamEvent) -> Iterable[Event]:
-        return (heartbeat(),)
+    def ping(self, message_id: str | None, event: wire.Ping, frame: wire.StreamFields) -> Iterable[ev.Event]:
+        return (ev.heartbeat(),)
 
-    def stream_error(self, message_id: str | None, event: wire.StreamError, frame: wire.StreamEvent) -> Iterable[Event]:
+    def stream_error(self, message_id: str | None, event: wire.StreamError, frame: wire.StreamFields) -> Iterable[ev.Event]:
         told = event.error
         error = as_object(told)
-        return (Error(payload=error_of(str(error.get("type")), None, str(error.get("message", told)))),)
+        return (ev.Error(payload=error_of(str(error.get("type")), None, str(error.get("message", told)))),)
 
-    def block_start(self, message_id: str | None, event: wire.ContentBlockStart, frame: wire.StreamEvent) -> Piece:
+    def block_start(self, message_id: str | None, event: wire.ContentBlockStart, frame: wire.StreamFields) -> ChunkDraft:
         block = self.read(event.content_block, blocks.Block)
-        started = self.message(message_id).start(event.index, block, event.content_block)
+        started = self.messages.get(message_id).start(event.index, block, event.content_block)
         match block:
             case blocks.ToolUse() | blocks.ServerToolUse() | blocks.McpToolUse():
-                payload = ToolProgressPayload(tool_call_id=block.id, tool_name=block.name, status="pending")
-                return Piece(ToolProgress, payload, message_id, event.index)
+                payload = ev.ToolProgressPayload(tool_call_id=block.id, tool_name=block.name, status="pending")
+                return ChunkDraft(ev.ToolProgress, payload, message_id, event.index)
             case blocks.Text():
-                return Piece(AssistantChunk, TextPayload(block.text), message_id, event.index)
+                return ChunkDraft(ev.AssistantChunk, ev.TextPayload(block.text), message_id, event.index)
             case blocks.Thinking():
-                return Piece(ThinkingChunk, TextPayload(block.thinking), message_id, event.index)
+                return ChunkDraft(ev.ThinkingChunk, ev.TextPayload(block.thinking), message_id, event.index)
             case _:
                 kind = started.kind or as_object(event.content_block).get("type")
-                return Piece(StatusChange, StatusChangePayload("content_block_start", {"block": kind}), message_id, event.index)
+                return ChunkDraft(ev.StatusChange, ev.StatusChangePayload("content_block_start", {"block": kind}), message_id, event.index)
 
-    def delta(self, message_id: str | None, event: wire.ContentBlockDelta, frame: wire.StreamEvent) -> Piece:
+    def delta(self, message_id: str | None, event: wire.ContentBlockDelta, frame: wire.StreamFields) -> ChunkDraft:
         index, delta = event.index, event.delta
         if type(delta) is wire.TextDelta:
-            return Piece(AssistantChunk, TextPayload(delta.text), message_id, index)
+            return ChunkDraft(ev.AssistantChunk, ev.TextPayload(delta.text), message_id, index)
         if type(delta) is wire.ThinkingDelta:
-            return Piece(ThinkingChunk, TextPayload(delta.thinking), message_id, index)
-        block = self.message(message_id).block(index)
+            return ChunkDraft(ev.ThinkingChunk, ev.TextPayload(delta.thinking), message_id, index)
+        block = self.messages.get(message_id).block(index)
         if type(delta) is wire.InputJsonDelta:
             offset = block.received
             block.input.append(delta.partial_json)
             block.received += len(delta.partial_json)
-            payload = ToolInputChunkPayload(block.tool_id or f"{message_id}:{index}", delta.partial_json, offset, block.tool_name)
-            return Piece(ToolInputChunk, payload, message_id, index)
+            payload = ev.ToolInputChunkPayload(block.tool_id or f"{message_id}:{index}", delta.partial_json, offset, block.tool_name)
+            return ChunkDraft(ev.ToolInputChunk, payload, message_id, index)
         if type(delta) is wire.SignatureDelta:
             block.signature = delta.signature
-            return Piece(StatusChange, StatusChangePayload("signature_delta", {"signature": delta.signature}), message_id, index)
+            return ChunkDraft(ev.StatusChange, ev.StatusChangePayload("signature_delta", {"signature": delta.signature}), message_id, index)
         cited = cast("wire.CitationsDelta", delta).citation
         block.citations.append(cited)
-        return Piece(StatusChange, StatusChangePayload("citations_delta", {"citation": cited}), message_id, index)
+        return ChunkDraft(ev.StatusChange, ev.StatusChangePayload("citations_delta", {"citation": cited}), message_id, index)
 
-    def block_stop(self, message_id: str | None, event: wire.ContentBlockStop, frame: wire.StreamEvent) -> Iterable[Event]:
+    def block_stop(self, message_id: str | None, event: wire.ContentBlockStop, frame: wire.StreamFields) -> Iterable[ev.Event]:
         """The whole block came before this, as an assistant frame; if it did not, the pieces are all we will ever have."""
         index = event.index
-        block = self.message(message_id).block(index)
-        stop = Piece(StatusChange, StatusChangePayload("content_block_stop"), message_id, index)
+        block = self.messages.get(message_id).block(index)
+        stop = ChunkDraft(ev.StatusChange, ev.StatusChangePayload("content_block_stop"), message_id, index)
         return stop if block.done else self.unsaid(message_id, index, block, stop)
 
-    def unsaid(self, message_id: str | None, index: int, block: Streamed, stop: Piece) -> Iterator[Event]:
+    def unsaid(self, message_id: str | None, index: int, block: Streamed, stop: ChunkDraft) -> Iterator[ev.Event]:
         block.done = True
         for event in self.assembled(message_id, index, block):
             event.synthetic = True
-            yield at(event, message_id, index)
+            yield place_in_message(event, message_id, index)
         yield from stop
 
-    def assembled(self, message_id: str | None, index: int, block: Streamed) -> Iterator[Event]:
+    def assembled(self, message_id: str | None, index: int, block: Streamed) -> Iterator[ev.Event]:
         pieces = self.open.text(message_id, index)
         match block.kind:
             case "text":
-                yield AssistantDone(payload=AssistantDonePayload(text=pieces, citations=block.citations or None))
+                yield ev.AssistantDone(payload=ev.AssistantDonePayload(text=pieces, citations=block.citations or None))
             case "thinking":
-                yield ThinkingDone(payload=ThinkingDonePayload(text=pieces, signature=block.signature))
+                yield ev.ThinkingDone(payload=ev.ThinkingDonePayload(text=pieces, signature=block.signature))
             case _ if block.tool_id is not None:
-                yield self.tool_call(block.tool_id, block.tool_name or "", arguments("".join(block.input)))
+                yield tool_call(block.tool_id, block.tool_name or "", parse_arguments("".join(block.input) or "{}"))
             case _ if block.item is not None:  # it came whole at its start, or nobody knows how its pieces add up
-                yield from self.block(self.read(block.item, blocks.Block), block.item, None)
+                yield from self.messages.block(self.read(block.item, blocks.Block), block.item, self.parent, None)
             case _:
                 pass
 
-    def assistant(self, frame: wire.Assistant) -> Iterator[Event]:
+    def assistant(self, frame: wire.Assistant) -> Iterator[ev.Event]:
         self.parent = frame.parent_tool_use_id or self.parent
         if self.parent is None and self.turn is None:
             yield from self.need_turn(self.trigger())
         message_id = frame.message.id
-        message = self.message(message_id)
+        message = self.messages.get(message_id)
         phase = "error" if frame.is_api_error_message else "local_command" if frame.local_command_run is not None else None
         content = frame.message.content
-        for item in cast("list[Any]", content) if isinstance(content, list) else [content]:
+        for item in blocks.items_of(content):
             block = blocks.Text(item) if isinstance(item, str) else self.read(item, blocks.Block)
             index = message.take(block)
-            for event in self.block(block, item, phase, frame.aborted, frame.thinking_duration_ms):
-                yield at(event, message_id, index)
+            for event in self.messages.block(block, item, self.parent, phase, frame.aborted, frame.thinking_duration_ms):
+                yield place_in_message(event, message_id, index)
         if frame.context_usage is not None:
-            yield from self.context_usage(frame.context_usage)
+            yield from context_usage(frame.context_usage)
         if frame.is_api_error_message or frame.error is not None:
-            text = blocks.text_of(blocks.to_blocks(content))
+            text = text_of(blocks.to_blocks(content))
             self.failure = error_of(frame.error, frame.api_error_status, text, frame.api_error_type)
-            yield Error(payload=self.failure)
+            yield ev.Error(payload=self.failure)
         if frame.message.model != SYNTHETIC and message.tokens is None:
             message.model, message.tokens = frame.message.model, frame.message.usage
-            yield from self.message_usage(message_id, message, final=False)
-
-    def block(self, block: Any, item: Any, phase: str | None, cut_off: bool = False, duration_ms: int | None = None) -> Iterable[Event]:
-        match block:
-            case blocks.Text():
-                said = AssistantDonePayload(text=block.text, interrupted=cut_off, phase=phase, citations=block.citations)
-                return (AssistantDone(payload=said),)
-            case blocks.Thinking():
-                thought = ThinkingDonePayload(text=block.thinking, signature=block.signature, interrupted=cut_off, duration_ms=duration_ms)
-                return (ThinkingDone(payload=thought),)
-            case blocks.RedactedThinking():
-                return (ThinkingDone(payload=ThinkingDonePayload(text="", redacted=block.data)),)
-            case blocks.ToolUse() | blocks.ServerToolUse():
-                return (
-                    self.tool_call(block.id, block.name, block.input),
-                    *self.plan.called(block.name, block.input),
-                    *self.team.called(block.id, block.name, block.input, self.parent),
-                )
-            case blocks.McpToolUse():
-                return (self.tool_call(block.id, block.name, block.input, block.server_name),)
-            case None:
-                return (self.unknown_block(item),)
-            case blocks.Image() | blocks.Document() | blocks.Resource():
-                return (ContentBlock(payload=ContentBlockPayload(cast("Any", blocks.to_block(item)))),)
-            case _:  # the result of a server tool: the API ran it inside the assistant's own message
-                return (self.tool_result(block, None, None),)
-
-    def tool_call(self, call_id: str, name: str, args: Any, server: str | None = None) -> ToolCall:
-        if isinstance(args, dict) and "__unparsedToolInput" in args:  # Claude Code's wrapping of arguments that were no JSON
-            unparsed = as_object(as_object(args)["__unparsedToolInput"])
-            args = unparsed.get("raw", args)
-        return ToolCall(
-            payload=ToolCallPayload(
-                tool_call_id=call_id,
-                tool_name=name,
-                args=args,
-                kind=blocks.tool_kind(name),
-                server=server or blocks.tool_server(name),
-            )
-        )
-
-    def context_usage(self, found: wire.ContextUsage | None) -> Iterator[Event]:
-        """How full the context window is, where a command says so."""
-        if found is not None:
-            taken = Usage(total_tokens=found.total_tokens)
-            yield usage(scope="context", usage=taken, model=found.model, context_window=found.raw_max_tokens)
-
-    def message_usage(self, message_id: str | None, message: Message, final: bool) -> Sequence[Event]:
-        """The usage of one provider message, once. Until the stream says otherwise `output_tokens` is a placeholder: left out."""
-        if message.tokens is None or message.counted:
-            return ()
-        message.counted = True
-        return (UsageEvent(payload=UsagePayload("message", usage_of(message.tokens, final), message.model), response_id=message_id),)
+            yield from self.messages.usage(message_id, message, final=False)
 
     # ---- user messages: results, nudges, echoes
 
-    def user(self, frame: wire.User) -> Iterator[Event]:
+    def user(self, frame: wire.User) -> Iterator[ev.Event]:
         self.parent = frame.parent_tool_use_id or self.parent
-        content = frame.message.content
-        items = cast("list[Any]", content) if isinstance(content, list) else [content]
-        spoken: list[Any] = []
-        for item in items:
-            block = None if isinstance(item, str) else self.read(item, blocks.AnyToolResult)
-            if block is None:
-                spoken.append(item)
-            else:
-                yield self.tool_result(block, frame.tool_use_result, self.result_meta(frame, block.tool_use_id))
-                yield from self.plan.answered(frame.tool_use_result)
+        results, spoken = split_results(blocks.items_of(frame.message.content), self.read)
+        for block in results:
+            yield tool_result(block, frame.tool_use_result, self.result_meta(frame, block.tool_use_id))
+            yield from self.messages.plan.answered(frame.tool_use_result)
         if spoken:
-            yield from self.spoken(spoken, frame)
+            yield from self.user_text(spoken, frame)
 
-    def spoken(self, items: list[Any], frame: wire.User) -> Iterator[Event]:
+    def user_text(self, items: list[Any], frame: wire.User) -> Iterator[ev.Event]:
         said = blocks.to_blocks(items)
-        text = blocks.text_of(said)
+        text = text_of(said)
         if frame.is_replay and frame.uuid in self.said:  # an echo, by identity
-            yield status_change(status="user_message_echo", detail={"messageId": frame.uuid})
+            yield ev.status_change(status="user_message_echo", detail={"messageId": frame.uuid})
             return
         if text.startswith("[Request interrupted by user") and not self.interrupted:
             self.interrupted = True
-            yield interrupt(reason="user_cancel")
-        yield self.user_message(said, text, self.author(frame, text), frame.uuid, queued=False)
+            yield ev.interrupt(reason="user_cancel")
+        yield user_message(said, text, self.author(frame, text), frame.uuid, queued=False)
 
     def author(self, frame: wire.User, text: str) -> str:
         origin = as_object(frame.origin).get("kind")
@@ -495,12 +395,6 @@ class ClaudeOutput(Adapter):
         harness = frame.is_synthetic or not frame.is_replay or text.startswith("<local-command-stdout>")
         return "harness" if harness else "human"
 
-    def user_message(self, said: list[Any], text: str, author: str, message_id: str | None, queued: bool) -> Event:
-        command = blocks.slash_command(text)
-        plain = len(said) == 1 and isinstance(said[0], TextBlock) and command is None
-        content = None if plain else [*said, *([command] if isinstance(command, SlashCommandBlock) else [])]
-        return user_message(text=text, content=content, author=cast("Any", author), message_id=message_id, queued=queued)
-
     def result_meta(self, frame: wire.User, call_id: str) -> str | None:
         """Why a tool did not run, if it did not."""
         for meta in frame.tool_result_meta or []:
@@ -509,26 +403,9 @@ class ClaudeOutput(Adapter):
                 return kind if isinstance(kind, str) else None
         return None
 
-    def tool_result(self, block: Any, structured: Any, not_run: str | None) -> Event:
-        """``result`` is what the tool gave as data where the wire has it; ``content`` is what the model was shown."""
-        content = block.content
-        told_as_blocks = isinstance(content, list) or structured is not None
-        text = content if isinstance(content, str) else ""
-        exit_code = _EXIT_CODE.match(text) if block.is_error else None
-        return ToolResult(
-            payload=ToolResultPayload(
-                tool_call_id=block.tool_use_id,
-                result=content if structured is None else structured,
-                content=blocks.to_blocks(content) if told_as_blocks and content is not None else None,
-                is_error=block.is_error,
-                error=not_run,
-                exit_code=int(exit_code.group(1)) if exit_code else None,
-            )
-        )
-
     # ---- the end of a turn
 
-    def result(self, frame: wire.Result) -> Iterator[Event]:
+    def result(self, frame: wire.ResultFields) -> Iterator[ev.Event]:
         yield from self.need_turn(self.trigger())
         errors = [text for text in frame.errors or [] if isinstance(text, str)]
         text = frame.result if isinstance(frame.result, str) else "; ".join(errors) or None
@@ -546,9 +423,9 @@ class ClaudeOutput(Adapter):
         if known and error is not None and error.status is None:  # of the SDK's objects only the result has the status
             error = msgspec.structs.replace(error, status=frame.api_error_status)
         if status == "interrupted" and not self.interrupted:
-            yield interrupt(reason="user_cancel")
+            yield ev.interrupt(reason="user_cancel")
         used = None if frame.usage is None or (status == "interrupted" and not frame.usage.input_tokens) else usage_of(frame.usage, True)
-        yield result(
+        yield ev.result(
             status=status,
             subtype=frame.subtype,
             text=text,
@@ -556,55 +433,111 @@ class ClaudeOutput(Adapter):
             usage=used,
             model_usage=frame.model_usage,
             cost_usd=frame.total_cost_usd,
-            duration_ms=whole(frame.duration_ms),
-            duration_api_ms=whole(frame.duration_api_ms),
+            duration_ms=whole_ms(frame.duration_ms),
+            duration_api_ms=whole_ms(frame.duration_api_ms),
             num_turns=frame.num_turns,
             stop_reason=frame.stop_reason,
             permission_denials=frame.permission_denials,
             error=error,
         )
         if error is not None and not known and status != "interrupted":
-            yield Error(payload=error)
+            yield ev.Error(payload=error)
         if used is not None:
-            yield usage(scope="turn", usage=used)
+            yield ev.usage(scope="turn", usage=used)
         if frame.deferred_tool_use is not None:
-            yield status_change(status="deferred_tool_use", detail=frame.deferred_tool_use)
+            yield ev.status_change(status="deferred_tool_use", detail=frame.deferred_tool_use)
         yield from self.end_turn(status, stop_reason=frame.stop_reason or frame.terminal_reason, error=error)
         self.turns += 1
         self.failure, self.interrupted = None, False
-        self.messages = {key: message for key, message in self.messages.items() if not message.counted}
+        self.messages.forget_counted()
         if self.unstarted:
-            yield turn_start(trigger="user")
+            yield ev.turn_start(trigger="user")
+
+    # ---- the way back: what our side sent
+
+    def translate_sent(self, message: Any) -> Iterable[ev.Event]:
+        self.parent = self.context.parent_tool_call_id
+        match message:
+            case wire.User():
+                yield from self.we_say(message)
+            case wire.ControlRequest():
+                yield from self.we_ask(message)
+            case wire.ControlResponse(response=reply):
+                yield from self.control.we_answer(reply)
+            case wire.ControlCancelRequest():
+                yield ev.control_request(method="control_cancel_request", request_id=message.request_id)
+            case _:
+                yield from self.translate(message)
+
+    def we_say(self, frame: wire.User) -> Iterator[ev.Event]:
+        if frame.uuid is not None:
+            self.said.add(frame.uuid)
+        queued = self.turn is not None
+        yield from self.need_turn("user")
+        said = blocks.to_blocks(frame.message.content)
+        yield user_message(said, text_of(said), "human", frame.uuid, queued)
+
+    def we_ask(self, message: wire.ControlRequest) -> Iterator[ev.Event]:
+        self.reply_id = message.request_id
+        event = self.control.we_ask(message)
+        self.interrupted = self.interrupted or isinstance(event, ev.Interrupt)
+        yield event
+
+    def encode(self, command: ev.Event) -> bytes:
+        if not isinstance(command, ev.UserMessage):
+            return self.control.encode(command, self.frames)
+        message = {"role": "user", "content": blocks.content_to_send(command.payload)}
+        name = command.payload.message_id or command.id or self.new_name()
+        named = {"uuid": name} if name else {}
+        return json_line(type="user", session_id="", message=message, parent_tool_use_id=None, **named)
+
+    def new_name(self) -> str | None:
+        """Return a name for a message of ours, live: Claude Code reports only what becomes of a message with a name."""
+        return None if self.context.ids is None else self.context.ids(self.frames + 1, 0)
+
+    # ---- control protocol, from the agent
+
+    def control_request(self, message: wire.ControlRequest) -> Iterator[ev.Event]:
+        return self.control.agent_asks(message)
+
+    def control_response(self, message: wire.ControlResponse) -> Iterator[ev.Event]:
+        return self.control.agent_answers(message.response)
+
+    def control_cancelled(self, message: wire.ControlCancelRequest) -> Iterator[ev.Event]:
+        return self.control.withdrawn(message.request_id)
 
 
-ClaudeOutput.meanings = {
-    wire.StreamEvent: ClaudeOutput.stream_event,
-    wire.Assistant: ClaudeOutput.assistant,
-    wire.User: ClaudeOutput.user,
-    wire.Result: ClaudeOutput.result,
-    wire.Init: ClaudeOutput.init,
-    wire.Status: ClaudeOutput.status,
-    wire.RateLimitEvent: ClaudeOutput.rate_limited,
-    wire.CommandLifecycle: ClaudeOutput.command_lifecycle,
-    wire.ToolProgress: ClaudeOutput.other,
-    wire.ToolUseSummary: ClaudeOutput.other,
-    wire.AuthStatus: ClaudeOutput.other,
-    wire.PromptSuggestion: ClaudeOutput.other,
-    wire.ConversationReset: ClaudeOutput.other,
-    wire.TranscriptMirror: ClaudeOutput.other,
-    wire.ActiveGoal: ClaudeOutput.other,
-    wire.KeepAlive: ClaudeOutput.other,
-    **{notice: ClaudeOutput.notice for notice in get_args(wire.AnySystem) if issubclass(notice, wire.Told)},
+ClaudeStream.meanings = {
+    wire.StreamEvent: ClaudeStream.stream_event,
+    wire.Assistant: ClaudeStream.assistant,
+    wire.User: ClaudeStream.user,
+    wire.Result: ClaudeStream.result,
+    wire.Init: ClaudeStream.init,
+    wire.Status: ClaudeStream.status,
+    wire.RateLimitEvent: ClaudeStream.rate_limited,
+    wire.CommandLifecycle: ClaudeStream.command_lifecycle,
+    wire.ControlRequest: ClaudeStream.control_request,
+    wire.ControlResponse: ClaudeStream.control_response,
+    wire.ControlCancelRequest: ClaudeStream.control_cancelled,
+    wire.ToolProgress: ClaudeStream.other,
+    wire.ToolUseSummary: ClaudeStream.other,
+    wire.AuthStatus: ClaudeStream.other,
+    wire.PromptSuggestion: ClaudeStream.other,
+    wire.ConversationReset: ClaudeStream.other,
+    wire.TranscriptMirror: ClaudeStream.other,
+    wire.ActiveGoal: ClaudeStream.other,
+    wire.KeepAlive: ClaudeStream.other,
+    **dict.fromkeys(wire.NOTICES, ClaudeStream.notice),
 }
 
-STREAMED: dict[type[Any], Callable[[ClaudeOutput, str | None, Any, wire.StreamEvent], Iterable[Event]]] = {
-    wire.ContentBlockDelta: ClaudeOutput.delta,
-    wire.ContentBlockStart: ClaudeOutput.block_start,
-    wire.ContentBlockStop: ClaudeOutput.block_stop,
-    wire.MessageStart: ClaudeOutput.message_start,
-    wire.MessageDelta: ClaudeOutput.message_delta,
-    wire.MessageStop: ClaudeOutput.message_stop,
-    wire.Ping: ClaudeOutput.ping,
-    wire.StreamError: ClaudeOutput.stream_error,
+STREAMED: dict[type[Any], Callable[[ClaudeStream, str | None, Any, wire.StreamFields], Iterable[ev.Event]]] = {
+    wire.ContentBlockDelta: ClaudeStream.delta,
+    wire.ContentBlockStart: ClaudeStream.block_start,
+    wire.ContentBlockStop: ClaudeStream.block_stop,
+    wire.MessageStart: ClaudeStream.message_start,
+    wire.MessageDelta: ClaudeStream.message_delta,
+    wire.MessageStop: ClaudeStream.message_stop,
+    wire.Ping: ClaudeStream.ping,
+    wire.StreamError: ClaudeStream.stream_error,
 }
 """What each event of the API's own stream means."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hansard.events import Event, team_message, team_state_change, team_task_update
-from hansard.loose import as_object
+from hansard.events.lenient import as_object
 
 
 class Team:
@@ -17,9 +17,9 @@ class Team:
 
     def called(self, call_id: str, name: str, args: Any, speaker: str | None) -> Iterable[Event]:
         """What a call says of the team; ``speaker`` is the call that started whoever makes it."""
-        return self._told(call_id, name, args, speaker) if name in _TOOLS else ()
+        return self._team_call(call_id, name, args, speaker) if name in _TOOLS else ()
 
-    def _told(self, call_id: str, name: str, args: Any, speaker: str | None) -> Iterator[Event]:
+    def _team_call(self, call_id: str, name: str, args: Any, speaker: str | None) -> Iterator[Event]:
         fields = {key: value for key, value in as_object(args).items() if isinstance(value, str)}
         match name, fields:
             case "Agent" | "Task", {"name": member}:

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 from msgspec import field
 
-from hansard.adapter import Wire, read_as
+from hansard.adapters.base import Wire, declare, nested
 from hansard.adapters.claude.blocks import Block
-from hansard.structs import prepare
+from hansard.events.structs import prepare, union_of
 
 
 class OutputDetails(Wire):
@@ -26,11 +26,11 @@ class Tokens(Wire):
     cache_creation_input_tokens: int | None = None
     cache_read_input_tokens: int | None = None
     service_tier: str | None = None
-    output_tokens_details: Annotated[Any, read_as(OutputDetails)] = None
+    output_tokens_details: Annotated[Any, nested(OutputDetails)] = None
 
 
 class Message(Wire):
-    content: Annotated[Any, read_as(Block)]
+    content: Annotated[Any, nested(Block)]
     id: str | None = None
     model: str | None = None
     stop_reason: str | None = None
@@ -38,7 +38,7 @@ class Message(Wire):
 
 
 class UserContent(Wire):
-    content: Annotated[Any, read_as(Block)]
+    content: Annotated[Any, nested(Block)]
 
 
 class _Frame(Wire, tag_field="type"):
@@ -70,7 +70,7 @@ class Assistant(_Frame, tag="assistant", kw_only=True):
 
 
 class User(_Frame, tag="user", kw_only=True):
-    """Tool results, the harness's own nudges, a sub-agent's prompt, an echo; seldom the user."""
+    """Tool results, the harness's own nudges, a subagent's prompt, an echo; seldom the user."""
 
     message: UserContent
     uuid: str | None = None
@@ -98,7 +98,7 @@ class MessageStart(Wire, tag_field="type", tag="message_start"):
 
 class ContentBlockStart(Wire, tag_field="type", tag="content_block_start"):
     index: int
-    content_block: Annotated[Any, read_as(Block)]
+    content_block: Annotated[Any, nested(Block)]
 
 
 class TextDelta(Wire, tag_field="type", tag="text_delta"):
@@ -157,11 +157,15 @@ class StreamError(Wire, tag_field="type", tag="error"):
 AnyStreamEvent = MessageStart | ContentBlockStart | ContentBlockDelta | ContentBlockStop | MessageDelta | MessageStop | Ping | StreamError
 
 
-class StreamEvent(_Frame, tag="stream_event", kw_only=True):
+class StreamFields(Wire, kw_only=True):
     event: AnyStreamEvent
     parent_tool_use_id: str | None = None
     api_message_id: str | None = None
     abandoned_blocks: Any = None
+
+
+class StreamEvent(StreamFields, tag_field="type", tag="stream_event"):
+    pass
 
 
 # ---- system frames: a second word says which
@@ -318,147 +322,46 @@ class ElicitationComplete(_System, tag="elicitation_complete"):
     elicitation_id: str | None = None
 
 
-class Told(_System):
-    """A notice: every field it declares goes into the detail of a status_change."""
+class _Notice(_System):
+    """A frame whose declared fields go into the detail of a status_change."""
 
     said_whole = True
 
 
-class ThinkingTokens(Told, tag="thinking_tokens"):
-    estimated_tokens: int | None = None
-    estimated_tokens_delta: int | None = None
+_HOOK = {"hook_id": str, "hook_name": str, "hook_event": str}
+_PRINTED = {"stdout": str, "stderr": str, "output": str}
 
-
-class BackgroundTasksChanged(Told, tag="background_tasks_changed"):
-    tasks: list[Any] | None = None
-
-
-class HookStarted(Told, tag="hook_started"):
-    hook_id: str | None = None
-    hook_name: str | None = None
-    hook_event: str | None = None
-
-
-class HookProgress(Told, tag="hook_progress"):
-    """Declared in sdk.d.ts 0.3.312, in no recording."""
-
-    hook_id: str | None = None
-    hook_name: str | None = None
-    hook_event: str | None = None
-    stdout: str | None = None
-    stderr: str | None = None
-    output: str | None = None
-
-
-class HookResponse(Told, tag="hook_response"):
-    hook_id: str | None = None
-    hook_name: str | None = None
-    hook_event: str | None = None
-    stdout: str | None = None
-    stderr: str | None = None
-    output: str | None = None
-    exit_code: int | None = None
-    outcome: str | None = None
-
-
-class Informational(Told, tag="informational"):
-    content: str | None = None
-    level: str | None = None
-
-
-class Notification(Told, tag="notification"):
-    """Declared in sdk.d.ts 0.3.312, in no recording."""
-
-    key: str | None = None
-    text: str | None = None
-    priority: str | None = None
-    color: str | None = None
-    timeout_ms: float | None = None
-
-
-class ControlRequestProgress(Told, tag="control_request_progress"):
-    request_id: str | None = None
-    status: str | None = None
-
-
-class PluginInstall(Told, tag="plugin_install"):
-    """Declared in sdk.d.ts 0.3.312, in no recording."""
-
-    status: str | None = None
-    name: str | None = None
-    error: str | None = None
-
-
-class WorkerShuttingDown(Told, tag="worker_shutting_down"):
-    """Declared in sdk.d.ts 0.3.312, in no recording."""
-
-    reason: str | None = None
-
-
-class FilesPersisted(Told, tag="files_persisted"):
-    """Declared in sdk.d.ts 0.3.312, in no recording."""
-
-    files: list[Any] | None = None
-    failed: list[Any] | None = None
-    processed_at: str | None = None
-
-
-class MemoryRecall(Told, tag="memory_recall"):
-    """Declared in sdk.d.ts 0.3.312, in no recording."""
-
-    mode: str | None = None
-    memories: list[Any] | None = None
-
-
-class MirrorError(Told, tag="mirror_error"):
-    """Declared in sdk.d.ts 0.3.312 (made by the SDK), in no recording."""
-
-    error: str | None = None
-    key: Any = None
-
-
-AnySystem = (
-    Init
-    | Status
-    | ApiRetry
-    | CompactBoundary
-    | TaskStarted
-    | TaskProgress
-    | TaskUpdated
-    | TaskNotification
-    | PermissionDenied
-    | ModelFallback
-    | ModelRefusalFallback
-    | ModelRefusalNoFallback
-    | SessionStateChanged
-    | SessionTitleChanged
-    | CommandsChanged
-    | LocalCommandOutput
-    | ElicitationComplete
-    | ThinkingTokens
-    | BackgroundTasksChanged
-    | HookStarted
-    | HookProgress
-    | HookResponse
-    | Informational
-    | Notification
-    | ControlRequestProgress
-    | PluginInstall
-    | WorkerShuttingDown
-    | FilesPersisted
-    | MemoryRecall
-    | MirrorError
+NOTICES = declare(
+    _Notice,
+    {
+        "thinking_tokens": {"estimated_tokens": int, "estimated_tokens_delta": int},
+        "background_tasks_changed": {"tasks": list[Any]},
+        "hook_started": _HOOK,
+        "hook_response": _HOOK | _PRINTED | {"exit_code": int, "outcome": str},
+        "informational": {"content": str, "level": str},
+        "control_request_progress": {"request_id": str, "status": str},
+        # Declared in sdk.d.ts 0.3.312, in no recording. The SDK itself makes mirror_error.
+        "hook_progress": _HOOK | _PRINTED,
+        "notification": {"key": str, "text": str, "priority": str, "color": str, "timeout_ms": float},
+        "plugin_install": {"status": str, "name": str, "error": str},
+        "worker_shutting_down": {"reason": str},
+        "files_persisted": {"files": list[Any], "failed": list[Any], "processed_at": str},
+        "memory_recall": {"mode": str, "memories": list[Any]},
+        "mirror_error": {"error": str, "key": Any},
+    },
 )
 
+AnySystem = union_of(_System)
 
-class System(Wire, tag_field="type", tag="system"):
+
+class System(_Frame, tag="system"):
     refine = AnySystem
 
 
 # ---- the rest of the frames
 
 
-class Result(_Frame, tag="result", kw_only=True):
+class ResultFields(Wire, kw_only=True):
     """The end of a turn. ``subtype: "success"`` proves nothing; the error flags do."""
 
     subtype: str | None = None
@@ -469,7 +372,7 @@ class Result(_Frame, tag="result", kw_only=True):
     result: Any = None
     errors: list[Any] | None = None
     usage: Tokens | None = None
-    model_usage: Any = field(default=None, name="modelUsage")
+    model_usage: Any = None
     total_cost_usd: float | None = None
     duration_ms: float | None = None
     duration_api_ms: float | None = None
@@ -477,6 +380,10 @@ class Result(_Frame, tag="result", kw_only=True):
     permission_denials: list[Any] | None = None
     structured_output: Any = None
     deferred_tool_use: Any = None
+
+
+class Result(ResultFields, tag_field="type", tag="result", kw_only=True):
+    model_usage: Any = field(default=None, name="modelUsage")
 
 
 class ToolProgress(_Frame, tag="tool_progress", kw_only=True):
@@ -530,15 +437,17 @@ class CommandLifecycle(_Frame, tag="command_lifecycle", kw_only=True):
     state: str
 
 
-class ConversationReset(_Frame, tag="conversation_reset", kw_only=True):
-    """/clear: later frames have another session id."""
-
+class ResetFields(Wire):
     new_conversation_id: str | None = None
     trigger: str | None = None
     timestamp: str | None = None
 
 
-class TranscriptMirror(Wire, tag_field="type", tag="transcript_mirror"):
+class ConversationReset(ResetFields, tag_field="type", tag="conversation_reset"):
+    """/clear: later frames have another session id."""
+
+
+class TranscriptMirror(_Frame, tag="transcript_mirror"):
     """Lines of the session file as they are written. Not in the SDK's declared union; read the file's format for their meaning."""
 
     file_path: str | None = field(default=None, name="filePath")
@@ -551,7 +460,7 @@ class ActiveGoal(_Frame, tag="active_goal", kw_only=True):
     value: Any = None
 
 
-class KeepAlive(Wire, tag_field="type", tag="keep_alive"):
+class KeepAlive(_Frame, tag="keep_alive"):
     """Declared in sdk.d.ts 0.3.312, in no recording."""
 
 
@@ -576,11 +485,11 @@ class Elicitation(Wire, tag_field="subtype", tag="elicitation"):
     requested_schema: Any = None
 
 
-class ControlRequest(Wire, tag_field="type", tag="control_request"):
+class ControlRequest(_Frame, tag="control_request"):
     """Either side asks; ``subtype`` inside says what."""
 
     request_id: str
-    request: Annotated[Any, read_as(CanUseTool | Elicitation)]
+    request: Annotated[Any, nested(CanUseTool | Elicitation)]
 
 
 class PermissionResult(Wire):
@@ -596,41 +505,22 @@ class PermissionResult(Wire):
 class ControlAnswer(Wire):
     request_id: str
     subtype: str
-    response: Annotated[Any, read_as(PermissionResult, having="behavior")] = None
+    response: Annotated[Any, nested(PermissionResult, having="behavior")] = None
     error: Any = None
     error_code: str | None = None
 
 
-class ControlResponse(Wire, tag_field="type", tag="control_response"):
+class ControlResponse(_Frame, tag="control_response"):
     response: ControlAnswer
 
 
-class ControlCancelRequest(Wire, tag_field="type", tag="control_cancel_request"):
+class ControlCancelRequest(_Frame, tag="control_cancel_request"):
     """The asking side withdraws its question."""
 
     request_id: str
 
 
-Frame = (
-    Assistant
-    | User
-    | StreamEvent
-    | System
-    | Result
-    | ToolProgress
-    | ToolUseSummary
-    | RateLimitEvent
-    | AuthStatus
-    | PromptSuggestion
-    | CommandLifecycle
-    | ConversationReset
-    | TranscriptMirror
-    | ActiveGoal
-    | KeepAlive
-    | ControlRequest
-    | ControlResponse
-    | ControlCancelRequest
-)
+Frame = union_of(_Frame, StreamEvent, Result, ConversationReset)
 
 
 prepare(globals())

@@ -1,19 +1,20 @@
 """What ``codex app-server`` 0.166.0 says, as its own schema spells it (``codex app-server generate-json-schema --experimental``).
 
-A field named here is a field we read. The rest stays in the original.
+A field named here is a field that the adapter reads. The rest stays in the original.
 """
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-from msgspec import field
+from msgspec import defstruct, field
 
-from hansard.adapter import Wire
-from hansard.adapters.codex.responses import ResponseItem
-from hansard.structs import prepare
+from hansard.adapters.base import Wire
+from hansard.adapters.codex import shared_wire as shared
+from hansard.adapters.codex.response_items import ResponseItem
+from hansard.events.structs import prepare, respell, union_of
 
-# ---- threads, turns, tokens
+# ---- threads and tokens
 
 
 class Thread(Wire, rename="camel"):
@@ -27,19 +28,10 @@ class Thread(Wire, rename="camel"):
     path: str | None = None
 
 
-class TurnError(Wire, rename="camel"):
-    message: str
-    codex_error_info: Any = None
-    additional_details: str | None = None
-
-
-class Tokens(Wire, rename="camel"):
-    total_tokens: int | None = None
-    input_tokens: int | None = None
-    cached_input_tokens: int | None = None
-    cache_write_input_tokens: int | None = None
-    output_tokens: int | None = None
-    reasoning_output_tokens: int | None = None
+if TYPE_CHECKING:
+    from hansard.adapters.codex.shared_wire import RateLimits, Tokens, TurnError
+else:
+    RateLimits, Tokens, TurnError = (respell(one, rename="camel") for one in (shared.RateLimits, shared.Tokens, shared.TurnError))
 
 
 class TokenUsage(Wire, rename="camel"):
@@ -55,15 +47,6 @@ class _Item(Wire, tag_field="type", rename="camel", kw_only=True):
     id: str
 
 
-class UserMessage(_Item, tag="userMessage", kw_only=True):
-    content: list[Any]
-    client_id: str | None = None
-
-
-class HookPrompt(_Item, tag="hookPrompt", kw_only=True):
-    fragments: list[Any]
-
-
 class AgentMessage(_Item, tag="agentMessage", kw_only=True):
     text: str
     phase: str | None = None
@@ -76,91 +59,9 @@ class FunctionCallOutput(_Item, tag="functionCallOutput", kw_only=True):
     namespace: str | None = None
 
 
-class Plan(_Item, tag="plan", kw_only=True):
-    text: str
-
-
 class Reasoning(_Item, tag="reasoning", kw_only=True):
     summary: list[Any] | None = None
     content: list[Any] | None = None
-
-
-class CommandExecution(_Item, tag="commandExecution", kw_only=True):
-    command: str
-    cwd: str | None = None
-    source: str | None = None
-    status: str | None = None
-    aggregated_output: str | None = None
-    exit_code: int | None = None
-    duration_ms: int | None = None
-
-
-class FileChange(_Item, tag="fileChange", kw_only=True):
-    changes: list[Any]
-    status: str | None = None
-
-
-class McpToolCall(_Item, tag="mcpToolCall", kw_only=True):
-    server: str
-    tool: str
-    arguments: Any = None
-    status: str | None = None
-    result: Any = None
-    error: Any = None
-    duration_ms: int | None = None
-
-
-class DynamicToolCall(_Item, tag="dynamicToolCall", kw_only=True):
-    tool: str
-    namespace: str | None = None
-    arguments: Any = None
-    status: str | None = None
-    content_items: Any = None
-    success: bool | None = None
-    duration_ms: int | None = None
-
-
-class CollabAgentToolCall(_Item, tag="collabAgentToolCall", kw_only=True):
-    said_whole = True
-    tool: str
-    sender_thread_id: str | None = None
-    receiver_thread_ids: list[str] | None = None
-    prompt: str | None = None
-    model: str | None = None
-    reasoning_effort: str | None = None
-    agents_states: Any = None
-    status: str | None = None
-
-
-class SubAgentActivity(_Item, tag="subAgentActivity", kw_only=True):
-    said_whole = True
-    kind: str
-    agent_thread_id: str
-    agent_path: str | None = None
-    model: str | None = None
-    reasoning_effort: str | None = None
-
-
-class WebSearch(_Item, tag="webSearch", kw_only=True):
-    query: str | None = None
-    action: Any = None
-    results: Any = None
-
-
-class ImageView(_Item, tag="imageView", kw_only=True):
-    path: str
-
-
-class Sleep(_Item, tag="sleep", kw_only=True):
-    duration_ms: int | None = None
-
-
-class ImageGeneration(_Item, tag="imageGeneration", kw_only=True):
-    status: str | None = None
-    revised_prompt: str | None = None
-    result: str | None = None
-    file_id: str | None = None
-    saved_path: str | None = None
 
 
 class EnteredReviewMode(_Item, tag="enteredReviewMode", kw_only=True):
@@ -171,31 +72,10 @@ class ExitedReviewMode(_Item, tag="exitedReviewMode", kw_only=True):
     review: Any = None
 
 
-class ContextCompaction(_Item, tag="contextCompaction", kw_only=True):
-    pass
-
-
-Item = (
-    UserMessage
-    | HookPrompt
-    | AgentMessage
-    | FunctionCallOutput
-    | Plan
-    | Reasoning
-    | CommandExecution
-    | FileChange
-    | McpToolCall
-    | DynamicToolCall
-    | CollabAgentToolCall
-    | SubAgentActivity
-    | WebSearch
-    | ImageView
-    | Sleep
-    | ImageGeneration
-    | EnteredReviewMode
-    | ExitedReviewMode
-    | ContextCompaction
-)
+if TYPE_CHECKING:
+    Item = Any
+else:
+    Item = union_of(_Item, *(respell(one, rename="camel", tag=one.__name__[0].lower() + one.__name__[1:]) for one in shared.ITEMS))
 
 
 class Turn(Wire, rename="camel"):
@@ -254,13 +134,8 @@ class DiffParams(OfTurn, rename="camel", kw_only=True):
     diff: str
 
 
-class PlanStep(Wire):
-    step: str
-    status: str
-
-
 class PlanParams(OfTurn, rename="camel", kw_only=True):
-    plan: list[PlanStep]
+    plan: list[shared.PlanStep]
     explanation: str | None = None
 
 
@@ -338,26 +213,6 @@ class GatewayParams(Wire, rename="camel", kw_only=True):
     error: str | None = None
 
 
-class Window(Wire, rename="camel"):
-    said_whole = True
-    used_percent: float | None = None
-    window_duration_mins: int | None = None
-    resets_at: int | None = None
-
-
-class RateLimits(Wire, rename="camel"):
-    said_whole = True
-    limit_id: str | None = None
-    limit_name: str | None = None
-    primary: Window | None = None
-    secondary: Window | None = None
-    credits: Any = None
-    individual_limit: Any = None
-    plan_type: Any = None
-    rate_limit_reached_type: Any = None
-    spend_control_reached: bool | None = None
-
-
 class RateLimitParams(Wire, rename="camel"):
     rate_limits: RateLimits
 
@@ -411,196 +266,67 @@ class RealtimeErrorParams(OfThread, rename="camel", kw_only=True):
 # ---- notifications
 
 
-class _Note(Wire, tag_field="method", kw_only=True):
+PARAMS: dict[str, Any] = {
+    "error": ErrorParams,
+    "thread/started": ThreadParams,
+    "thread/status/changed": StatusParams,
+    "thread/archived": OfThread,
+    "thread/unarchived": OfThread,
+    "thread/deleted": OfThread,
+    "thread/closed": OfThread,
+    "thread/reverted": OfThread,
+    "thread/name/updated": NameParams,
+    "thread/settings/updated": SettingsParams,
+    "thread/tokenUsage/updated": TokenUsageParams,
+    "turn/started": TurnParams,
+    "turn/completed": TurnParams,
+    "turn/diff/updated": DiffParams,
+    "turn/plan/updated": PlanParams,
+    "item/started": ItemParams,
+    "item/completed": ItemParams,
+    "item/autoApprovalReview/started": ReviewParams,
+    "item/autoApprovalReview/completed": ReviewParams,
+    "item/agentMessage/delta": DeltaParams,
+    "item/plan/delta": DeltaParams,
+    "item/reasoning/summaryTextDelta": SummaryParams,
+    "item/reasoning/textDelta": ReasoningParams,
+    "item/commandExecution/outputDelta": DeltaParams,
+    "item/fileChange/outputDelta": DeltaParams,
+    "item/fileChange/patchUpdated": PatchParams,
+    "item/commandExecution/terminalInteraction": TerminalParams,
+    "item/mcpToolCall/progress": ProgressParams,
+    "command/exec/outputDelta": OutputParams,
+    "process/outputDelta": OutputParams,
+    "serverRequest/resolved": ResolvedParams,
+    "mcpServer/oauthLogin/completed": LoginParams,
+    "mcpServer/startupStatus/updated": StartupParams,
+    "account/login/completed": LoginParams,
+    "account/gatewayOAuth/changed": GatewayParams,
+    "account/rateLimits/updated": RateLimitParams,
+    "thread/compacted": OfTurn,
+    "model/rerouted": ReroutedParams,
+    "modelProvider/authRecoveryStarted": RecoveryParams,
+    "modelProvider/authRecoveryCompleted": RecoveryParams,
+    "rawResponseItem/completed": RawItemParams,
+    "thread/realtime/item/completed": RealtimeItemParams,
+    "thread/realtime/transcript/delta": TranscriptDeltaParams,
+    "thread/realtime/transcript/done": TranscriptParams,
+    "thread/realtime/outputAudio/delta": AudioParams,
+    "thread/realtime/error": RealtimeErrorParams,
+    "thread/realtime/closed": Any,
+}
+"""The parameters of each notification, by its method."""
+
+
+class Notification(Wire, tag_field="method", kw_only=True):
+    """The base of the notifications whose parameters are read."""
+
     emitted_at_ms: int | None = field(default=None, name="emittedAtMs")
 
 
-class ErrorNote(_Note, tag="error"):
-    params: ErrorParams
-
-
-class ThreadStarted(_Note, tag="thread/started"):
-    params: ThreadParams
-
-
-class ThreadStatusChanged(_Note, tag="thread/status/changed"):
-    params: StatusParams
-
-
-class ThreadArchived(_Note, tag="thread/archived"):
-    params: OfThread
-
-
-class ThreadUnarchived(_Note, tag="thread/unarchived"):
-    params: OfThread
-
-
-class ThreadDeleted(_Note, tag="thread/deleted"):
-    params: OfThread
-
-
-class ThreadClosed(_Note, tag="thread/closed"):
-    params: OfThread
-
-
-class ThreadReverted(_Note, tag="thread/reverted"):
-    params: OfThread
-
-
-class ThreadNameUpdated(_Note, tag="thread/name/updated"):
-    params: NameParams
-
-
-class ThreadSettingsUpdated(_Note, tag="thread/settings/updated"):
-    params: SettingsParams
-
-
-class TokenUsageUpdated(_Note, tag="thread/tokenUsage/updated"):
-    params: TokenUsageParams
-
-
-class TurnStarted(_Note, tag="turn/started"):
-    params: TurnParams
-
-
-class TurnCompleted(_Note, tag="turn/completed"):
-    params: TurnParams
-
-
-class TurnDiffUpdated(_Note, tag="turn/diff/updated"):
-    params: DiffParams
-
-
-class TurnPlanUpdated(_Note, tag="turn/plan/updated"):
-    params: PlanParams
-
-
-class ItemStarted(_Note, tag="item/started"):
-    params: ItemParams
-
-
-class ItemCompleted(_Note, tag="item/completed"):
-    params: ItemParams
-
-
-class ReviewStarted(_Note, tag="item/autoApprovalReview/started"):
-    params: ReviewParams
-
-
-class ReviewCompleted(_Note, tag="item/autoApprovalReview/completed"):
-    params: ReviewParams
-
-
-class AgentMessageDelta(_Note, tag="item/agentMessage/delta"):
-    params: DeltaParams
-
-
-class PlanDelta(_Note, tag="item/plan/delta"):
-    params: DeltaParams
-
-
-class SummaryTextDelta(_Note, tag="item/reasoning/summaryTextDelta"):
-    params: SummaryParams
-
-
-class ReasoningTextDelta(_Note, tag="item/reasoning/textDelta"):
-    params: ReasoningParams
-
-
-class CommandOutputDelta(_Note, tag="item/commandExecution/outputDelta"):
-    params: DeltaParams
-
-
-class FileChangeOutputDelta(_Note, tag="item/fileChange/outputDelta"):
-    params: DeltaParams
-
-
-class PatchUpdated(_Note, tag="item/fileChange/patchUpdated"):
-    params: PatchParams
-
-
-class TerminalInteraction(_Note, tag="item/commandExecution/terminalInteraction"):
-    params: TerminalParams
-
-
-class McpProgress(_Note, tag="item/mcpToolCall/progress"):
-    params: ProgressParams
-
-
-class ExecOutputDelta(_Note, tag="command/exec/outputDelta"):
-    params: OutputParams
-
-
-class ProcessOutputDelta(_Note, tag="process/outputDelta"):
-    params: OutputParams
-
-
-class RequestResolved(_Note, tag="serverRequest/resolved"):
-    params: ResolvedParams
-
-
-class McpLoginCompleted(_Note, tag="mcpServer/oauthLogin/completed"):
-    params: LoginParams
-
-
-class McpStartupUpdated(_Note, tag="mcpServer/startupStatus/updated"):
-    params: StartupParams
-
-
-class AccountLoginCompleted(_Note, tag="account/login/completed"):
-    params: LoginParams
-
-
-class GatewayChanged(_Note, tag="account/gatewayOAuth/changed"):
-    params: GatewayParams
-
-
-class RateLimitsUpdated(_Note, tag="account/rateLimits/updated"):
-    params: RateLimitParams
-
-
-class ThreadCompacted(_Note, tag="thread/compacted"):
-    params: OfTurn
-
-
-class ModelRerouted(_Note, tag="model/rerouted"):
-    params: ReroutedParams
-
-
-class AuthRecoveryStarted(_Note, tag="modelProvider/authRecoveryStarted"):
-    params: RecoveryParams
-
-
-class AuthRecoveryCompleted(_Note, tag="modelProvider/authRecoveryCompleted"):
-    params: RecoveryParams
-
-
-class RawItemCompleted(_Note, tag="rawResponseItem/completed"):
-    params: RawItemParams
-
-
-class RealtimeItemCompleted(_Note, tag="thread/realtime/item/completed"):
-    params: RealtimeItemParams
-
-
-class TranscriptDelta(_Note, tag="thread/realtime/transcript/delta"):
-    params: TranscriptDeltaParams
-
-
-class TranscriptDone(_Note, tag="thread/realtime/transcript/done"):
-    params: TranscriptParams
-
-
-class OutputAudioDelta(_Note, tag="thread/realtime/outputAudio/delta"):
-    params: AudioParams
-
-
-class RealtimeError(_Note, tag="thread/realtime/error"):
-    params: RealtimeErrorParams
-
-
-class RealtimeClosed(_Note, tag="thread/realtime/closed"):
-    params: Any
+Note = union_of(
+    *(defstruct(method, [("params", params)], bases=(Notification,), tag=method, kw_only=True) for method, params in PARAMS.items())
+)
 
 
 # ---- the envelope: JSON-RPC 2.0 without its "jsonrpc" field, both ways
@@ -621,9 +347,9 @@ class Request(Wire, kw_only=True):
     params: Any = None
 
 
-class RpcError(Wire):
-    message: str
+class RpcError(Wire, kw_only=True):
     code: int | None = None
+    message: str
     data: Any = None
 
 
@@ -636,14 +362,14 @@ class Reply(Wire, kw_only=True):
 
 
 class Notice(Wire, kw_only=True):
-    """A notification that is passed on as it is: the agent's own word, and what it says with it."""
+    """A notification that is passed on as it is: its method, and its parameters."""
 
     method: str
     params: Any = None
     emitted_at_ms: int | None = field(default=None, name="emittedAtMs")
 
 
-TOLD = (
+PASSED_ON = (
     "thread/readState/changed",
     "skills/changed",
     "thread/attachment/updated",
@@ -687,56 +413,7 @@ TOLD = (
 )
 """The notifications that are `Notice`s."""
 
-Note = (
-    ErrorNote
-    | ThreadStarted
-    | ThreadStatusChanged
-    | ThreadArchived
-    | ThreadUnarchived
-    | ThreadDeleted
-    | ThreadClosed
-    | ThreadReverted
-    | ThreadNameUpdated
-    | ThreadSettingsUpdated
-    | TokenUsageUpdated
-    | TurnStarted
-    | TurnCompleted
-    | TurnDiffUpdated
-    | TurnPlanUpdated
-    | ItemStarted
-    | ItemCompleted
-    | ReviewStarted
-    | ReviewCompleted
-    | AgentMessageDelta
-    | PlanDelta
-    | SummaryTextDelta
-    | ReasoningTextDelta
-    | CommandOutputDelta
-    | FileChangeOutputDelta
-    | PatchUpdated
-    | TerminalInteraction
-    | McpProgress
-    | ExecOutputDelta
-    | ProcessOutputDelta
-    | RequestResolved
-    | McpLoginCompleted
-    | McpStartupUpdated
-    | AccountLoginCompleted
-    | GatewayChanged
-    | RateLimitsUpdated
-    | ThreadCompacted
-    | ModelRerouted
-    | AuthRecoveryStarted
-    | AuthRecoveryCompleted
-    | RawItemCompleted
-    | RealtimeItemCompleted
-    | TranscriptDelta
-    | TranscriptDone
-    | OutputAudioDelta
-    | RealtimeError
-    | RealtimeClosed
-)
-NOTES: dict[str, Any] = {str(note.__struct_config__.tag): note for note in get_args(Note)} | dict.fromkeys(TOLD, Notice)
+NOTES: dict[str, Any] = {str(note.__struct_config__.tag): note for note in get_args(Note)} | dict.fromkeys(PASSED_ON, Notice)
 """Every notification that the program declares, by its method."""
 
 

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hansard.adapter import Wire
-from hansard.structs import prepare
-
-
-class Tokens(Wire):
-    """Counted over the whole thread, not the turn."""
-
-    input_tokens: int | None = None
-    cached_input_tokens: int | None = None
-    cache_write_input_tokens: int | None = None
-    output_tokens: int | None = None
-    reasoning_output_tokens: int | None = None
+from hansard.adapters.base import Wire
+from hansard.adapters.codex import shared_wire as shared
+from hansard.events.structs import prepare, respell, union_of
 
 
 class Failure(Wire):
@@ -37,44 +28,6 @@ class Reasoning(_Item, tag="reasoning", kw_only=True):
     text: str
 
 
-class CommandExecution(_Item, tag="command_execution", kw_only=True):
-    command: str
-    aggregated_output: str | None = None
-    exit_code: int | None = None
-    status: str | None = None
-
-
-class FileChange(_Item, tag="file_change", kw_only=True):
-    changes: list[Any]
-    status: str | None = None
-
-
-class McpToolCall(_Item, tag="mcp_tool_call", kw_only=True):
-    server: str
-    tool: str
-    arguments: Any = None
-    result: Any = None
-    error: Any = None
-    status: str | None = None
-
-
-class CollabToolCall(_Item, tag="collab_tool_call", kw_only=True):
-    said_whole = True
-    tool: str
-    sender_thread_id: str | None = None
-    receiver_thread_ids: list[str] | None = None
-    prompt: str | None = None
-    agents_states: Any = None
-    status: str | None = None
-
-
-class WebSearch(_Item, tag="web_search", kw_only=True):
-    """Its ``id`` stands on the line twice; the second one is the provider's, and the one that JSON readers keep."""
-
-    query: str | None = None
-    action: Any = None
-
-
 class Todo(Wire):
     text: str
     completed: bool = False
@@ -90,44 +43,61 @@ class ErrorItem(_Item, tag="error", kw_only=True):
     message: str
 
 
-Item = AgentMessage | Reasoning | CommandExecution | FileChange | McpToolCall | CollabToolCall | WebSearch | TodoList | ErrorItem
+if TYPE_CHECKING:
+    Item = Any
+else:
+    Item = union_of(
+        _Item,
+        respell(shared.CommandExecution, tag="command_execution"),
+        respell(shared.FileChange, tag="file_change"),
+        respell(shared.McpToolCall, tag="mcp_tool_call"),
+        respell(shared.CollabAgentToolCall, tag="collab_tool_call"),
+        # A search has two ids on its line; the second is the provider's, and the one that JSON readers keep.
+        respell(shared.WebSearch, tag="web_search"),
+    )
 
 # ---- lines
 
 
-class ThreadStarted(Wire, tag_field="type", tag="thread.started"):
-    thread_id: str
-
-
-class TurnStarted(Wire, tag_field="type", tag="turn.started"):
+class _Line(Wire, tag_field="type"):
     pass
 
 
-class TurnCompleted(Wire, tag_field="type", tag="turn.completed"):
-    usage: Tokens | None = None
+class ThreadStarted(_Line, tag="thread.started"):
+    thread_id: str
 
 
-class TurnFailed(Wire, tag_field="type", tag="turn.failed"):
+class TurnStarted(_Line, tag="turn.started"):
+    pass
+
+
+class TurnCompleted(_Line, tag="turn.completed"):
+    """The tokens are counted over the whole thread, not the turn."""
+
+    usage: shared.Tokens | None = None
+
+
+class TurnFailed(_Line, tag="turn.failed"):
     error: Failure
 
 
-class ItemStarted(Wire, tag_field="type", tag="item.started"):
+class ItemStarted(_Line, tag="item.started"):
     item: Item
 
 
-class ItemUpdated(Wire, tag_field="type", tag="item.updated"):
+class ItemUpdated(_Line, tag="item.updated"):
     item: Item
 
 
-class ItemCompleted(Wire, tag_field="type", tag="item.completed"):
+class ItemCompleted(_Line, tag="item.completed"):
     item: Item
 
 
-class ThreadError(Wire, tag_field="type", tag="error"):
+class ThreadError(_Line, tag="error"):
     message: str
 
 
-Line = ThreadStarted | TurnStarted | TurnCompleted | TurnFailed | ItemStarted | ItemUpdated | ItemCompleted | ThreadError
+Line = union_of(_Line)
 
 
 prepare(globals())

@@ -5,13 +5,14 @@ Event types that no recording shows are those that codex-rs/rollout/src/policy.r
 
 from __future__ import annotations
 
-from typing import Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from msgspec import field
 
-from hansard.adapter import Wire, read_as
-from hansard.adapters.codex.responses import ResponseItem
-from hansard.structs import prepare
+from hansard.adapters.base import Wire, nested
+from hansard.adapters.codex import shared_wire as shared
+from hansard.adapters.codex.response_items import ResponseItem
+from hansard.events.structs import prepare, respell, union_of
 
 # ---- items (event_msg/item_completed)
 
@@ -20,19 +21,10 @@ class _Item(Wire, tag_field="type", kw_only=True):
     id: str
 
 
-class UserMessageItem(_Item, tag="UserMessage", kw_only=True):
-    content: list[Any]
-    client_id: str | None = None
-
-
 class AgentMessageItem(_Item, tag="AgentMessage", kw_only=True):
     content: list[Any]
     phase: str | None = None
     memory_citation: Any = None
-
-
-class HookPromptItem(_Item, tag="HookPrompt", kw_only=True):
-    fragments: list[Any]
 
 
 class FunctionCallOutputItem(_Item, tag="FunctionCallOutput", kw_only=True):
@@ -40,93 +32,9 @@ class FunctionCallOutputItem(_Item, tag="FunctionCallOutput", kw_only=True):
     name: str | None = None
 
 
-class PlanItem(_Item, tag="Plan", kw_only=True):
-    text: str
-
-
 class ReasoningItem(_Item, tag="Reasoning", kw_only=True):
     summary_text: list[Any] | None = None
     raw_content: list[Any] | None = None
-
-
-class CommandExecutionItem(_Item, tag="CommandExecution", kw_only=True):
-    command: Any
-    cwd: str | None = None
-    source: str | None = None
-    status: str | None = None
-    aggregated_output: str | None = None
-    exit_code: int | None = None
-    duration: Any = None
-
-
-class FileChangeItem(_Item, tag="FileChange", kw_only=True):
-    changes: Any
-    status: str | None = None
-    stdout: str | None = None
-    stderr: str | None = None
-
-
-class McpToolCallItem(_Item, tag="McpToolCall", kw_only=True):
-    server: str
-    tool: str
-    arguments: Any = None
-    status: str | None = None
-    result: Any = None
-    error: Any = None
-    duration: Any = None
-
-
-class DynamicToolCallItem(_Item, tag="DynamicToolCall", kw_only=True):
-    tool: str
-    namespace: str | None = None
-    arguments: Any = None
-    status: str | None = None
-    content_items: Any = None
-    success: bool | None = None
-    duration: Any = None
-
-
-class CollabAgentToolCallItem(_Item, tag="CollabAgentToolCall", kw_only=True):
-    said_whole = True
-    tool: str
-    status: str | None = None
-    prompt: str | None = None
-    model: str | None = None
-    reasoning_effort: str | None = None
-    sender_thread_id: str | None = None
-    receiver_thread_ids: list[str] | None = None
-    receiver_agents: list[Any] | None = None
-    agents_states: Any = None
-
-
-class SubAgentActivityItem(_Item, tag="SubAgentActivity", kw_only=True):
-    said_whole = True
-    kind: str
-    agent_thread_id: str
-    agent_path: str | None = None
-    model: str | None = None
-    reasoning_effort: str | None = None
-
-
-class WebSearchItem(_Item, tag="WebSearch", kw_only=True):
-    query: str | None = None
-    action: Any = None
-    results: Any = None
-
-
-class ImageViewItem(_Item, tag="ImageView", kw_only=True):
-    path: str
-
-
-class ImageGenerationItem(_Item, tag="ImageGeneration", kw_only=True):
-    status: str | None = None
-    revised_prompt: str | None = None
-    result: str | None = None
-    saved_path: str | None = None
-
-
-class SleepItem(_Item, tag="Sleep", kw_only=True):
-    duration_ms: int | None = None
 
 
 class ExtensionItem(_Item, tag="Extension", kw_only=True):
@@ -145,32 +53,10 @@ class ExitedReviewModeItem(_Item, tag="ExitedReviewMode", kw_only=True):
     review_output: Any = None
 
 
-class ContextCompactionItem(_Item, tag="ContextCompaction", kw_only=True):
-    pass
-
-
-Item = (
-    UserMessageItem
-    | AgentMessageItem
-    | HookPromptItem
-    | FunctionCallOutputItem
-    | PlanItem
-    | ReasoningItem
-    | CommandExecutionItem
-    | FileChangeItem
-    | McpToolCallItem
-    | DynamicToolCallItem
-    | CollabAgentToolCallItem
-    | SubAgentActivityItem
-    | WebSearchItem
-    | ImageViewItem
-    | ImageGenerationItem
-    | SleepItem
-    | ExtensionItem
-    | EnteredReviewModeItem
-    | ExitedReviewModeItem
-    | ContextCompactionItem
-)
+if TYPE_CHECKING:
+    Item = Any
+else:
+    Item = union_of(_Item, *(respell(one, tag=one.__name__) for one in shared.ITEMS))
 
 # ---- event_msg
 
@@ -190,23 +76,18 @@ class TaskStarted(_Event, tag="task_started", kw_only=True):
 
 
 class TurnStarted(TaskStarted, tag="turn_started", kw_only=True):
-    """What older files call it."""
-
-
-class Failure(Wire):
-    message: str
-    codex_error_info: Any = None
+    """The same in older files."""
 
 
 class TaskComplete(_Event, tag="task_complete", kw_only=True):
     turn_id: str | None = None
     last_agent_message: str | None = None
-    error: Failure | None = None
+    error: shared.TurnError | None = None
     duration_ms: int | None = None
 
 
 class TurnComplete(TaskComplete, tag="turn_complete", kw_only=True):
-    """What older files call it."""
+    """The same in older files."""
 
 
 class TurnAborted(_Event, tag="turn_aborted", kw_only=True):
@@ -218,44 +99,15 @@ class ItemCompleted(_Event, tag="item_completed", kw_only=True):
     item: Item
 
 
-class Tokens(Wire):
-    total_tokens: int | None = None
-    input_tokens: int | None = None
-    cached_input_tokens: int | None = None
-    cache_write_input_tokens: int | None = None
-    output_tokens: int | None = None
-    reasoning_output_tokens: int | None = None
-
-
 class TokenInfo(Wire):
-    total_token_usage: Tokens
-    last_token_usage: Tokens
+    total_token_usage: shared.Tokens
+    last_token_usage: shared.Tokens
     model_context_window: int | None = None
-
-
-class Window(Wire):
-    said_whole = True
-    used_percent: float | None = None
-    window_minutes: int | None = None
-    resets_at: int | None = None
-
-
-class RateLimits(Wire):
-    said_whole = True
-    limit_id: str | None = None
-    limit_name: str | None = None
-    primary: Window | None = None
-    secondary: Window | None = None
-    credits: Any = None
-    individual_limit: Any = None
-    plan_type: Any = None
-    rate_limit_reached_type: Any = None
-    spend_control_reached: bool | None = None
 
 
 class TokenCount(_Event, tag="token_count", kw_only=True):
     info: TokenInfo | None = None
-    rate_limits: RateLimits | None = None
+    rate_limits: shared.RateLimits | None = None
 
 
 class SettingsApplied(_Event, tag="thread_settings_applied", kw_only=True):
@@ -295,40 +147,6 @@ class McpToolCallEnd(_Event, tag="mcp_tool_call_end", kw_only=True):
     duration: Any = None
 
 
-class PatchApplyEnd(_Event, tag="patch_apply_end", kw_only=True):
-    call_id: str
-    changes: Any = None
-    stdout: str | None = None
-    stderr: str | None = None
-    success: bool | None = None
-    status: str | None = None
-
-
-class ExecCommandEnd(_Event, tag="exec_command_end", kw_only=True):
-    call_id: str
-    command: Any = None
-    cwd: str | None = None
-    source: str | None = None
-    aggregated_output: str | None = None
-    exit_code: int | None = None
-    status: str | None = None
-    duration: Any = None
-
-
-class WebSearchEnd(_Event, tag="web_search_end", kw_only=True):
-    call_id: str
-    query: str | None = None
-    action: Any = None
-
-
-class ImageGenerationEnd(_Event, tag="image_generation_end", kw_only=True):
-    call_id: str
-    status: str | None = None
-    revised_prompt: str | None = None
-    result: str | None = None
-    saved_path: str | None = None
-
-
 class ContextCompacted(_Event, tag="context_compacted"):
     pass
 
@@ -353,42 +171,29 @@ class StreamError(_Event, tag="stream_error", kw_only=True):
     additional_details: str | None = None
 
 
-class PlanStep(Wire):
-    step: str
-    status: str
-
-
 class PlanUpdate(_Event, tag="plan_update", kw_only=True):
-    plan: list[PlanStep]
+    plan: list[shared.PlanStep]
 
 
-EventMsg = (
-    TaskStarted
-    | TurnStarted
-    | TaskComplete
-    | TurnComplete
-    | TurnAborted
-    | ItemCompleted
-    | TokenCount
-    | SettingsApplied
-    | UserMessage
-    | AgentMessage
-    | AgentReasoning
-    | AgentReasoningRaw
-    | McpToolCallEnd
-    | PatchApplyEnd
-    | ExecCommandEnd
-    | WebSearchEnd
-    | ImageGenerationEnd
-    | ContextCompacted
-    | ThreadNameUpdated
-    | ThreadRolledBack
-    | ErrorEvent
-    | StreamError
-    | PlanUpdate
+class PatchApplyEnd(shared.FileChange, kw_only=True):
+    success: bool | None = None
+
+
+_CALL_ID = {"id": "call_id"}
+
+TOOLS = {"exec_command_end": "exec_command", "patch_apply_end": "apply_patch"}
+"""The tools whose calls these events of older files end."""
+
+EventMsg = union_of(
+    _Event,
+    # Calls that are over, as older files tell them: the items under other tags.
+    respell(shared.CommandExecution, rename=_CALL_ID, tag="exec_command_end"),
+    respell(PatchApplyEnd, rename=_CALL_ID, tag="patch_apply_end"),
+    respell(shared.WebSearch, rename=_CALL_ID, tag="web_search_end"),
+    respell(shared.ImageGeneration, rename=_CALL_ID, tag="image_generation_end"),
 )
 
-TOLD = (
+PASSED_ON = (
     "thread_goal_updated",
     "entered_review_mode",
     "exited_review_mode",
@@ -419,7 +224,7 @@ TOLD = (
     "shutdown_complete",
     "terminal_interaction",
 )
-"""Events that are passed on as they are: Codex's own word, and what it says with it."""
+"""Events that are passed on as they are: their type, and their fields."""
 
 EVENTS: dict[str, Any] = {str(event.__struct_config__.tag): event for event in get_args(EventMsg)}
 
@@ -458,7 +263,7 @@ class Compaction(Wire):
 
 
 class UsageRecord(Wire):
-    usage: Tokens
+    usage: shared.Tokens
     response_id: str | None = None
 
 
@@ -479,7 +284,7 @@ class ResponseItemLine(_Line, tag="response_item", kw_only=True):
 
 
 class EventLine(_Line, tag="event_msg", kw_only=True):
-    payload: Annotated[Any, read_as(EventMsg)]
+    payload: Annotated[Any, nested(EventMsg)]
 
 
 class Compacted(_Line, tag="compacted", kw_only=True):
@@ -502,17 +307,7 @@ class RetainedContext(_Line, tag="retained_context", kw_only=True):
     payload: Any = None
 
 
-Line = (
-    SessionMeta
-    | TurnContext
-    | ResponseItemLine
-    | EventLine
-    | Compacted
-    | TokenUsageRecord
-    | WorldState
-    | InterAgentMetadata
-    | RetainedContext
-)
+Line = union_of(_Line)
 
 
 prepare(globals())

@@ -10,45 +10,13 @@ from typing import Any, cast
 
 import msgspec
 
-from hansard.adapter import Adapter, Context
+from hansard import events as ev
+from hansard.adapters.base import Adapter, Context
 from hansard.adapters.copilot import notices, wire
-from hansard.adapters.copilot.words import around, attachment, error_of, shown, tool_kind, usage_of
-from hansard.content import TextBlock
-from hansard.events import (
-    Error,
-    ErrorInfo,
-    Event,
-    PermissionOption,
-    TurnStatus,
-    Usage,
-    answer,
-    assistant_chunk,
-    assistant_done,
-    auth_status,
-    configuration_change,
-    interrupt,
-    mcp_status,
-    permission_request,
-    permission_response,
-    question,
-    queue_update,
-    raw,
-    result,
-    session_init,
-    session_lifecycle,
-    status_change,
-    thinking_chunk,
-    thinking_done,
-    tool_call,
-    tool_input_chunk,
-    tool_output_chunk,
-    tool_progress,
-    tool_result,
-    usage,
-    user_message,
-)
-from hansard.loose import as_int, as_list, as_object
-from hansard.words import at, input_hash, milliseconds
+from hansard.adapters.copilot.fields import around, attachment, error_of, result_blocks, tool_kind, usage_of
+from hansard.adapters.fields import input_hash, parse_iso_ms, place_in_message
+from hansard.events.closing import close_block
+from hansard.events.lenient import as_int, as_list, as_object
 
 
 class Copilot(Adapter):
@@ -82,65 +50,68 @@ class Copilot(Adapter):
         self.idle = False
         self.denied = False
         self.aborted = False
-        self.failure: ErrorInfo | None = None
+        self.failure: ev.ErrorInfo | None = None
         self.finish_reason: str | None = None
 
     @classmethod
-    def recognises(cls, message: dict[str, Any]) -> bool:
+    def detects(cls, message: dict[str, Any]) -> bool:
         """A dotted type with data, an id and the id of the event before."""
         kind = message.get("type")
         return isinstance(kind, str) and "data" in message and "parentId" in message and "timestamp" in message
 
     def time_of(self, message: Any) -> int | None:
         """Every event has its time."""
-        return milliseconds(message.timestamp)
+        return parse_iso_ms(message.timestamp)
 
-    def translate(self, message: Any) -> Iterator[Event]:
+    def translate(self, message: Any) -> Iterator[ev.Event]:
         self.parent = self.parent_of(message)
-        match message:
-            case wire.UserSaid(data=said):
-                yield from self.said(said)
-            case wire.SystemSaid(data=said) | wire.SystemNotified(data=said):
-                yield user_message(text=said.content, author="harness", message_id=said.message_id, role="system")
+        if isinstance(message, wire.Over):
+            yield from self.result(message)
+            return
+        match message.data:
+            case wire.UserMessage() as said:
+                yield from self.user_message(said)
+            case wire.SystemMessage() as said:
+                yield ev.user_message(text=said.content, author="harness", message_id=said.message_id, role="system")
                 if said.kind is not None:
-                    yield status_change(status="system.notification", detail=said.kind)
-            case wire.AssistantSaid(data=answered):
+                    yield ev.status_change(status="system.notification", detail=said.kind)
+            case wire.AssistantMessage() as answered:
                 yield from self.whole(answered)
-            case wire.AssistantSays(data=delta):
-                yield at(assistant_chunk(text=delta.delta_content), delta.message_id, 0)
-            case wire.AssistantThinks(data=delta):
+            case wire.MessageDelta() as delta:
+                yield place_in_message(ev.assistant_chunk(text=delta.delta_content), delta.message_id, 0)
+            case wire.ReasoningDelta() as delta:
                 self.thinking[self.parent] = delta.reasoning_id
-                yield at(thinking_chunk(text=delta.delta_content), delta.reasoning_id, 0)
-            case wire.AssistantThought(data=reasoning):
+                yield place_in_message(ev.thinking_chunk(text=delta.delta_content), delta.reasoning_id, 0)
+            case wire.Reasoning() as reasoning:
                 yield from self.thought_over(reasoning)
-            case wire.AssistantCalls(data=delta):
+            case wire.ToolCallDelta() as delta:
                 yield self.input(delta)
-            case wire.ToolStarted(data=start) | wire.ToolRequested(data=start):
+            case wire.ExecutionStart() as start:
                 yield from self.started(start)
-            case wire.ToolOutput(data=so_far):
-                yield tool_progress(tool_call_id=so_far.tool_call_id, status="running", content=[TextBlock(text=so_far.partial_output)])
-            case wire.ToolTold(data=told):
-                yield tool_progress(tool_call_id=told.tool_call_id, status="running", title=told.progress_message)
-            case wire.ToolPrinted(data=output):
+            case wire.PartialResult() as so_far:
+                yield ev.tool_progress(
+                    tool_call_id=so_far.tool_call_id, status="running", content=[ev.TextBlock(text=so_far.partial_output)]
+                )
+            case wire.ToolText() as told:
+                yield ev.tool_progress(tool_call_id=told.tool_call_id, status="running", title=told.progress_message)
+            case wire.ShellOutput() as output:
                 yield self.printed_by(output)
-            case wire.ToolDone(data=done):
+            case wire.ExecutionComplete() as done:
                 yield from self.completed(done)
-            case wire.MayI(data=asks):
+            case wire.PermissionRequested() as asks:
                 yield from self.may_i(asks)
-            case wire.Decided(data=decided):
+            case wire.PermissionCompleted() as decided:
                 yield self.decision(decided)
-            case wire.Started(data=start):
+            case wire.SessionStart() as start:
                 yield from self.session_start(start)
-            case wire.Failed(data=told):
+            case wire.SessionError() as told:
                 yield from self.failed(told)
-            case wire.Asset(data=asset):
+            case wire.BinaryAsset() as asset:
                 yield self.asset(asset)
-            case wire.Over():
-                yield from self.result(message)
             case _:  # wire.Event: its data is passed on whole
                 yield from self.other(message)
 
-    def other(self, message: wire.Event) -> Iterator[Event]:
+    def other(self, message: wire.Event) -> Iterator[ev.Event]:
         match message.type.partition(".")[0]:
             case "assistant":
                 yield from self.assistant(message.type, message.data)
@@ -149,19 +120,19 @@ class Copilot(Adapter):
             case "subagent":
                 yield from self.subagent(message)
             case "user_input" | "elicitation" | "exit_plan_mode":
-                yield from self.asked(message.type, message.data)
+                yield from self.question_event(message.type, message.data)
             case "abort":
                 yield from self.stopped(message.data)
             case _:
                 yield from self.session(message.type, message.data)
 
-    def stopped(self, data: Any) -> Iterator[Event]:
+    def stopped(self, data: Any) -> Iterator[ev.Event]:
         reason = as_object(data).get("reason")
         if self.aborted:
-            yield status_change(status="abort", detail=data)
+            yield ev.status_change(status="abort", detail=data)
             return
         self.aborted = True
-        yield interrupt(reason="error" if reason == "error" else "user_cancel", by=reason if isinstance(reason, str) else None)
+        yield ev.interrupt(reason="error" if reason == "error" else "user_cancel", by=reason if isinstance(reason, str) else None)
 
     def parent_of(self, message: Any) -> str | None:
         """The call that started whoever speaks."""
@@ -173,19 +144,19 @@ class Copilot(Adapter):
             case _:
                 return self.agents.get(message.agent_id or "", self.context.parent_tool_call_id)
 
-    def at_end(self) -> Iterator[Event]:
+    def end_of_stream(self) -> Iterator[ev.Event]:
         """A turn whose end something proves is over though nothing says so."""
         if self.turn is not None and (self.idle or self.aborted or self.denied or self.failure is not None or self.answered):
             yield from self.settle()
 
-    def notice(self, kind: str, data: Any) -> Iterator[Event]:
+    def notice(self, kind: str, data: Any) -> Iterator[ev.Event]:
         """An event that is not one of those with a meaning of their own."""
         known = kind in notices.STATES
-        yield status_change(status=kind, detail=data) if known else raw(kind=kind, reason="unknown_type")
+        yield ev.status_change(status=kind, detail=data) if known else ev.raw(kind=kind, reason="unknown_type")
 
     # ---- what is said to the model
 
-    def said(self, message: wire.UserMessage) -> Iterator[Event]:
+    def user_message(self, message: wire.UserMessage) -> Iterator[ev.Event]:
         main = self.parent == self.context.parent_tool_call_id
         queued = message.delivery not in (None, "idle") and self.turn is not None
         echo = main and self.repeats_prompt(message.content)
@@ -195,61 +166,61 @@ class Copilot(Adapter):
         yield from self.in_mode(message.agent_mode)
         blocks = [attachment(item, self.assets) for item in message.attachments or []]
         if echo:
-            yield status_change(status="prompt_echo")
+            yield ev.status_change(status="prompt_echo")
         else:
-            yield user_message(
+            yield ev.user_message(
                 text=message.content,
-                content=[TextBlock(text=message.content), *blocks] if blocks else None,
+                content=[ev.TextBlock(text=message.content), *blocks] if blocks else None,
                 author="human" if main else "agent",
                 message_id=message.message_id,
                 queued=queued,
                 from_agent_id=message.source,
             )
         for added in around(message.transformed_content, message.content):
-            yield user_message(text=added, author="harness")
+            yield ev.user_message(text=added, author="harness")
 
-    def in_mode(self, mode: str | None) -> Iterator[Event]:
+    def in_mode(self, mode: str | None) -> Iterator[ev.Event]:
         """The mode that prompts and questions speak of, when it is another one."""
         if mode is not None and mode != self.mode:
             self.mode = mode
-            yield configuration_change(subtype="current_mode_update", mode_id=mode)
+            yield ev.configuration_change(subtype="current_mode_update", mode_id=mode)
 
     # ---- what the model says
 
-    def assistant(self, kind: str, data: Any) -> Iterator[Event]:
+    def assistant(self, kind: str, data: Any) -> Iterator[ev.Event]:
         match kind:
             case "assistant.turn_end":
                 yield from self.unsaid()
-                yield status_change(status=kind, detail=data)
+                yield ev.status_change(status=kind, detail=data)
             case "assistant.usage":
                 yield from self.usage_record(kind, data)
             case "assistant.idle":
                 self.idle = True
-                yield status_change(status=kind, detail=data)
+                yield ev.status_change(status=kind, detail=data)
             case _:
                 yield from self.notice(kind, data)
 
-    def whole(self, message: wire.AssistantMessage) -> Iterator[Event]:
+    def whole(self, message: wire.AssistantMessage) -> Iterator[ev.Event]:
         main = self.parent == self.context.parent_tool_call_id
         if main:
             yield from self.need_turn()
             self.failure = None
         yield from self.reasoning_of(message)
         if message.content != "" or (message.message_id, 0) in self.open.blocks:  # the field is always there
-            yield at(assistant_done(text=message.content), message.message_id, 0)
+            yield place_in_message(ev.assistant_done(text=message.content), message.message_id, 0)
         for index, value in enumerate(message.tool_requests or []):
             request = self.read(value, wire.ToolRequest)
             made = self.unknown_block(value) if request is None else self.called_for(request)
-            yield at(made, message.message_id, index + 1)
+            yield place_in_message(made, message.message_id, index + 1)
         spent = self.spent.pop(message.api_call_id, None) if message.api_call_id is not None else None
         if spent is not None:
             yield self.used(spent, message.message_id)
         elif message.content == "" and not message.tool_requests and message.reasoning_text is None:
-            yield at(status_change(status="assistant.message", detail={"model": message.model}), message.message_id)
+            yield place_in_message(ev.status_change(status="assistant.message", detail={"model": message.model}), message.message_id)
         if main:
             self.answered = not message.tool_requests
 
-    def reasoning_of(self, message: wire.AssistantMessage) -> Iterator[Event]:
+    def reasoning_of(self, message: wire.AssistantMessage) -> Iterator[ev.Event]:
         """The reasoning of a message, unless it has an event of its own; the file has it here only."""
         if message.reasoning_text is None:
             return
@@ -259,18 +230,18 @@ class Copilot(Adapter):
         place = message.message_id if streamed is None else streamed
         index = None if streamed is None else 0
         text = self.untrimmed(message.reasoning_text, place, index)
-        yield at(thinking_done(text=text, redacted=message.reasoning_opaque), place, index)
+        yield place_in_message(ev.thinking_done(text=text, redacted=message.reasoning_opaque), place, index)
 
     def untrimmed(self, text: str, place: str, index: int | None) -> str:
         """Reasoning loses the blanks at its ends when it is put together; where it came in pieces, they have them."""
         pieces = self.open.text(place, index)
         return pieces if pieces.strip() == text and pieces != "" else text
 
-    def called_for(self, request: wire.ToolRequest) -> Event:
+    def called_for(self, request: wire.ToolRequest) -> ev.Event:
         if request.tool_call_id in self.called:
-            return status_change(status="tool_request_repeated", detail={"toolCallId": request.tool_call_id})
+            return ev.status_change(status="tool_request_repeated", detail={"toolCallId": request.tool_call_id})
         self.called.add(request.tool_call_id)
-        return tool_call(
+        return ev.tool_call(
             tool_call_id=request.tool_call_id,
             tool_name=request.name,
             args=request.arguments,
@@ -279,27 +250,25 @@ class Copilot(Adapter):
             server=request.mcp_server_name,
         )
 
-    def thought_over(self, reasoning: wire.Reasoning) -> Iterator[Event]:
+    def thought_over(self, reasoning: wire.Reasoning) -> Iterator[ev.Event]:
         if reasoning.reasoning_id in self.thought:  # an echo, by identity
-            yield status_change(status="assistant.reasoning", detail={"reasoningId": reasoning.reasoning_id})
+            yield ev.status_change(status="assistant.reasoning", detail={"reasoningId": reasoning.reasoning_id})
             return
         self.thought.add(reasoning.reasoning_id)
         self.thinking.pop(self.parent, None)
         text = self.untrimmed(reasoning.content, reasoning.reasoning_id, 0)
-        yield at(thinking_done(text=text), reasoning.reasoning_id, 0)
+        yield place_in_message(ev.thinking_done(text=text), reasoning.reasoning_id, 0)
 
-    def input(self, delta: wire.ToolCallDelta) -> Event:
+    def input(self, delta: wire.ToolCallDelta) -> ev.Event:
         offset = self.written.get(delta.tool_call_id, 0)
         self.written[delta.tool_call_id] = offset + len(delta.input_delta)
-        return tool_input_chunk(tool_call_id=delta.tool_call_id, tool_name=delta.tool_name, chunk=delta.input_delta, offset=offset)
+        return ev.tool_input_chunk(tool_call_id=delta.tool_call_id, tool_name=delta.tool_name, chunk=delta.input_delta, offset=offset)
 
-    def unsaid(self) -> Iterator[Event]:
+    def unsaid(self) -> Iterator[ev.Event]:
         """Text that no message followed: the program threw the answer away (an output limit) or was stopped."""
         for (response_id, index), block in list(self.open.blocks.items()):
             if block.parent == self.parent:
-                cut = at(block.interrupted(), response_id, index)
-                cut.synthetic = True
-                yield cut
+                yield close_block(block.text, thinking=block.thinking, parent=block.parent, response_id=response_id, block_index=index)
         for call_id, record in list(self.spent.items()):
             if record.parent_tool_call_id == self.parent:
                 del self.spent[call_id]
@@ -307,7 +276,7 @@ class Copilot(Adapter):
 
     # ---- requests to the model
 
-    def model(self, kind: str, data: Any) -> Iterator[Event]:
+    def model(self, kind: str, data: Any) -> Iterator[ev.Event]:
         if kind != "model.call_failure":
             yield from self.notice(kind, data)
             return
@@ -315,33 +284,33 @@ class Copilot(Adapter):
         word, status = told.get("errorCode", told.get("errorType")), told.get("statusCode")
         failed = error_of(str(told.get("errorMessage")), word if isinstance(word, str) else None, as_int(status))
         failed.details = data
-        yield Error(payload=failed)
+        yield ev.Error(payload=failed)
 
-    def usage_record(self, kind: str, data: Any) -> Iterator[Event]:
+    def usage_record(self, kind: str, data: Any) -> Iterator[ev.Event]:
         """Tokens come before the message they belong to; the id of the request ties them."""
         record = self.read(as_object(data).get("usage", data), wire.UsageRecord)
         if record is None:
-            yield raw(kind=kind, reason="wrong_shape")
+            yield ev.raw(kind=kind, reason="wrong_shape")
             return
         if record.parent_tool_call_id is None:
             self.finish_reason = "content_filter" if record.content_filter_triggered else record.finish_reason
-        yield status_change(status=kind, detail=data)
+        yield ev.status_change(status=kind, detail=data)
         if record.api_call_id is None:
             yield self.used(record, None)
         elif record.api_call_id not in self.counted:
             self.counted.add(record.api_call_id)
             self.spent[record.api_call_id] = record
 
-    def used(self, record: wire.UsageRecord, place: str | None) -> Event:
+    def used(self, record: wire.UsageRecord, place: str | None) -> ev.Event:
         window = record.max_prompt_tokens
-        return at(usage(scope="message", usage=usage_of(record), model=record.model, context_window=window), place)
+        return place_in_message(ev.usage(scope="message", usage=usage_of(record), model=record.model, context_window=window), place)
 
     # ---- tools and sub-agents
 
-    def started(self, start: wire.ExecutionStart) -> Iterator[Event]:
+    def started(self, start: wire.ExecutionStart) -> Iterator[ev.Event]:
         if start.tool_call_id not in self.called:
             self.called.add(start.tool_call_id)
-            yield tool_call(
+            yield ev.tool_call(
                 tool_call_id=start.tool_call_id,
                 tool_name=start.tool_name,
                 args=start.arguments,
@@ -349,7 +318,7 @@ class Copilot(Adapter):
                 title=start.tool_title,
                 server=start.mcp_server_name,
             )
-        yield tool_progress(
+        yield ev.tool_progress(
             tool_call_id=start.tool_call_id,
             tool_name=start.tool_name,
             status="running",
@@ -357,24 +326,24 @@ class Copilot(Adapter):
             detail=start.shell_tool_info,
         )
 
-    def printed_by(self, output: wire.ShellOutput) -> Event:
+    def printed_by(self, output: wire.ShellOutput) -> ev.Event:
         stream = output.stream if output.stream in ("stdout", "stderr") else None
         offset = self.printed.get((output.tool_call_id, stream), 0)
         self.printed[output.tool_call_id, stream] = offset + len(output.text)
-        return tool_output_chunk(tool_call_id=output.tool_call_id, chunk=output.text, offset=offset, stream=cast("Any", stream))
+        return ev.tool_output_chunk(tool_call_id=output.tool_call_id, chunk=output.text, offset=offset, stream=cast("Any", stream))
 
-    def completed(self, done: wire.ExecutionComplete) -> Iterator[Event]:
+    def completed(self, done: wire.ExecutionComplete) -> Iterator[ev.Event]:
         if done.tool_call_id in self.returned:
-            yield status_change(status="tool.execution_complete", detail={"toolCallId": done.tool_call_id})
+            yield ev.status_change(status="tool.execution_complete", detail={"toolCallId": done.tool_call_id})
             return
         self.returned.add(done.tool_call_id)
         failed = done.error or wire.ToolError()
         if failed.code in ("denied", "rejected") and done.tool_call_id not in self.decided:  # live, nothing else says it
-            yield permission_response(request_id=done.tool_call_id, decision="deny", option_id=failed.code, message=failed.message)
-        yield tool_result(
+            yield ev.permission_response(request_id=done.tool_call_id, decision="deny", option_id=failed.code, message=failed.message)
+        yield ev.tool_result(
             tool_call_id=done.tool_call_id,
             result=done.result,
-            content=shown(done, self.assets),
+            content=result_blocks(done, self.assets),
             is_error=None if done.success is None else not done.success,
             error=failed.message,
             exit_code=None if done.shell_execution is None else done.shell_execution.exit_code,
@@ -383,13 +352,13 @@ class Copilot(Adapter):
         if metrics is not None:
             yield from self.filled(metrics.context_current_tokens, metrics.context_token_limit, done.model)
 
-    def filled(self, taken: Any, window: Any, model: str | None) -> Iterator[Event]:
+    def filled(self, taken: Any, window: Any, model: str | None) -> Iterator[ev.Event]:
         """How full the context window is."""
         tokens = number(taken)
         if tokens is not None:
-            yield usage(scope="context", usage=Usage(total_tokens=tokens), model=model, context_window=number(window))
+            yield ev.usage(scope="context", usage=ev.Usage(total_tokens=tokens), model=model, context_window=number(window))
 
-    def subagent(self, message: wire.Event) -> Iterator[Event]:
+    def subagent(self, message: wire.Event) -> Iterator[ev.Event]:
         told = self.read(message.data, wire.Subagent)
         call = None if told is None else told.tool_call_id
         if message.agent_id is not None and call is not None:
@@ -399,7 +368,7 @@ class Copilot(Adapter):
         if told is None or call is None:
             yield from self.notice(message.type, message.data)
             return
-        yield tool_progress(
+        yield ev.tool_progress(
             tool_call_id=call,
             status=message.type.partition(".")[2],
             title=told.agent_display_name,
@@ -409,41 +378,41 @@ class Copilot(Adapter):
 
     # ---- questions
 
-    def asked(self, kind: str, data: Any) -> Iterator[Event]:
+    def question_event(self, kind: str, data: Any) -> Iterator[ev.Event]:
         fields = as_object(data)
         request_id = str(fields.get("requestId"))
         match kind:
             case "user_input.requested":
                 asks = {key: value for key, value in fields.items() if key not in ("requestId", "toolCallId")}
                 call = fields.get("toolCallId")
-                yield question(request_id=request_id, questions=[asks], tool_call_id=call if isinstance(call, str) else None)
+                yield ev.question(request_id=request_id, questions=[asks], tool_call_id=call if isinstance(call, str) else None)
             case "elicitation.requested":
                 message = fields.get("message")
                 words = message if isinstance(message, str) else None
-                yield question(request_id=request_id, questions=[fields], schema=fields.get("requestedSchema"), message=words)
+                yield ev.question(request_id=request_id, questions=[fields], schema=fields.get("requestedSchema"), message=words)
             case "exit_plan_mode.requested":
-                yield question(request_id=request_id, questions=[fields])
+                yield ev.question(request_id=request_id, questions=[fields])
             case "user_input.completed":
-                yield answer(request_id=request_id, values=fields.get("answer"))
+                yield ev.answer(request_id=request_id, values=fields.get("answer"))
             case "elicitation.completed":
                 action = fields.get("action")
-                yield answer(request_id=request_id, values=fields.get("content"), action=action if isinstance(action, str) else None)
+                yield ev.answer(request_id=request_id, values=fields.get("content"), action=action if isinstance(action, str) else None)
             case "exit_plan_mode.completed":
-                yield answer(request_id=request_id, values=fields, action="accept" if fields.get("approved") is True else "decline")
+                yield ev.answer(request_id=request_id, values=fields, action="accept" if fields.get("approved") is True else "decline")
             case _:
                 yield from self.notice(kind, data)
 
-    def may_i(self, asks: wire.PermissionRequested) -> Iterator[Event]:
+    def may_i(self, asks: wire.PermissionRequested) -> Iterator[ev.Event]:
         yield from self.in_mode(asks.agent_mode)
         if asks.permission_mode is not None and asks.permission_mode != self.permission_mode:
             self.permission_mode = asks.permission_mode
-            yield configuration_change(subtype="set_permission_mode", permission_mode=self.permission_mode)
+            yield ev.configuration_change(subtype="set_permission_mode", permission_mode=self.permission_mode)
         wanted = as_object(asks.permission_request)
         call, intention = wanted.get("toolCallId"), wanted.get("intention")
-        options = [PermissionOption("approved", "Allow", "allow_once"), PermissionOption("denied", "Deny", "reject_once")]
+        options = [ev.PermissionOption("approved", "Allow", "allow_once"), ev.PermissionOption("denied", "Deny", "reject_once")]
         if wanted.get("canOfferSessionApproval") is True:
-            options.insert(1, PermissionOption("approved-for-session", "Allow for this session", "allow_always"))
-        yield permission_request(
+            options.insert(1, ev.PermissionOption("approved-for-session", "Allow for this session", "allow_always"))
+        yield ev.permission_request(
             request_id=asks.request_id,
             options=options,
             input_hash=input_hash(asks.permission_request),
@@ -452,13 +421,13 @@ class Copilot(Adapter):
             description=intention if isinstance(intention, str) else None,
         )
 
-    def decision(self, done: wire.PermissionCompleted) -> Event:
+    def decision(self, done: wire.PermissionCompleted) -> ev.Event:
         outcome = done.result
         allowed = outcome.kind.startswith("approved")
         self.denied = self.denied or outcome.kind == "denied-interactively-by-user"
         if done.tool_call_id is not None:
             self.decided.add(done.tool_call_id)
-        return permission_response(
+        return ev.permission_response(
             request_id=done.request_id,
             decision="allow" if allowed else "deny",
             option_id="approved-for-session" if allowed and outcome.approval is not None else outcome.kind,
@@ -469,57 +438,57 @@ class Copilot(Adapter):
 
     # ---- the session
 
-    def session(self, kind: str, data: Any) -> Iterator[Event]:
+    def session(self, kind: str, data: Any) -> Iterator[ev.Event]:
         fields = as_object(data)
         match kind:
             case "session.tools_updated":
                 if not self.introduced:  # live, nobody else says the model
                     self.introduced = True
                     model = fields.get("model")
-                    yield session_init(agent_id="copilot", model=model if isinstance(model, str) else None)
-                yield configuration_change(subtype="tools_updated", options=data)
+                    yield ev.session_init(agent_id="copilot", model=model if isinstance(model, str) else None)
+                yield ev.configuration_change(subtype="tools_updated", options=data)
             case "session.usage_record":
                 yield from self.usage_record(kind, data)
             case "session.usage_info":
-                yield status_change(status=kind, detail=data)
+                yield ev.status_change(status=kind, detail=data)
                 yield from self.filled(fields.get("currentTokens"), fields.get("tokenLimit"), None)
             case "session.model_change":
                 model = fields.get("newModel")
-                yield configuration_change(subtype="set_model", model=model if isinstance(model, str) else None, options=data)
+                yield ev.configuration_change(subtype="set_model", model=model if isinstance(model, str) else None, options=data)
             case "session.mode_changed":
                 mode = fields.get("newMode")
                 self.mode = mode if isinstance(mode, str) else None
-                yield configuration_change(subtype="current_mode_update", mode_id=self.mode, options=data)
+                yield ev.configuration_change(subtype="current_mode_update", mode_id=self.mode, options=data)
             case "session.title_changed":
                 title = fields.get("title")
-                yield session_lifecycle(subtype="renamed", title=title if isinstance(title, str) else None, detail=data)
+                yield ev.session_lifecycle(subtype="renamed", title=title if isinstance(title, str) else None, detail=data)
             case "commands.changed":
-                yield configuration_change(subtype="available_commands_update", commands=as_list(fields.get("commands")), options=data)
+                yield ev.configuration_change(subtype="available_commands_update", commands=as_list(fields.get("commands")), options=data)
             case "command.queued":
                 command = fields.get("command")
-                yield queue_update(
+                yield ev.queue_update(
                     action="queued", item_id=str(fields.get("requestId")), text=command if isinstance(command, str) else None
                 )
             case "mcp.oauth_required":
                 link = fields.get("serverUrl")
-                yield auth_status(is_authenticating=True, output=[data], link=link if isinstance(link, str) else None)
+                yield ev.auth_status(is_authenticating=True, output=[data], link=link if isinstance(link, str) else None)
             case "session.mcp_servers_loaded":
                 yield from self.servers(fields)
             case _ if kind.startswith("session.mcp_server_"):
                 state = fields.get("status", kind.removeprefix("session.mcp_server_"))
-                yield mcp_status(server=str(fields.get("serverName")), state=str(state), detail=data)
+                yield ev.mcp_status(server=str(fields.get("serverName")), state=str(state), detail=data)
             case _ if kind in notices.LIVES:
                 yield from self.life(kind, fields)
             case _ if kind in notices.SETTINGS:
-                yield configuration_change(subtype=kind.partition(".")[2], options=data)
+                yield ev.configuration_change(subtype=kind.partition(".")[2], options=data)
             case _:
                 yield from self.notice(kind, data)
 
-    def session_start(self, start: wire.SessionStart) -> Iterator[Event]:
+    def session_start(self, start: wire.SessionStart) -> Iterator[ev.Event]:
         self.introduced = True
         place = as_object(start.context)
         cwd = place.get("cwd")
-        yield session_init(
+        yield ev.session_init(
             agent_id="copilot",
             agent_version=start.copilot_version,
             provider_session_id=start.session_id,
@@ -527,23 +496,23 @@ class Copilot(Adapter):
             cwd=cwd if isinstance(cwd, str) else None,
         )
         if set(place) - {"cwd"}:  # the repository
-            yield session_lifecycle(subtype="started", detail=place)
+            yield ev.session_lifecycle(subtype="started", detail=place)
 
-    def servers(self, fields: dict[str, Any]) -> Iterator[Event]:
+    def servers(self, fields: dict[str, Any]) -> Iterator[ev.Event]:
         servers = [as_object(server) for server in as_list(fields.get("servers"))]
         for server in servers:
-            yield mcp_status(server=str(server.get("name")), state=str(server.get("status")), detail=server)
+            yield ev.mcp_status(server=str(server.get("name")), state=str(server.get("status")), detail=server)
         if not servers:
-            yield status_change(status="session.mcp_servers_loaded", detail=fields)
+            yield ev.status_change(status="session.mcp_servers_loaded", detail=fields)
 
-    def asset(self, asset: wire.BinaryAsset) -> Event:
+    def asset(self, asset: wire.BinaryAsset) -> ev.Event:
         """Bytes that results and prompts name by their id."""
         if asset.data is not None:
             self.assets[asset.asset_id] = asset.data
         detail = {"mimeType": asset.mime_type, "byteLength": asset.byte_length}
-        return session_lifecycle(subtype="asset", part_id=asset.asset_id, size=asset.byte_length, detail=detail)
+        return ev.session_lifecycle(subtype="asset", part_id=asset.asset_id, size=asset.byte_length, detail=detail)
 
-    def life(self, kind: str, fields: dict[str, Any]) -> Iterator[Event]:
+    def life(self, kind: str, fields: dict[str, Any]) -> Iterator[ev.Event]:
         if kind in ("session.shutdown", "session.resume"):
             yield from self.settle()
         if kind == "session.shutdown":
@@ -551,31 +520,31 @@ class Copilot(Adapter):
             for model, metric in metrics.items():
                 spent = self.read(as_object(metric).get("usage"), wire.UsageRecord)
                 if spent is not None:
-                    yield usage(scope="session", usage=usage_of(spent), model=model)
+                    yield ev.usage(scope="session", usage=usage_of(spent), model=model)
         text = fields.get("summaryContent", fields.get("summary"))
-        yield session_lifecycle(subtype=notices.LIVES[kind], text=text if isinstance(text, str) else None, detail=fields)
+        yield ev.session_lifecycle(subtype=notices.LIVES[kind], text=text if isinstance(text, str) else None, detail=fields)
 
-    def failed(self, told: wire.SessionError) -> Iterator[Event]:
+    def failed(self, told: wire.SessionError) -> Iterator[ev.Event]:
         self.failure = error_of(told.message, told.error_type, told.status_code)
-        yield Error(payload=self.failure)
+        yield ev.Error(payload=self.failure)
         if self.failure.code == "provider_auth":
-            yield auth_status(is_authenticating=False, error=told.message)
+            yield ev.auth_status(is_authenticating=False, error=told.message)
 
     # ---- the end of a turn
 
-    def result(self, message: wire.Over) -> Iterator[Event]:
+    def result(self, message: wire.Over) -> Iterator[ev.Event]:
         yield from self.need_turn("user")
         if message.exit_code not in (None, 0) and self.failure is None and not self.aborted:
-            self.failure = ErrorInfo(
+            self.failure = ev.ErrorInfo(
                 code="unknown", message=f"exit code {message.exit_code}", provider_code=str(message.exit_code), error_source="agent"
             )
         status, error = self.end()
         used = as_object(message.usage)
-        yield status_change(status="result", detail={"exitCode": message.exit_code, "usage": message.usage})
+        yield ev.status_change(status="result", detail={"exitCode": message.exit_code, "usage": message.usage})
         if message.session_id is not None:  # nothing before it names the session
-            yield session_lifecycle(subtype="updated", provider_session_id=message.session_id)
+            yield ev.session_lifecycle(subtype="updated", provider_session_id=message.session_id)
         changes = as_object(used.get("codeChanges"))
-        yield result(
+        yield ev.result(
             status=status,
             duration_ms=number(used.get("sessionDurationMs")),
             duration_api_ms=number(used.get("totalApiDurationMs")),
@@ -585,24 +554,24 @@ class Copilot(Adapter):
         )
         yield from self.settle()
 
-    def settle(self) -> Iterator[Event]:
+    def settle(self) -> Iterator[ev.Event]:
         """Close the turn, now that something later proves it is over."""
         if self.turn is not None:
             status, error = self.end()
             yield from self.end_turn(status, stop_reason=self.finish_reason, error=error)
         self._new_turn()
 
-    def end(self) -> tuple[TurnStatus, ErrorInfo | None]:
+    def end(self) -> tuple[ev.TurnStatus, ev.ErrorInfo | None]:
         if self.denied and not self.answered:
             return "denied", None
         if self.aborted:
-            return "interrupted", ErrorInfo(code="aborted", message="stopped by the user")
+            return "interrupted", ev.ErrorInfo(code="aborted", message="stopped by the user")
         if self.failure is not None:
             return ("max_tokens" if self.failure.code == "output_length" else "error"), self.failure
         if self.finish_reason == "content_filter":
             return "refused", None
         if self.finish_reason == "length":
-            return "max_tokens", ErrorInfo(code="output_length", message="the answer reached the output limit", provider_code="length")
+            return "max_tokens", ev.ErrorInfo(code="output_length", message="the answer reached the output limit", provider_code="length")
         if self.answered or self.idle:
             return ("denied" if self.denied else "completed"), None
         return "lost", None

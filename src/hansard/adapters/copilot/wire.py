@@ -5,10 +5,12 @@ A type that stands here is read field by field; the data of every other one is p
 
 from __future__ import annotations
 
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
-from hansard.adapter import Wire, read_as
-from hansard.structs import prepare
+from msgspec import defstruct
+
+from hansard.adapters.base import Wire, nested
+from hansard.events.structs import prepare, union_of
 
 
 class Data(Wire, rename="camel", kw_only=True):
@@ -38,7 +40,7 @@ class UserMessage(Data, kw_only=True):
 
     content: str
     message_id: str | None = None
-    attachments: Annotated[list[Any] | None, read_as(Attachment)] = None
+    attachments: Annotated[list[Any] | None, nested(Attachment)] = None
     delivery: str | None = None
     transformed_content: str | None = None
     source: str | None = None
@@ -65,7 +67,7 @@ class ToolRequest(Data, kw_only=True):
 class AssistantMessage(Data, kw_only=True):
     message_id: str
     content: str = ""
-    tool_requests: Annotated[list[Any] | None, read_as(ToolRequest)] = None
+    tool_requests: Annotated[list[Any] | None, nested(ToolRequest)] = None
     reasoning_text: str | None = None
     reasoning_opaque: str | None = None
     api_call_id: str | None = None
@@ -154,7 +156,7 @@ class ExecutionComplete(Data, kw_only=True):
     result: Any = None
     error: ToolError | None = None
     shell_execution: ShellExecution | None = None
-    file_edits: Annotated[list[Any] | None, read_as(FileEdit)] = None
+    file_edits: Annotated[list[Any] | None, nested(FileEdit)] = None
 
 
 class SessionError(Data, kw_only=True):
@@ -253,83 +255,11 @@ class Line(Wire, rename="camel", kw_only=True):
     agent_id: str | None = None
 
 
-class UserSaid(Line, tag_field="type", tag="user.message"):
-    data: UserMessage
+class _Known(Line, tag_field="type", kw_only=True):
+    pass
 
 
-class SystemSaid(Line, tag_field="type", tag="system.message"):
-    data: SystemMessage
-
-
-class SystemNotified(Line, tag_field="type", tag="system.notification"):
-    data: SystemMessage
-
-
-class AssistantSaid(Line, tag_field="type", tag="assistant.message"):
-    data: AssistantMessage
-
-
-class AssistantSays(Line, tag_field="type", tag="assistant.message_delta"):
-    data: MessageDelta
-
-
-class AssistantThinks(Line, tag_field="type", tag="assistant.reasoning_delta"):
-    data: ReasoningDelta
-
-
-class AssistantThought(Line, tag_field="type", tag="assistant.reasoning"):
-    data: Reasoning
-
-
-class AssistantCalls(Line, tag_field="type", tag="assistant.tool_call_delta"):
-    data: ToolCallDelta
-
-
-class ToolStarted(Line, tag_field="type", tag="tool.execution_start"):
-    data: ExecutionStart
-
-
-class ToolRequested(Line, tag_field="type", tag="tool.user_requested"):
-    data: ExecutionStart
-
-
-class ToolOutput(Line, tag_field="type", tag="tool.execution_partial_result"):
-    data: PartialResult
-
-
-class ToolTold(Line, tag_field="type", tag="tool.execution_progress"):
-    data: ToolText
-
-
-class ToolPrinted(Line, tag_field="type", tag="tool.shell_output"):
-    data: ShellOutput
-
-
-class ToolDone(Line, tag_field="type", tag="tool.execution_complete"):
-    data: ExecutionComplete
-
-
-class MayI(Line, tag_field="type", tag="permission.requested"):
-    data: PermissionRequested
-
-
-class Decided(Line, tag_field="type", tag="permission.completed"):
-    data: PermissionCompleted
-
-
-class Started(Line, tag_field="type", tag="session.start"):
-    data: SessionStart
-
-
-class Failed(Line, tag_field="type", tag="session.error"):
-    data: SessionError
-
-
-class Asset(Line, tag_field="type", tag="session.binary_asset"):
-    data: BinaryAsset
-
-
-class Over(Line, tag_field="type", tag="result", kw_only=True):
+class Over(_Known, tag="result", kw_only=True):
     """The last line of a run, its fields beside the type."""
 
     exit_code: int | None = None
@@ -337,29 +267,30 @@ class Over(Line, tag_field="type", tag="result", kw_only=True):
     usage: Any = None
 
 
-Known = (
-    UserSaid
-    | SystemSaid
-    | SystemNotified
-    | AssistantSaid
-    | AssistantSays
-    | AssistantThinks
-    | AssistantThought
-    | AssistantCalls
-    | ToolStarted
-    | ToolRequested
-    | ToolOutput
-    | ToolTold
-    | ToolPrinted
-    | ToolDone
-    | MayI
-    | Decided
-    | Started
-    | Failed
-    | Asset
-    | Over
-)
-_TYPES = frozenset(str(one.__struct_config__.tag) for one in get_args(Known))
+DATA: dict[str, type[Data]] = {
+    "user.message": UserMessage,
+    "system.message": SystemMessage,
+    "system.notification": SystemMessage,
+    "assistant.message": AssistantMessage,
+    "assistant.message_delta": MessageDelta,
+    "assistant.reasoning_delta": ReasoningDelta,
+    "assistant.reasoning": Reasoning,
+    "assistant.tool_call_delta": ToolCallDelta,
+    "tool.execution_start": ExecutionStart,
+    "tool.user_requested": ExecutionStart,
+    "tool.execution_partial_result": PartialResult,
+    "tool.execution_progress": ToolText,
+    "tool.shell_output": ShellOutput,
+    "tool.execution_complete": ExecutionComplete,
+    "permission.requested": PermissionRequested,
+    "permission.completed": PermissionCompleted,
+    "session.start": SessionStart,
+    "session.error": SessionError,
+    "session.binary_asset": BinaryAsset,
+}
+"""The data of each event that is read field by field, by its type."""
+
+Known = union_of(Over, *[defstruct(word, [("data", data)], bases=(_Known,), module=__name__, tag=word) for word, data in DATA.items()])
 
 
 class Event(Line, kw_only=True):
@@ -371,7 +302,7 @@ class Event(Line, kw_only=True):
     @property
     def refine(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride] - here each event chooses
         """What it is read as, if its fields have a meaning of their own."""
-        return Known if self.type in _TYPES else None
+        return Known if self.type in DATA or self.type == "result" else None
 
 
 prepare(globals())

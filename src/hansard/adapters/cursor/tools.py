@@ -7,10 +7,11 @@ from typing import Any
 import msgspec
 
 from hansard.adapters.cursor import wire
-from hansard.content import AnyBlock, DiffBlock, ImageBlock, RawBlock, TextBlock
+from hansard.adapters.fields import parse_arguments
 from hansard.events import PlanEntry, ToolKind
-from hansard.loose import as_list, as_object, read
-from hansard.structs import prepare
+from hansard.events.content import AnyBlock, DiffBlock, ImageBlock, RawBlock, TextBlock
+from hansard.events.lenient import as_list, as_object, read
+from hansard.events.structs import prepare
 
 _KINDS: dict[str, ToolKind] = {
     "shellToolCall": "execute",
@@ -59,7 +60,7 @@ def tool_of(value: Any) -> Tool | None:
         body = as_object(inner)
         if name == "function":
             beside = _beside(fields, name, body, ("name", "arguments", "result"))
-            return Tool(str(body.get("name")), arguments(body.get("arguments")), body.get("result"), "other", beside=beside)
+            return Tool(str(body.get("name")), parse_arguments(body.get("arguments")), body.get("result"), "other", beside=beside)
         args = body.get("args")
         server, title = as_object(args).get("providerIdentifier"), as_object(args).get("toolName")
         return Tool(
@@ -77,16 +78,6 @@ def tool_of(value: Any) -> Tool | None:
 def _beside(fields: dict[str, Any], name: str, body: dict[str, Any], read: tuple[str, ...]) -> dict[str, Any]:
     around = {key: value for key, value in fields.items() if key not in (name, *_TIMES) and value != []}
     return {**around, **{key: value for key, value in body.items() if key not in read}}
-
-
-def arguments(value: Any) -> Any:
-    """Arguments as JSON if they are, else as they stand."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return msgspec.json.decode(value)
-    except (ValueError, RecursionError):
-        return value
 
 
 def outcome(result: Any) -> tuple[str | None, dict[str, Any]]:
@@ -126,7 +117,7 @@ def duration(value: Any, result: Any) -> int | None:
     return took if took is not None else None if start is None or end is None else end - start
 
 
-def shown(tool: Tool) -> list[AnyBlock] | None:
+def result_blocks(tool: Tool) -> list[AnyBlock] | None:
     """The blocks of a result: the change of a file, or what an MCP server gave."""
     word, detail = outcome(tool.result)
     if word != "success":

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from hansard.adapter import Wire, read_as
-from hansard.structs import prepare
+from hansard.adapters.base import Wire, nested
+from hansard.events.structs import prepare
 
 
 class Text(Wire, tag_field="type", tag="text"):
@@ -13,7 +13,7 @@ class Text(Wire, tag_field="type", tag="text"):
 
 
 class Message(Wire):
-    content: Annotated[Any, read_as(Text)] = None
+    content: Annotated[Any, nested(Text)] = None
 
 
 class System(

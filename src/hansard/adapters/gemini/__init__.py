@@ -1,6 +1,6 @@
 """Gemini CLI: its live wire and its chat files."""
 
-from hansard.adapters.gemini.files import GeminiFiles
+from hansard.adapters.gemini.layout import GeminiFiles
 
 TESTED = {"gemini": "0.61.0"}
 """What the recordings were made with."""

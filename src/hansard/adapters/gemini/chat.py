@@ -8,41 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from hansard.adapter import Adapter, Context
+from hansard import events as ev
+from hansard.adapters.base import Adapter, Context
+from hansard.adapters.fields import parse_iso_ms, place_in_message
+from hansard.adapters.framing import DetectingFramer
 from hansard.adapters.gemini import wire
 from hansard.adapters.gemini.errors import classify
-from hansard.adapters.gemini.parts import exit_code, parts_of, response_of, server_of, shown, text_of, to_blocks
-from hansard.adapters.gemini.words import milliseconds, plan_of, tool_kind
-from hansard.content import TextBlock
-from hansard.events import (
-    Error,
-    ErrorInfo,
-    Event,
-    Usage,
-    assistant_done,
-    configuration_change,
-    interrupt,
-    raw,
-    session_init,
-    session_lifecycle,
-    status_change,
-    thinking_done,
-    tool_call,
-    tool_progress,
-    tool_result,
-    turn_start,
-    usage,
-    user_message,
-)
-from hansard.framing import Sniffed
-from hansard.loose import as_object
-from hansard.words import at
+from hansard.adapters.gemini.fields import plan_of, tool_kind
+from hansard.adapters.gemini.parts import parts_of, response_of, result_blocks, server_of, text_of, to_blocks
+from hansard.adapters.gemini_parts import CANCELLED_COMMAND, REFUSED, FunctionResponse, exit_code
+from hansard.adapters.usage import make_usage
+from hansard.events.lenient import as_object
 
 _CONTEXT = ("<session_context>", "<state_snapshot>")
 _NUDGE = "System: "
 _LOOP = "System: Potential loop detected."
-_REFUSED = "was canceled by the user."
-_CANCELLED_COMMAND = "Command was cancelled by user before it could complete"
 
 
 class GeminiChat(Adapter):
@@ -50,7 +30,7 @@ class GeminiChat(Adapter):
 
     formats = ("gemini-chat",)
     source = "gemini"
-    framer = Sniffed
+    framer = DetectingFramer
     wire = wire.Record
 
     def __init__(self, context: Context | None = None) -> None:
@@ -74,18 +54,18 @@ class GeminiChat(Adapter):
         self.denied = False
         self.taken_back = False
         self.interrupted = False
-        self.failure: ErrorInfo | None = None
+        self.failure: ev.ErrorInfo | None = None
 
     @classmethod
-    def recognises(cls, message: dict[str, Any]) -> bool:
+    def detects(cls, message: dict[str, Any]) -> bool:
         """The header, alone in its line or with all messages in it."""
         return "sessionId" in message and "projectHash" in message and "startTime" in message
 
     def time_of(self, message: Any) -> int | None:
         """A message has its time, the header that of the start; a patch says the time of the change inside."""
-        return milliseconds(message.timestamp or message.start_time)
+        return parse_iso_ms(message.timestamp or message.start_time)
 
-    def translate(self, message: wire.Record) -> Iterable[Event]:
+    def translate(self, message: wire.Record) -> Iterable[ev.Event]:
         if message.rewind_to is not None:
             return self.rewound(message.rewind_to)
         if message.patch is not None:
@@ -94,56 +74,56 @@ class GeminiChat(Adapter):
             return self.message(message)
         if message.session_id is not None:
             return self.header(message)
-        return (raw(reason="unknown_type"),)
+        return (ev.raw(reason="unknown_type"),)
 
-    def at_end(self) -> Iterator[Event]:
+    def end_of_stream(self) -> Iterator[ev.Event]:
         """The last turn is over if it was answered; else nobody knows what became of it."""
         if self.turn is not None and (self.answered or self.interrupted or self.taken_back or self.failure is not None):
             yield from self.settle()
 
     # ---- header, patches
 
-    def header(self, record: wire.Record) -> Iterator[Event]:
+    def header(self, record: wire.Record) -> Iterator[ev.Event]:
         yield from self.settle()
         self.history.clear()
         self.subagent = record.kind == "subagent"
         if record.session_id == self.session:  # another process took the session up
-            yield session_lifecycle(subtype="resumed", provider_session_id=record.session_id)
+            yield ev.session_lifecycle(subtype="resumed", provider_session_id=record.session_id)
         else:
             self.session = record.session_id
             directories = [path for path in record.directories or [] if isinstance(path, str)]
-            yield session_init(
+            yield ev.session_init(
                 agent_id="gemini", provider_session_id=record.session_id, cwd=directories[0] if len(directories) == 1 else None
             )
         if record.summary is not None:
-            yield session_lifecycle(subtype="summary", text=record.summary)
+            yield ev.session_lifecycle(subtype="summary", text=record.summary)
         for value in record.messages or []:
             yield from self.message_in(value)
 
-    def patched(self, patch: dict[str, Any]) -> Iterator[Event]:
+    def patched(self, patch: dict[str, Any]) -> Iterator[ev.Event]:
         change: wire.Patch = self.read(patch, wire.Patch)
         rest = {key: value for key, value in patch.items() if key != "messages"}
-        if (time := milliseconds(change.last_updated)) is not None:
+        if (time := parse_iso_ms(change.last_updated)) is not None:
             self.now = time
         if change.messages is not None:
             yield from self.rewritten(change.messages)
         if change.summary is not None:
-            yield session_lifecycle(subtype="summary", text=change.summary)
+            yield ev.session_lifecycle(subtype="summary", text=change.summary)
         elif change.session_id is not None:
             yield from self.settle()
-            yield session_lifecycle(subtype="resumed", provider_session_id=change.session_id)
+            yield ev.session_lifecycle(subtype="resumed", provider_session_id=change.session_id)
         elif change.directories is not None:
-            yield configuration_change(subtype="directories", options=rest)
+            yield ev.configuration_change(subtype="directories", options=rest)
         else:
-            yield session_lifecycle(subtype="updated", detail=rest)
+            yield ev.session_lifecycle(subtype="updated", detail=rest)
 
-    def rewritten(self, values: list[Any]) -> Iterator[Event]:
+    def rewritten(self, values: list[Any]) -> Iterator[ev.Event]:
         """The whole history anew: for context, after compression, and without a prompt that failed."""
         ids = {str(as_object(value).get("id")) for value in values}
         compressed = any(text_of(as_object(value).get("content")).startswith("<state_snapshot>") for value in values)
         gone = [known for known in self.history if known not in ids]
         if compressed and gone:
-            yield session_lifecycle(subtype="compacted", detail={"removed": gone})
+            yield ev.session_lifecycle(subtype="compacted", detail={"removed": gone})
             for known in gone:
                 del self.history[known]
         else:
@@ -151,37 +131,37 @@ class GeminiChat(Adapter):
         for value in values:
             yield from self.message_in(value, rewritten=True)
 
-    def removed(self, ids: list[str]) -> Iterator[Event]:
+    def removed(self, ids: list[str]) -> Iterator[ev.Event]:
         for known in ids:
             kind = self.history.pop(known)
-            yield session_lifecycle(subtype="message_removed", message_id=known, detail={"type": kind})
+            yield ev.session_lifecycle(subtype="message_removed", message_id=known, detail={"type": kind})
             if known == self.prompt:
                 self.taken_back = True
 
-    def rewound(self, message_id: str) -> Iterator[Event]:
+    def rewound(self, message_id: str) -> Iterator[ev.Event]:
         known = list(self.history)
         gone = known[known.index(message_id) :] if message_id in known else known
-        yield session_lifecycle(subtype="rewound", message_id=message_id, detail={"removed": gone})
+        yield ev.session_lifecycle(subtype="rewound", message_id=message_id, detail={"removed": gone})
         for message in gone:
             del self.history[message]
 
     # ---- messages
 
-    def message_in(self, value: Any, rewritten: bool = False) -> Iterator[Event]:
+    def message_in(self, value: Any, rewritten: bool = False) -> Iterator[ev.Event]:
         message = self.read(value, wire.ChatMessage)
         if message is None or message.type is None:
-            yield raw(kind="message", reason="wrong_shape")
+            yield ev.raw(kind="message", reason="wrong_shape")
             return
         if (rewritten or message.type == "user") and self.is_known(message):  # a document has everything anew each time
             self.history[str(message.id)] = message.type
             return
-        if (time := milliseconds(message.timestamp)) is not None:
+        if (time := parse_iso_ms(message.timestamp)) is not None:
             self.now = time
         if rewritten and message.type == "gemini" and message.model is None:
             # words that the program puts into the model's mouth ("Got it. Thanks for the additional context!")
             self.history[str(message.id)] = message.type
             self.heard.add(str(message.id))
-            yield status_change(status="history_message", detail={"id": message.id, "content": message.content})
+            yield ev.status_change(status="history_message", detail={"id": message.id, "content": message.content})
             return
         yield from self.message(message)
 
@@ -192,7 +172,7 @@ class GeminiChat(Adapter):
         text = text_of(message.content)
         return not text.startswith(_CONTEXT) or self.texts.get(message.id) == text
 
-    def message(self, message: wire.ChatMessage) -> Iterable[Event]:
+    def message(self, message: wire.ChatMessage) -> Iterable[ev.Event]:
         if message.id is not None:
             self.history[message.id] = str(message.type)
             self.heard.add(message.id)
@@ -203,20 +183,20 @@ class GeminiChat(Adapter):
                 return self.user(message)
             case "error":
                 self.failure = classify(text_of(message.content))
-                return (Error(payload=self.failure),)
+                return (ev.Error(payload=self.failure),)
             case "info" | "warning":
                 return self.notice(message)
             case _:
-                return (raw(kind=message.type, reason="unknown_type"),)
+                return (ev.raw(kind=message.type, reason="unknown_type"),)
 
-    def notice(self, message: wire.ChatMessage) -> Iterator[Event]:
+    def notice(self, message: wire.ChatMessage) -> Iterator[ev.Event]:
         text = text_of(message.content)
         if message.type == "info" and classify(text).code == "aborted" and not self.interrupted:
             self.interrupted = True
-            yield interrupt(reason="user_cancel")
-        yield status_change(status=str(message.type), detail={"text": text})
+            yield ev.interrupt(reason="user_cancel")
+        yield ev.status_change(status=str(message.type), detail={"text": text})
 
-    def user(self, message: wire.ChatMessage) -> Iterator[Event]:
+    def user(self, message: wire.ChatMessage) -> Iterator[ev.Event]:
         answers = [part for part in parts_of(message.content) if "functionResponse" in as_object(part)]
         for part in answers:
             yield from self.function_response(as_object(part)["functionResponse"])
@@ -234,32 +214,32 @@ class GeminiChat(Adapter):
                 text = text_of(message.display_content)  # what was typed; the content has what it refers to
         if nudge and text.startswith(_LOOP):
             self.failure = classify(text)
-        plain = len(blocks) == 1 and isinstance(blocks[0], TextBlock) and blocks[0].text == text
-        yield user_message(
+        plain = len(blocks) == 1 and isinstance(blocks[0], ev.TextBlock) and blocks[0].text == text
+        yield ev.user_message(
             text=text,
             content=None if plain else blocks,
             author="harness" if context or nudge else "agent" if self.subagent else "human",
             message_id=message.id,
         )
 
-    def function_response(self, value: Any) -> Iterator[Event]:
+    def function_response(self, value: Any) -> Iterator[ev.Event]:
         """What the model was told of a call: an echo of the call's own record, unless that was never written (a refusal)."""
-        response = self.read(value, wire.FunctionResponse)
+        response = self.read(value, FunctionResponse)
         if response is None or response.id is None:
-            yield raw(kind="functionResponse", reason="wrong_shape")
+            yield ev.raw(kind="functionResponse", reason="wrong_shape")
             return
         if response.id in self.returned:
-            yield status_change(status="function_response", detail={"toolCallId": response.id})
+            yield ev.status_change(status="function_response", detail={"toolCallId": response.id})
             return
         self.returned.add(response.id)
         if response.id not in self.called:  # a call that was refused, or that no tool answers to: only its response is written down
             self.called.add(response.id)
-            made = tool_call(tool_call_id=response.id, tool_name=str(response.name), args=None, kind=tool_kind(str(response.name)))
+            made = ev.tool_call(tool_call_id=response.id, tool_name=str(response.name), args=None, kind=tool_kind(str(response.name)))
             made.synthetic = True
             yield made
         failed = as_object(response.response).get("error")
-        self.denied = self.denied or (isinstance(failed, str) and failed.endswith(_REFUSED))
-        yield tool_result(
+        self.denied = self.denied or (isinstance(failed, str) and failed.endswith(REFUSED))
+        yield ev.tool_result(
             tool_call_id=response.id,
             tool_name=response.name,
             result=response.response,
@@ -267,18 +247,18 @@ class GeminiChat(Adapter):
             error=failed if isinstance(failed, str) else None,
         )
 
-    def gemini(self, message: wire.ChatMessage) -> Iterator[Event]:
+    def gemini(self, message: wire.ChatMessage) -> Iterator[ev.Event]:
         """An answer. It always has ``content``; empty means that the model said nothing beside its calls."""
         if self.turn is None:
-            yield turn_start(trigger="system")
+            yield ev.turn_start(trigger="system")
         text = text_of(message.content)
-        news: list[Event] = [*self.thoughts(message, message.thoughts)] if message.thoughts else []
+        news: list[ev.Event] = [*self.thoughts(message, message.thoughts)] if message.thoughts else []
         if text != "" and (message.id is None or self.texts.get(message.id) != text):
             self.texts[message.id] = text
-            news.append(at(assistant_done(text=text), message.id, len(message.thoughts or ())))
+            news.append(place_in_message(ev.assistant_done(text=text), message.id, len(message.thoughts or ())))
         if message.tokens is not None and (message.id is None or message.id not in self.counted):
             self.counted.add(message.id)
-            news.append(at(usage(scope="message", usage=usage_of(message.tokens), model=message.model), message.id))
+            news.append(place_in_message(ev.usage(scope="message", usage=usage_of(message.tokens), model=message.model), message.id))
         yield from news
         calls = message.tool_calls or []
         for index, value in enumerate(calls):
@@ -288,26 +268,26 @@ class GeminiChat(Adapter):
             else:
                 yield from self.call(call, message, index)
         if not news and not calls:
-            yield at(status_change(status="message", detail={"model": message.model}), message.id)
+            yield place_in_message(ev.status_change(status="message", detail={"model": message.model}), message.id)
         self.answered = self.reported or (not calls and text != "")
         if self.answered:
             self.failure = None
 
-    def thoughts(self, message: wire.ChatMessage, thoughts: list[wire.Thought]) -> Iterator[Event]:
+    def thoughts(self, message: wire.ChatMessage, thoughts: list[wire.Thought]) -> Iterator[ev.Event]:
         told = 0 if message.id is None else self.thought.get(message.id, 0)
         for index, thought in enumerate(thoughts):
             if index >= told:
-                done = at(thinking_done(text=thought_text(thought)), message.id, index)
-                done.timestamp = milliseconds(thought.timestamp) or self.now
+                done = place_in_message(ev.thinking_done(text=thought_text(thought)), message.id, index)
+                done.timestamp = parse_iso_ms(thought.timestamp) or self.now
                 yield done
         self.thought[message.id] = max(told, len(thoughts))
 
     # ---- tools
 
-    def call(self, call: wire.Call, message: wire.ChatMessage, index: int) -> Iterator[Event]:
+    def call(self, call: wire.Call, message: wire.ChatMessage, index: int) -> Iterator[ev.Event]:
         if call.id not in self.called:
             self.called.add(call.id)
-            made = tool_call(
+            made = ev.tool_call(
                 tool_call_id=call.id,
                 tool_name=call.name,
                 args=call.args,
@@ -315,48 +295,48 @@ class GeminiChat(Adapter):
                 title=call.description,
                 server=server_of(call),
             )
-            yield at(made, message.id, len(message.thoughts or []) + 1 + index)
+            yield place_in_message(made, message.id, len(message.thoughts or []) + 1 + index)
             yield from plan_of(call.name, call.args)
             if call.agent_id is not None:
-                yield tool_progress(tool_call_id=call.id, tool_name=call.name, status="agent", detail={"agentId": call.agent_id})
+                yield ev.tool_progress(tool_call_id=call.id, tool_name=call.name, status="agent", detail={"agentId": call.agent_id})
         if call.result is not None and call.id not in self.returned:
             self.returned.add(call.id)
             yield from self.call_over(call)
 
-    def call_over(self, call: wire.Call) -> Iterator[Event]:
+    def call_over(self, call: wire.Call) -> Iterator[ev.Event]:
         response = response_of(call)
         failed = as_object(response).get("error")
         output = as_object(response).get("output")
-        over = tool_result(
+        over = ev.tool_result(
             tool_call_id=call.id,
             result=response,
-            content=shown(call),
+            content=result_blocks(call),
             is_error=None if call.status is None else call.status != "success",
             error=failed if isinstance(failed, str) else None,
-            exit_code=exit_code(call, response),
+            exit_code=exit_code(call.name, output),
         )
         self.reported = self.reported or (self.subagent and call.name == "complete_task" and call.status == "success")
-        over.timestamp = milliseconds(call.timestamp) or self.now
+        over.timestamp = parse_iso_ms(call.timestamp) or self.now
         yield over
-        stopped = isinstance(output, str) and _CANCELLED_COMMAND in output
+        stopped = isinstance(output, str) and CANCELLED_COMMAND in output
         if (stopped or call.status == "cancelled") and not self.interrupted:
             self.interrupted = True
-            yield interrupt(reason="user_cancel")
+            yield ev.interrupt(reason="user_cancel")
 
     # ---- the end of a turn
 
-    def settle(self) -> Iterator[Event]:
+    def settle(self) -> Iterator[ev.Event]:
         """Close the turn before, now that something later proves it is over."""
         if self.turn is not None:
             if self.answered:
                 yield from self.end_turn("denied" if self.denied else "completed")
             elif self.interrupted:
-                yield from self.end_turn("interrupted", error=ErrorInfo(code="aborted", message="cancelled by the user"))
+                yield from self.end_turn("interrupted", error=ev.ErrorInfo(code="aborted", message="cancelled by the user"))
             elif self.failure is not None:
                 yield from self.end_turn("error", error=self.failure)
             elif self.taken_back:
                 # geminiChat.ts takes a prompt back when its request fails or is cancelled; which of the two is not written down
-                error = ErrorInfo(code="unknown", message="the prompt was taken out of the history, unanswered")
+                error = ev.ErrorInfo(code="unknown", message="the prompt was taken out of the history, unanswered")
                 yield from self.end_turn("lost", error=error)
             else:
                 yield from self.end_turn("lost")
@@ -371,13 +351,6 @@ def thought_text(thought: wire.Thought) -> str:
     return "\n".join(said)
 
 
-def usage_of(tokens: wire.Tokens) -> Usage:
+def usage_of(tokens: wire.Tokens) -> ev.Usage:
     """Tokens of one request."""
-    given, made = tokens.input, tokens.output
-    return Usage(
-        input_tokens=given,
-        output_tokens=made,
-        total_tokens=None if given is None or made is None else given + made,
-        cache_read_input_tokens=tokens.cached,
-        reasoning_tokens=tokens.thoughts,
-    )
+    return make_usage(tokens.input, tokens.output, cache_read=tokens.cached, reasoning=tokens.thoughts)

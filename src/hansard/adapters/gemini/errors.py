@@ -7,7 +7,7 @@ import re
 import msgspec
 
 from hansard.events import ErrorCode, ErrorInfo
-from hansard.loose import as_object
+from hansard.events.lenient import as_object
 
 # Names of exception classes (packages/core/src/utils/errors.ts) and of stream failures (nonInteractiveCli.ts), 0.61.0.
 _TYPES: dict[str, ErrorCode] = {

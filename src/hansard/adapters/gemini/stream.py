@@ -5,36 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from hansard.adapter import Adapter, Context, Piece
+from hansard import events as ev
+from hansard.adapters.base import Adapter, ChunkDraft, Context
+from hansard.adapters.fields import parse_iso_ms, place_in_message
 from hansard.adapters.gemini import wire
 from hansard.adapters.gemini.errors import classify, is_refusal, link_in
-from hansard.adapters.gemini.words import change_of, milliseconds, plan_of, tool_kind
-from hansard.content import RefusalBlock
-from hansard.events import (
-    AssistantChunk,
-    AssistantDone,
-    AssistantDonePayload,
-    Error,
-    ErrorInfo,
-    Event,
-    TextPayload,
-    TurnStatus,
-    Usage,
-    assistant_done,
-    auth_status,
-    content_block,
-    interrupt,
-    raw,
-    result,
-    session_init,
-    status_change,
-    tool_call,
-    tool_result,
-    usage,
-    user_message,
-)
-from hansard.loose import as_object
-from hansard.words import at
+from hansard.adapters.gemini.fields import change_of, plan_of, tool_kind
+from hansard.adapters.usage import make_usage
+from hansard.events.lenient import as_object
 
 _FATAL_WARNINGS = ("max_turns", "context_overflow")
 """The program calls a detected loop a warning and the turn a success; nothing came of that turn."""
@@ -55,19 +33,19 @@ class GeminiStream(Adapter):
         self.blocks = 0
         self.speaking = False
         self.asked = False
-        self.failure: ErrorInfo | None = None
+        self.failure: ev.ErrorInfo | None = None
         self.blocked = False
 
     @classmethod
-    def recognises(cls, message: dict[str, Any]) -> bool:
+    def detects(cls, message: dict[str, Any]) -> bool:
         """The ``init`` line; no other format has the word with these three beside it."""
         return message.get("type") == "init" and "session_id" in message and "timestamp" in message
 
     def time_of(self, message: Any) -> int | None:
         """Every line has its time."""
-        return milliseconds(message.timestamp)
+        return parse_iso_ms(message.timestamp)
 
-    def translate(self, message: Any) -> Iterable[Event]:
+    def translate(self, message: Any) -> Iterable[ev.Event]:
         if self.turn is None:  # ids are made of the turn's
             return self.seldom(message)
         match message:
@@ -80,23 +58,23 @@ class GeminiStream(Adapter):
             case _:
                 return self.seldom(message)
 
-    def seldom(self, message: Any) -> Iterator[Event]:
+    def seldom(self, message: Any) -> Iterator[ev.Event]:
         if not (isinstance(message, wire.Message) and message.role == "assistant"):
             yield from self.silence()
         match message:
             case wire.Init():
-                yield session_init(agent_id="gemini", provider_session_id=message.session_id, model=message.model)
+                yield ev.session_init(agent_id="gemini", provider_session_id=message.session_id, model=message.model)
             case wire.Message(role="user") if self.repeats_prompt(message.content):
-                yield status_change(status="prompt_echo")
+                yield ev.status_change(status="prompt_echo")
             case wire.Message(role="user"):
                 queued = self.turn is not None
                 yield from self.need_turn("user")
-                yield user_message(text=message.content, queued=queued)
+                yield ev.user_message(text=message.content, queued=queued)
             case wire.Message(role="assistant"):
                 yield from self.need_turn()
                 yield from self.speech(message)
             case wire.Message():
-                yield raw(kind=f"message/{message.role}", reason="unknown_type")
+                yield ev.raw(kind=f"message/{message.role}", reason="unknown_type")
             case wire.ToolUse():
                 yield from self.need_turn()
                 yield from self.call(message)
@@ -113,24 +91,24 @@ class GeminiStream(Adapter):
     def answer_id(self) -> str:
         return f"{self.turn}:{self.answers}"
 
-    def speech(self, message: wire.Message) -> Iterable[Event]:
+    def speech(self, message: wire.Message) -> Iterable[ev.Event]:
         self.next_answer()
         if message.delta:
             self.speaking = True
-            return Piece(AssistantChunk, TextPayload(message.content), self.answer_id, self.blocks)
+            return ChunkDraft(ev.AssistantChunk, ev.TextPayload(message.content), self.answer_id, self.blocks)
         self.speaking = False
         self.blocks += 1
-        return (at(assistant_done(text=message.content), self.answer_id, self.blocks - 1),)
+        return (place_in_message(ev.assistant_done(text=message.content), self.answer_id, self.blocks - 1),)
 
-    def silence(self) -> tuple[Event, ...]:
+    def silence(self) -> tuple[ev.Event, ...]:
         """A text ends where something else begins."""
         if not self.speaking:
             return ()
         self.speaking = False
         answer_id, block = self.answer_id, self.blocks
         self.blocks += 1
-        done = AssistantDonePayload(text=self.open.text(answer_id, block))
-        return (AssistantDone(payload=done, response_id=answer_id, block_index=block, synthetic=True),)
+        done = ev.AssistantDonePayload(text=self.open.text(answer_id, block))
+        return (ev.AssistantDone(payload=done, response_id=answer_id, block_index=block, synthetic=True),)
 
     def next_answer(self) -> None:
         """What the model says after a result is another answer."""
@@ -141,21 +119,21 @@ class GeminiStream(Adapter):
 
     # ---- tools
 
-    def call(self, message: wire.ToolUse) -> tuple[Event, ...]:
+    def call(self, message: wire.ToolUse) -> tuple[ev.Event, ...]:
         self.next_answer()
         name = message.tool_name
-        call = tool_call(tool_call_id=message.tool_id, tool_name=name, args=message.parameters, kind=tool_kind(name))
+        call = ev.tool_call(tool_call_id=message.tool_id, tool_name=name, args=message.parameters, kind=tool_kind(name))
         self.blocks += 1
-        return (at(call, self.answer_id, self.blocks - 1), *plan_of(name, message.parameters))
+        return (place_in_message(call, self.answer_id, self.blocks - 1), *plan_of(name, message.parameters))
 
-    def call_over(self, message: wire.ToolResult) -> Event:
+    def call_over(self, message: wire.ToolResult) -> ev.Event:
         self.asked = True
         failure = message.error
         call = self.open.tools.get(message.tool_id)
         changed = None
         if call is not None and message.status == "success" and message.output is None:
             changed = change_of(call.payload.tool_name, call.payload.args)  # this wire has no diffs of its own
-        return tool_result(
+        return ev.tool_result(
             tool_call_id=message.tool_id,
             result=message.output,
             content=changed,
@@ -165,24 +143,24 @@ class GeminiStream(Adapter):
 
     # ---- warnings, and the end
 
-    def trouble(self, message: wire.Error) -> Iterator[Event]:
+    def trouble(self, message: wire.Error) -> Iterator[ev.Event]:
         if message.message.startswith(_BLOCKED_BY_HOOK):
             self.blocked = True
         error = classify(message.message)
         if message.severity == "error" or error.code in _FATAL_WARNINGS:
             self.failure = error
-        yield Error(payload=error)
+        yield ev.Error(payload=error)
 
-    def result(self, message: wire.Result) -> Iterator[Event]:
+    def result(self, message: wire.Result) -> Iterator[ev.Event]:
         yield from self.need_turn("user")
         status, error = self.end(message)
         used = usage_of(message.stats)
         stats = message.stats or wire.Stats()
         if status == "interrupted":
-            yield interrupt(reason="user_cancel")
+            yield ev.interrupt(reason="user_cancel")
         if status == "refused" and error is not None:
-            yield content_block(block=RefusalBlock(explanation=error.message))
-        yield result(
+            yield ev.content_block(block=ev.RefusalBlock(explanation=error.message))
+        yield ev.result(
             status=status,
             subtype=message.status,
             usage=used,
@@ -191,18 +169,18 @@ class GeminiStream(Adapter):
             error=error,
         )
         if message.error is not None and error is not None and error is not self.failure and status == "error":
-            yield Error(payload=error)
+            yield ev.Error(payload=error)
         if error is not None and error.code == "provider_auth":
-            yield auth_status(is_authenticating=False, error=error.message, link=link_in(error.message))
+            yield ev.auth_status(is_authenticating=False, error=error.message, link=link_in(error.message))
         if used is not None:
             models = list(as_object(stats.models))
-            yield usage(scope="turn", usage=used, model=models[0] if len(models) == 1 else None)
+            yield ev.usage(scope="turn", usage=used, model=models[0] if len(models) == 1 else None)
         yield from self.end_turn(status, stop_reason=message.status, error=error)
         self.failure, self.blocked = None, False
         self.answers = self.blocks = 0
         self.asked = False
 
-    def end(self, message: wire.Result) -> tuple[TurnStatus, ErrorInfo | None]:
+    def end(self, message: wire.Result) -> tuple[ev.TurnStatus, ev.ErrorInfo | None]:
         """How the turn ended. ``success`` proves nothing: a loop that was detected ends so too."""
         said = message.error
         if said is None and message.status == "success" and self.failure is None:
@@ -218,14 +196,8 @@ class GeminiStream(Adapter):
         return ("max_tokens" if error.code == "output_length" else "error"), error
 
 
-def usage_of(stats: wire.Stats | None) -> Usage | None:
+def usage_of(stats: wire.Stats | None) -> ev.Usage | None:
     """The tokens of a turn. A total of 0 is what the program writes when it does not know: after errors, after a loop."""
     if stats is None or not stats.total_tokens:
         return None
-    given, made = stats.input_tokens, stats.output_tokens
-    return Usage(
-        input_tokens=given,
-        output_tokens=made,
-        total_tokens=None if given is None or made is None else given + made,
-        cache_read_input_tokens=stats.cached,
-    )
+    return make_usage(stats.input_tokens, stats.output_tokens, cache_read=stats.cached)

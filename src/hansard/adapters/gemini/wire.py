@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 import msgspec
 
-from hansard.adapter import Wire, read_as
-from hansard.structs import prepare
+from hansard.adapters import gemini_parts
+from hansard.adapters.base import Wire, nested
+from hansard.events.structs import prepare
 
 # --------------------------------------------------------------------------------------------------------------------
 # stream-json. The types are JsonStreamEventType in packages/core/src/output/types.ts, 0.61.0; all six were recorded.
@@ -93,48 +94,12 @@ class Tokens(Wire):
     thoughts: int | None = None
 
 
-class FileChange(Wire, rename="camel", kw_only=True):
-    """What the program displays of an edit."""
+class Part(gemini_parts.Part, rename="camel"):
+    function_response: gemini_parts.FunctionResponse | None = None
 
-    file_diff: str
-    file_name: str | None = None
-    file_path: str | None = None
-    original_content: str | None = None
-    new_content: str | None = None
+
+class FileChange(gemini_parts.FileChange, rename="camel", kw_only=True):
     is_new_file: bool = False
-
-
-class FunctionCall(Wire):
-    name: str
-    id: str | None = None
-    args: Any = None
-
-
-class FunctionResponse(Wire):
-    name: str | None = None
-    id: str | None = None
-    response: Any = None
-
-
-class Blob(Wire, rename="camel"):
-    mime_type: str | None = None
-    data: str | None = None
-
-
-class FileData(Wire, rename="camel"):
-    mime_type: str | None = None
-    file_uri: str | None = None
-
-
-class Part(Wire, rename="camel"):
-    """A part of a message in the Gemini API (``Part`` of @google/genai); exactly one field has a value."""
-
-    text: str | None = None
-    thought: Any = None
-    function_call: FunctionCall | None = None
-    function_response: FunctionResponse | None = None
-    inline_data: Blob | None = None
-    file_data: FileData | None = None
 
 
 class Call(Wire, rename="camel", kw_only=True):
@@ -143,11 +108,11 @@ class Call(Wire, rename="camel", kw_only=True):
     id: str
     name: str
     args: Any = None
-    result: Annotated[Any, read_as(Part)] = None
+    result: Annotated[Any, nested(Part)] = None
     status: str | None = None
     timestamp: str | None = None
     agent_id: str | None = None
-    result_display: Annotated[Any, read_as(FileChange, having="fileDiff")] = None
+    result_display: Annotated[Any, nested(FileChange, having="fileDiff")] = None
     description: str | None = None
     display_name: str | None = None
 
@@ -158,18 +123,18 @@ class ChatMessage(Wire, rename="camel"):
     id: str | None = None
     type: str | None = None
     timestamp: str | None = None
-    content: Annotated[Any, read_as(Part)] = None
-    display_content: Annotated[Any, read_as(Part)] = None
+    content: Annotated[Any, nested(Part)] = None
+    display_content: Annotated[Any, nested(Part)] = None
     thoughts: list[Thought] | None = None
     tokens: Tokens | None = None
     model: str | None = None
-    tool_calls: Annotated[list[Any] | None, read_as(Call)] = None
+    tool_calls: Annotated[list[Any] | None, nested(Call)] = None
 
 
 class Patch(Wire, rename="camel"):
     """A change of the header; ``messages`` is the whole history anew."""
 
-    messages: Annotated[list[Any] | None, read_as(ChatMessage)] = None
+    messages: Annotated[list[Any] | None, nested(ChatMessage)] = None
     last_updated: str | None = None
     session_id: str | None = None
     summary: str | None = None
@@ -184,8 +149,8 @@ class Record(ChatMessage, rename="camel"):
     kind: str | None = None
     directories: list[Any] | None = None
     summary: str | None = None
-    messages: Annotated[list[Any] | None, read_as(ChatMessage)] = None
-    patch: Annotated[dict[str, Any] | None, read_as(Patch)] = msgspec.field(default=None, name="$set")
+    messages: Annotated[list[Any] | None, nested(ChatMessage)] = None
+    patch: Annotated[dict[str, Any] | None, nested(Patch)] = msgspec.field(default=None, name="$set")
     rewind_to: str | None = msgspec.field(default=None, name="$rewindTo")
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from hansard.adapter import Wire, read_as
+from hansard.adapters.base import Wire, nested
 from hansard.events import TurnStatus
-from hansard.structs import prepare
+from hansard.events.structs import prepare
 
 
 class Part(Wire, tag_field="type"):
@@ -55,7 +55,7 @@ class Reference(Wire):
 
 class Result(Wire):
     source_call_id: str | None = None
-    content: Annotated[Any, read_as(Parts)] = None
+    content: Annotated[Any, nested(Parts)] = None
     subagent_trajectory_ref: list[Reference] | None = None
     extra: Any = None
 
@@ -67,7 +67,7 @@ class Observation(Wire):
 class Step(Wire):
     source: str
     timestamp: str | None = None
-    message: Annotated[Any, read_as(Parts)] = None
+    message: Annotated[Any, nested(Parts)] = None
     model_name: str | None = None
     reasoning_content: str | None = None
     tool_calls: list[Call] | None = None
@@ -84,7 +84,7 @@ class Agent(Wire):
 
 
 class End(Wire):
-    """How a turn ended: our own word, in the `extra` of a trajectory."""
+    """How a turn ended: hansard's own field in the `extra` of a trajectory."""
 
     status: TurnStatus
     stop_reason: str | None = None

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from hansard.adapter import Wire, read_as
-from hansard.structs import prepare
+from hansard.adapters.base import Wire, nested
+from hansard.events.structs import prepare, respell, union_of
 
 
-class Block(Wire, tag_field="type"):
+class _Block(Wire, tag_field="type"):
     """The root of blocks."""
 
 
-class Text(Block, tag="text"):
+class Text(_Block, tag="text"):
     text: str
     citations: list[Any] | None = None
 
 
-class Refusal(Block, tag="refusal"):
+class Refusal(_Block, tag="refusal"):
     refusal: str
 
 
@@ -25,7 +25,7 @@ class ImageUrl(Wire):
     url: str
 
 
-class ImagePart(Block, tag="image_url"):
+class ImagePart(_Block, tag="image_url"):
     image_url: ImageUrl
 
 
@@ -35,7 +35,7 @@ class FileData(Wire):
     file_id: str | None = None
 
 
-class FilePart(Block, tag="file"):
+class FilePart(_Block, tag="file"):
     file: FileData
 
 
@@ -44,7 +44,7 @@ class AudioData(Wire):
     format: str | None = None
 
 
-class AudioPart(Block, tag="input_audio"):
+class AudioPart(_Block, tag="input_audio"):
     input_audio: AudioData
 
 
@@ -58,51 +58,47 @@ class Source(Wire):
     file_id: str | None = None
 
 
-class Image(Block, tag="image"):
+class Image(_Block, tag="image"):
     source: Source
 
 
-class Document(Block, tag="document"):
+class Document(_Block, tag="document"):
     source: Source
     title: str | None = None
     context: str | None = None
     citations: Any = None
 
 
-class SearchResult(Block, tag="search_result"):
+class SearchResult(_Block, tag="search_result"):
     source: str
     title: str | None = None
-    content: Annotated[Any, read_as(Text)] = None
+    content: Annotated[Any, nested(Text)] = None
 
 
-class ContainerUpload(Block, tag="container_upload"):
+class ContainerUpload(_Block, tag="container_upload"):
     file_id: str
 
 
-class Thinking(Block, tag="thinking"):
+class Thinking(_Block, tag="thinking"):
     thinking: str
     signature: str | None = None
 
 
-class RedactedThinking(Block, tag="redacted_thinking"):
+class RedactedThinking(_Block, tag="redacted_thinking"):
     data: str
 
 
-class ToolUse(Block, tag="tool_use"):
+class ToolUse(_Block, tag="tool_use"):
     id: str
     name: str
     input: Any = None
 
 
-class ServerToolUse(Block, tag="server_tool_use"):
+class ServerToolUse(ToolUse, tag="server_tool_use"):
     """A tool that the API itself runs."""
 
-    id: str
-    name: str
-    input: Any = None
 
-
-class McpToolUse(Block, tag="mcp_tool_use"):
+class McpToolUse(_Block, tag="mcp_tool_use"):
     """A tool of a server that the API itself calls."""
 
     id: str
@@ -111,7 +107,7 @@ class McpToolUse(Block, tag="mcp_tool_use"):
     input: Any = None
 
 
-class _Result(Block):
+class _Result(_Block):
     tool_use_id: str
     content: Any = None
     is_error: bool | None = None
@@ -122,50 +118,13 @@ class ToolResult(_Result, tag="tool_result"):
 
 
 class McpToolResult(_Result, tag="mcp_tool_result"):
-    """The API's own tools give back in the message of the assistant, this and the following."""
+    """In a message of the assistant, as those of the other tools that the API itself runs."""
 
 
-class WebSearchResult(_Result, tag="web_search_tool_result"):
-    pass
+_API_TOOLS = ("web_search", "web_fetch", "code_execution", "bash_code_execution", "text_editor_code_execution", "tool_search", "advisor")
 
-
-class WebFetchResult(_Result, tag="web_fetch_tool_result"):
-    pass
-
-
-class CodeExecutionResult(_Result, tag="code_execution_tool_result"):
-    pass
-
-
-class BashExecutionResult(_Result, tag="bash_code_execution_tool_result"):
-    pass
-
-
-class EditorExecutionResult(_Result, tag="text_editor_code_execution_tool_result"):
-    pass
-
-
-class ToolSearchResult(_Result, tag="tool_search_tool_result"):
-    pass
-
-
-class AdvisorResult(_Result, tag="advisor_tool_result"):
-    pass
-
-
-Results = (
-    ToolResult
-    | McpToolResult
-    | WebSearchResult
-    | WebFetchResult
-    | CodeExecutionResult
-    | BashExecutionResult
-    | EditorExecutionResult
-    | ToolSearchResult
-    | AdvisorResult
-)
-Media = Text | Refusal | ImagePart | FilePart | AudioPart | Image | Document | SearchResult | ContainerUpload
-Blocks = Media | Thinking | RedactedThinking | ToolUse | ServerToolUse | McpToolUse | Results
+Result = _Result
+Blocks = union_of(_Block, *(respell(_Result, tag=f"{tool}_tool_result") for tool in _API_TOOLS))
 
 
 class Function(Wire):
@@ -190,7 +149,7 @@ class Message(Wire):
     """One message of either API."""
 
     role: str
-    content: Annotated[Any, read_as(Blocks)] = None
+    content: Annotated[Any, nested(Blocks)] = None
     id: str | None = None
     name: str | None = None
     tool_calls: list[Call] | None = None
@@ -203,9 +162,9 @@ class Message(Wire):
 class Body(Wire):
     """The body of a request: all the messages so far."""
 
-    messages: Annotated[list[Any], read_as(Message)]
+    messages: Annotated[list[Any], nested(Message)]
     model: str | None = None
-    system: Annotated[Any, read_as(Blocks)] = None
+    system: Annotated[Any, nested(Blocks)] = None
 
 
 class Head(Wire):

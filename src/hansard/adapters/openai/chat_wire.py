@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from hansard.adapter import Wire, read_as
+from hansard.adapters.base import Wire, nested
+from hansard.adapters.openai.fields import ChatTokens
 from hansard.adapters.openai.parts import Part
-from hansard.adapters.openai.words import ChatTokens
-from hansard.structs import prepare
+from hansard.events.structs import prepare
 
 
 class Function(Wire):
@@ -41,11 +41,11 @@ class Audio(Wire):
     expires_at: int | None = None
 
 
-class Said(Wire):
+class CompletionMessage(Wire):
     """A delta of a chunk, or the message of a whole body: the same fields."""
 
     role: str | None = None
-    content: Annotated[Any, read_as(Part)] = None
+    content: Annotated[Any, nested(Part)] = None
     refusal: str | None = None
     tool_calls: list[ToolCall] | None = None
     function_call: Function | None = None
@@ -58,7 +58,7 @@ class Said(Wire):
     """Routers and newer vLLM."""
     reasoning_details: list[Any] | None = None
     """Routers: the same again in parts, with what is encrypted or signed."""
-    images: Annotated[list[Any] | None, read_as(Part)] = None
+    images: Annotated[list[Any] | None, nested(Part)] = None
     """Routers: generated pictures."""
 
 
@@ -66,8 +66,8 @@ class Choice(Wire):
     said_whole = True
 
     index: int = 0
-    delta: Annotated[Any, read_as(Said)] = None
-    message: Annotated[Any, read_as(Said)] = None
+    delta: Annotated[Any, nested(CompletionMessage)] = None
+    message: Annotated[Any, nested(CompletionMessage)] = None
     finish_reason: str | None = None
     native_finish_reason: str | None = None
     logprobs: Any = None
@@ -75,7 +75,7 @@ class Choice(Wire):
     """Azure."""
 
 
-class Answer(Wire):
+class Completion(Wire):
     """A chunk (``chat.completion.chunk``), a whole body (``chat.completion``) or an error body: ``object`` says which, if anything does."""
 
     object: str | None = None
@@ -99,7 +99,7 @@ class Message(Wire):
     """A message of a request."""
 
     role: str
-    content: Annotated[Any, read_as(Part)] = None
+    content: Annotated[Any, nested(Part)] = None
     name: str | None = None
     tool_call_id: str | None = None
     refusal: str | None = None
@@ -112,11 +112,11 @@ class Message(Wire):
 
 
 class Request(Wire):
-    """The body of a request. What is not named here is in the original."""
+    """The body of a request."""
 
     said_whole = True
 
-    messages: Annotated[list[Any], read_as(Message)]
+    messages: Annotated[list[Any], nested(Message)]
     model: str | None = None
     tools: list[Any] | None = None
     functions: list[Any] | None = None

@@ -4,59 +4,61 @@ from __future__ import annotations
 
 from typing import Any
 
-from hansard.adapter import Wire
-from hansard.content import AnyBlock, AudioBlock, FileBlock, ImageBlock, RawBlock, RefusalBlock, TextBlock, ThinkingBlock
-from hansard.loose import as_list, as_object, read
-from hansard.structs import prepare
+from hansard.adapters.base import Wire
+from hansard.adapters.blocks import image_at, raw_block, read_blocks, split_data_url, text_of
+from hansard.events.content import AnyBlock, AudioBlock, FileBlock, ImageBlock, RawBlock, RefusalBlock, TextBlock, ThinkingBlock
+from hansard.events.lenient import as_object, read
+from hansard.events.structs import prepare, union_of
 
 
-class Text(Wire, tag_field="type", tag="text"):
+class _Part(Wire, tag_field="type"):
+    pass
+
+
+class Text(_Part, tag="text"):
     text: str
     annotations: list[Any] | None = None
 
 
-class InputText(Wire, tag_field="type", tag="input_text"):
+class InputText(_Part, tag="input_text"):
     text: str
 
 
-class OutputText(Wire, tag_field="type", tag="output_text"):
-    text: str
-    annotations: list[Any] | None = None
+class OutputText(Text, tag="output_text"):
     logprobs: list[Any] | None = None
 
 
-class SummaryText(Wire, tag_field="type", tag="summary_text"):
+class SummaryText(_Part, tag="summary_text"):
     text: str
 
 
-class ReasoningText(Wire, tag_field="type", tag="reasoning_text"):
+class ReasoningText(_Part, tag="reasoning_text"):
     text: str
 
 
-class Thinking(Wire, tag_field="type", tag="thinking"):
+class Thinking(_Part, tag="thinking"):
     """Mistral's reasoning models: thinking as a part of list-shaped content."""
 
     thinking: Any
 
 
-class Refusal(Wire, tag_field="type", tag="refusal"):
+class Refusal(_Part, tag="refusal"):
     refusal: str
 
 
-class ImageUrl(Wire, tag_field="type", tag="image_url"):
+class ImageUrl(_Part, tag="image_url"):
     """Chat: an object with the address, or (compatible servers) the address itself."""
 
     image_url: Any
 
 
-class InputImage(Wire, tag_field="type", tag="input_image"):
+class InputImage(_Part, tag="input_image"):
     image_url: str | None = None
     file_id: str | None = None
 
 
-class Screenshot(Wire, tag_field="type", tag="computer_screenshot"):
-    image_url: str | None = None
-    file_id: str | None = None
+class Screenshot(InputImage, tag="computer_screenshot"):
+    pass
 
 
 class Sound(Wire):
@@ -64,7 +66,7 @@ class Sound(Wire):
     format: str | None = None
 
 
-class InputAudio(Wire, tag_field="type", tag="input_audio"):
+class InputAudio(_Part, tag="input_audio"):
     input_audio: Sound
 
 
@@ -74,32 +76,18 @@ class ChatFile(Wire):
     filename: str | None = None
 
 
-class File(Wire, tag_field="type", tag="file"):
+class File(_Part, tag="file"):
     file: ChatFile
 
 
-class InputFile(Wire, tag_field="type", tag="input_file"):
+class InputFile(_Part, tag="input_file"):
     file_data: str | None = None
     file_id: str | None = None
     file_url: str | None = None
     filename: str | None = None
 
 
-Part = (
-    Text
-    | InputText
-    | OutputText
-    | SummaryText
-    | ReasoningText
-    | Thinking
-    | Refusal
-    | ImageUrl
-    | InputImage
-    | Screenshot
-    | InputAudio
-    | File
-    | InputFile
-)
+Part = union_of(_Part)
 
 
 def to_block(value: Any) -> AnyBlock:
@@ -109,10 +97,9 @@ def to_block(value: Any) -> AnyBlock:
     try:
         part = read(value, Part)
     except (ValueError, RecursionError):
-        kind = as_object(value).get("type")
-        return RawBlock(raw=value, raw_type=kind if isinstance(kind, str) else None)
+        return raw_block(value)
     match part:
-        case Text() | OutputText():
+        case Text():
             return TextBlock(text=part.text, citations=cited(part.annotations))
         case InputText():
             return TextBlock(text=part.text)
@@ -124,9 +111,11 @@ def to_block(value: Any) -> AnyBlock:
             return RefusalBlock(text=part.refusal)
         case ImageUrl():
             address = as_object(part.image_url).get("url", part.image_url)
-            return image(address) if isinstance(address, str) else RawBlock(raw=value, raw_type="image_url")
-        case InputImage() | Screenshot():
-            return ImageBlock(file_id=part.file_id) if part.image_url is None else image(part.image_url, part.file_id)
+            return image_at(address) if isinstance(address, str) else RawBlock(raw=value, raw_type="image_url")
+        case InputImage():
+            image = ImageBlock() if part.image_url is None else image_at(part.image_url)
+            image.file_id = part.file_id
+            return image
         case InputAudio(input_audio=sound):
             return AudioBlock(media_type=None if sound.format is None else f"audio/{sound.format}", data=sound.data)
         case File(file=file):
@@ -139,12 +128,7 @@ def to_blocks(content: Any) -> list[AnyBlock]:
     """Blocks for content: a string, a list of parts, or anything else; nothing for null."""
     if content is None:
         return []
-    return [to_block(item) for item in as_list(content)] if isinstance(content, list) else [to_block(content)]
-
-
-def text_of(blocks: list[AnyBlock]) -> str:
-    """The words of a message."""
-    return "\n".join(block.text for block in blocks if isinstance(block, TextBlock))
+    return read_blocks(content, to_block)
 
 
 def plain(blocks: list[AnyBlock]) -> bool:
@@ -153,29 +137,14 @@ def plain(blocks: list[AnyBlock]) -> bool:
 
 
 def cited(annotations: list[Any] | None) -> list[Any] | None:
-    """The wire has an empty list on every text; a citation is what stands in it."""
+    """Return the citations of a text, or None: the wire has an empty list on every text."""
     return annotations if annotations else None
 
 
-def image(address: str, file_id: str | None = None) -> ImageBlock:
-    """A picture by its address; a data URL is the picture itself."""
-    media_type, data = _inline(address)
-    if data is None:
-        return ImageBlock(url=address, file_id=file_id)
-    return ImageBlock(media_type=media_type, data=data, file_id=file_id)
-
-
 def _file(data: str | None, name: str | None, file_id: str | None, url: str | None) -> FileBlock:
-    media_type, inline = (None, None) if data is None else _inline(data)
-    return FileBlock(name=name, media_type=media_type, data=data if inline is None else inline, file_id=file_id, url=url)
-
-
-def _inline(address: str) -> tuple[str | None, str | None]:
-    """Media type and base64 of a data URL (RFC 2397); nothing for any other address."""
-    head, comma, data = address.partition(",")
-    if not comma or not head.startswith("data:") or not head.endswith(";base64"):
-        return None, None
-    return head.removeprefix("data:").removesuffix(";base64").partition(";")[0], data
+    inline = None if data is None else split_data_url(data)
+    media_type, data = (None, data) if inline is None else inline
+    return FileBlock(name=name, media_type=media_type, data=data, file_id=file_id, url=url)
 
 
 prepare(globals())

@@ -3,38 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
-from hansard.adapter import Context, Piece, decoder
-from hansard.adapters.openai import ends, items, parts, responses_wire
-from hansard.adapters.openai.item_events import Items, Slot, call_id, call_name, has_input, is_call, refusal
-from hansard.adapters.openai.words import response_usage, told
-from hansard.content import ImageBlock, RefusalBlock, TextBlock, ThinkingBlock
-from hansard.events import (
-    AssistantChunk,
-    AssistantDone,
-    Error,
-    ErrorInfo,
-    Event,
-    TextPayload,
-    ThinkingChunk,
-    ThinkingDone,
-    ToolCall,
-    ToolInputChunk,
-    ToolInputChunkPayload,
-    audio_chunk,
-    audio_done,
-    content_block,
-    interrupt,
-    mcp_status,
-    queue_update,
-    status_change,
-    tool_output_chunk,
-    tool_progress,
-    user_message,
-)
-from hansard.loose import as_list, as_object
-from hansard.words import at
+from hansard import events as ev
+from hansard.adapters.base import ChunkDraft, Context, decoder
+from hansard.adapters.blocks import text_of
+from hansard.adapters.fields import declared_fields, place_in_message, tag_of
+from hansard.adapters.openai import item_events, items_wire, outcomes, parts
+from hansard.adapters.openai import responses_wire as wire
+from hansard.adapters.openai.base import OpenAI
+from hansard.adapters.openai.fields import usage_of
+from hansard.adapters.openai.item_events import Slot, call_id, call_name, has_input, is_call, refusal
+from hansard.events.lenient import as_list, as_object
 
 _ONGOING = ("queued", "in_progress")
 _ANSWERS = (
@@ -58,8 +39,8 @@ _ANSWERS = (
 )
 
 
-_event = decoder(responses_wire.AnyEvent).decode
-_message = decoder(responses_wire.Message).decode
+_event = decoder(wire.AnyEvent).decode
+_message = decoder(wire.Message).decode
 
 
 def _decode(data: bytes) -> Any:
@@ -96,12 +77,12 @@ class Running:
         return found
 
 
-class Responses(Items):
+class Responses(OpenAI):
     """``POST /v1/responses``, streaming or not, also in the background."""
 
     formats = ("openai-responses",)
-    wire = responses_wire.Message
-    sent_wire = responses_wire.Request
+    sent_wire = wire.Request
+    wire = wire.Message
 
     def __init__(self, context: Context | None = None) -> None:
         super().__init__(context)
@@ -112,108 +93,98 @@ class Responses(Items):
         self._decode_received = _decode
 
     @classmethod
-    def recognises(cls, message: dict[str, Any]) -> bool:
+    def detects(cls, message: dict[str, Any]) -> bool:
         """An event with a sequence number, a body, or a request."""
         if str(message.get("type")).startswith("response."):
             return "sequence_number" in message or "response" in message
         return message.get("object") == "response" or ("input" in message and "model" in message)
 
     def time_of(self, message: Any) -> int | None:
-        """When the response was created, said by the events that show it whole."""
+        """The time at which the response was created, from the events that contain it whole."""
         response = getattr(message, "response", message)
-        if not isinstance(response, responses_wire.Response):
+        if not isinstance(response, wire.Response):
             return None
         return self.date(response.created_at, self.running is None or self.running.id != response.id)
 
     # ---- from the API
 
-    def translate(self, message: Any) -> Iterable[Event]:
-        if self.running is None and type(message) not in responses_wire.OUTER:
+    def translate(self, message: Any) -> Iterable[ev.Event]:
+        if self.running is None and not isinstance(message, wire.OUTER):
             return self.take_up(message)
         return self.event(message)
 
-    def take_up(self, message: Any) -> Iterator[Event]:
+    def take_up(self, message: Any) -> Iterator[ev.Event]:
         """A stream that begins in the middle (``starting_after``) does not say which response it is."""
         self.running = Running(None)
         self.waiting = None
         yield from self.need_turn("user")
         yield from self.event(message)
 
-    def event(self, message: Any) -> Iterable[Event]:
-        wire = responses_wire
+    def event(self, message: Any) -> Iterable[ev.Event]:
         match message:
-            case _ if type(message) in wire.INPUT_DELTAS:
+            case wire.InputDelta():
                 return self.input_delta(message)
             case wire.TextDelta() if not message.logprobs:
                 slot = self.slot(message.output_index)
                 place = slot.block("part", message.content_index)
-                return Piece(AssistantChunk, TextPayload(message.delta), slot.response_id, place)
+                return ChunkDraft(ev.AssistantChunk, ev.TextPayload(message.delta), slot.response_id, place)
             case wire.ItemAdded():
                 return (self.item_added(message),)
             case wire.ItemDone():
                 return self.item_done(self.slot(message.output_index), message.item)
-            case wire.ArgumentsDone():
-                return (self.call_progress(message),)
-            case wire.Created() | wire.InProgress() | wire.Queued() if self.goes_on(message.response):
-                return (at(status_change(status=message.response.status or "in_progress"), message.response.id),)
-            case _:
-                return self.other_event(message)
-
-    def other_event(self, message: Any) -> Iterator[Event]:
-        wire = responses_wire
-        match message:
+            case wire.Ongoing():
+                return self.ongoing(message.response, message.response.status or "in_progress")
+            case wire.Over():
+                return self.end(message.response, _word(message))
             case wire.TextDelta():
-                slot = self.slot(message.output_index)
-                yield slot.put(AssistantChunk(payload=TextPayload(message.delta)), "part", message.content_index)
-                yield slot.put(status_change(status="logprobs", detail=message.logprobs), "part", message.content_index)
+                place = self.slot(message.output_index).put
+                chunk = ev.AssistantChunk(payload=ev.TextPayload(message.delta))
+                logprobs = ev.status_change(status="logprobs", detail=message.logprobs)
+                return (place(chunk, "part", message.content_index), place(logprobs, "part", message.content_index))
             case wire.SummaryTextDelta():
-                chunk = ThinkingChunk(payload=TextPayload(message.delta))
-                yield self.slot(message.output_index).put(chunk, "summary", message.summary_index)
+                chunk = ev.ThinkingChunk(payload=ev.TextPayload(message.delta))
+                return (self.slot(message.output_index).put(chunk, "summary", message.summary_index),)
             case wire.ReasoningDelta():
-                chunk = ThinkingChunk(payload=TextPayload(message.delta))
-                yield self.slot(message.output_index).put(chunk, "reasoning", message.content_index)
+                chunk = ev.ThinkingChunk(payload=ev.TextPayload(message.delta))
+                return (self.slot(message.output_index).put(chunk, "reasoning", message.content_index),)
             case wire.RefusalDelta():
                 slot = self.slot(message.output_index)
                 slot.refusals.setdefault(message.content_index, []).append(message.delta)
-                yield slot.put(status_change(status="refusal_delta", detail={"delta": message.delta}), "part", message.content_index)
-            case wire.Created() | wire.InProgress() | wire.Queued():
-                yield from self.begin(message.response)
-                yield at(status_change(status=message.response.status or "in_progress"), message.response.id)
-            case wire.Completed() | wire.Incomplete() | wire.Failed() | wire.Cancelled():
-                yield from self.end(message.response, _word(message))
+                note = ev.status_change(status="refusal_delta", detail={"delta": message.delta})
+                return (slot.put(note, "part", message.content_index),)
             case wire.Response():
-                yield from self.body(message)
+                return self.body(message)
             case wire.ErrorEvent():
-                nested = message.error if message.error is not None else told(message, "error", "status")
-                yield from self.broken(nested, message.status or self.http_status)
+                nested = message.error if message.error is not None else declared_fields(message, "error", "status")
+                return self.broken(nested, message.status or self.http_status)
             case wire.ErrorBody():
-                yield from self.broken(message.error, self.http_status)
+                return self.broken(message.error, self.http_status)
             case wire.PartAdded():
-                yield self.part_added(message)
-            case wire.PartDone() | wire.TextDone() | wire.RefusalDone():
-                yield self.slot(message.output_index).put(status_change(status=_tag(message)), "part", message.content_index)
+                return (self.part_added(message),)
             case wire.AnnotationAdded():
-                added = status_change(status=_tag(message), detail=message.annotation)
-                yield self.slot(message.output_index).put(added, "part", message.content_index)
-            case wire.SummaryPartAdded() | wire.SummaryPartDone() | wire.SummaryTextDone():
-                yield self.slot(message.output_index).put(status_change(status=_tag(message)), "summary", message.summary_index)
-            case wire.ReasoningDone():
-                yield self.slot(message.output_index).put(status_change(status=_tag(message)), "reasoning", message.content_index)
+                added = ev.status_change(status=_tag(message), detail=message.annotation)
+                return (self.slot(message.output_index).put(added, "part", message.content_index),)
+            case wire.SummaryProgress():
+                note = ev.status_change(status=_tag(message))
+                return (self.slot(message.output_index).put(note, "summary", message.summary_index),)
+            case wire.PartProgress():
+                kind = "reasoning" if isinstance(message, wire.ReasoningDone) else "part"
+                return (self.slot(message.output_index).put(ev.status_change(status=_tag(message)), kind, message.content_index),)
             case wire.PartialImage():
-                yield self.partial_image(message)
+                return (self.partial_image(message),)
             case wire.ShellOutputDelta():
-                yield from self.shell_output_delta(message)
-            case wire.Compacting():
-                yield status_change(status="compacting")
-            case wire.AudioDelta() | wire.AudioDone() | wire.TranscriptDelta() | wire.TranscriptDone():
-                yield self.audio(message)
-            case wire.SteerAccepted() | wire.SteerPending() | wire.SteerFailed():
-                yield from self.steered(message)
-            case _ if isinstance(message, wire.ListProgress):
+                return self.shell_output_delta(message)
+            case wire.CallProgress():
+                return (self.call_progress(message),)
+            case wire.ListProgress():
                 server = getattr(self.slot(message.output_index).item, "server_label", None)
-                yield mcp_status(server="unknown" if server is None else server, state=_word(message))
-            case _:  # wire.CallProgress
-                yield self.call_progress(message)
+                return (ev.mcp_status(server="unknown" if server is None else server, state=_word(message)),)
+            case wire.Compacting():
+                return (ev.status_change(status="compacting"),)
+            case wire.AudioDelta() | wire.TranscriptDelta() | wire.AudioProgress():
+                return (self.audio(message),)
+            case _:  # wire.SteerAccepted, wire.SteerPending, wire.SteerFailed
+                return self.steered(message)
 
     # ---- items
 
@@ -230,25 +201,25 @@ class Responses(Items):
         item = self.slot(index).item
         return f"{self.current().id}:{index}" if item is None else call_id(item)
 
-    def item_added(self, message: responses_wire.ItemAdded) -> Event:
+    def item_added(self, message: wire.ItemAdded) -> ev.Event:
         slot = self.slot(message.output_index)
-        slot.item = item = self.read(message.item, items.Item)
+        slot.item = item = self.read(message.item, items_wire.Item)
         if item is not None and is_call(item):
             status = as_object(message.item).get("status")
-            progress = tool_progress(
+            progress = ev.tool_progress(
                 tool_call_id=call_id(item), tool_name=call_name(item), status=status if isinstance(status, str) else "in_progress"
             )
             return slot.put(progress)
         fields = as_object(message.item)
         detail = {key: fields[key] for key in ("type", "id") if key in fields}
-        return at(status_change(status=_tag(message), detail=detail), slot.response_id)
+        return place_in_message(ev.status_change(status=_tag(message), detail=detail), slot.response_id)
 
-    def item_done(self, slot: Slot, value: Any) -> Iterator[Event]:
-        """A whole item; the end of the response repeats it, and then it is no news."""
+    def item_done(self, slot: Slot, value: Any) -> Iterator[ev.Event]:
+        """Yield a whole item, once: the end of the response repeats it."""
         if slot.done:
             return
         slot.done = True
-        item = self.read(value, items.Item)
+        item = self.read(value, items_wire.Item)
         if item is not None and item.id is not None:
             self.known.add(item.id)
         for event in self.item(item, value, slot):
@@ -257,74 +228,140 @@ class Responses(Items):
                 self.current().refused = True
             yield event
 
-    def note(self, event: Event) -> None:
-        """Remember what was said, to know it again in a request."""
+    def item(self, item: Any, value: Any, slot: Slot) -> Iterable[ev.Event]:
+        """Return the events of a whole item; ``value`` is the item as the wire has it."""
+        match item:
+            case items_wire.FunctionCall():
+                return (slot.put(item_events.call(item)),)
+            case items_wire.FunctionCallOutput():
+                return self.give(item.call_id or self.open_call(item.name) or str(item.id), item.output)
+            case items_wire.Message(role="assistant"):
+                return item_events.message(item, slot)
+            case items_wire.Message():
+                return (self.add_message(item.role, parts.to_blocks(item.content), item.id),)
+            case items_wire.Reasoning():
+                return item_events.reasoning(item, slot)
+            case items_wire.HostedCall():
+                return (slot.put(item_events.call(item)), slot.put(item_events.hosted_result(item)))
+            case items_wire.ClientCall():
+                return item_events.client_call(item, slot)
+            case items_wire.Output():
+                return self.output(item)
+            case items_wire.McpListTools():
+                state, detail = "listed" if item.error is None else "failed", declared_fields(item, "id", "server_label")
+                return (slot.put(ev.mcp_status(server=item.server_label, state=state, detail=detail)),)
+            case items_wire.McpApprovalRequest():
+                return (slot.put(item_events.mcp_permission(item)),)
+            case items_wire.McpApprovalResponse(approval_request_id=request_id, reason=reason):
+                decision, option = ("allow", "approve") if item.approve else ("deny", "deny")
+                return (ev.permission_response(request_id=request_id, decision=decision, option_id=option, message=reason),)
+            case items_wire.AdditionalTools() | items_wire.ConfigurationUpdate():
+                return (ev.configuration_change(subtype=tag_of(type(item)), options=declared_fields(item, "id")),)
+            case items_wire.Compaction():
+                return (slot.put(ev.session_lifecycle(subtype="compacted", message_id=item.id, detail=declared_fields(item, "id"))),)
+            case items_wire.CompactionTrigger() | items_wire.ItemReference():
+                return (ev.status_change(status=tag_of(type(item)), detail=declared_fields(item)),)
+            case _:
+                return (slot.put(self.unknown_block(value)),)
+
+    def output(self, item: Any) -> Iterator[ev.Event]:
+        """Yield the result of a call that the client ran."""
+        match item:
+            case items_wire.CustomToolCallOutput():
+                yield from self.give(item.call_id, item.output)
+            case items_wire.ComputerCallOutput():
+                if item.acknowledged_safety_checks:
+                    yield ev.permission_response(request_id=item.call_id, decision="allow", option_id="approve")
+                yield from self.give(item.call_id, item.output, content=parts.to_blocks(item.output))
+            case items_wire.LocalShellCallOutput():
+                failed = True if item.status == "incomplete" else None
+                yield from self.give(item.call_id or str(item.id), item.output, is_error=failed)
+            case items_wire.ShellCallOutput():
+                yield from self.give(item.call_id, item.output, content=None, **item_events.shell_outcome(item.output))
+            case items_wire.ApplyPatchCallOutput():
+                yield from self.give(item.call_id, item.output, is_error=item.status == "failed")
+            case items_wire.ToolSearchOutput():
+                call = item.call_id or self.open_call("tool_search") or str(item.id)
+                yield from self.give(call, item.tools, content=None)
+            case _:  # items_wire.ProgramOutput
+                yield from self.give(item.call_id, item.result, is_error=item.status == "incomplete")
+
+    def open_call(self, name: str | None) -> str | None:
+        """Return the oldest call of that name that has no result yet, for results without an id."""
+        return next((call_id for call_id, call in self.open.tools.items() if call.payload.tool_name == name), None)
+
+    def note(self, event: ev.Event) -> None:
+        """Remember an event, to recognize it in a request."""
         match event:
-            case AssistantDone() | ThinkingDone():
+            case ev.AssistantDone() | ev.ThinkingDone():
                 self.hear(event.payload.text)
-            case ToolCall():
+            case ev.ToolCall():
                 self.called.add(event.payload.tool_call_id)
             case _:
                 pass
 
-    def part_added(self, message: responses_wire.PartAdded) -> Event:
+    def part_added(self, message: wire.PartAdded) -> ev.Event:
         slot, index = self.slot(message.output_index), message.content_index
         match parts.to_block(message.part):
-            case TextBlock(text=text):
-                return slot.put(AssistantChunk(payload=TextPayload(text)), "part", index)
-            case ThinkingBlock(text=text):
-                return slot.put(ThinkingChunk(payload=TextPayload(text)), "reasoning", index)
+            case ev.TextBlock(text=text):
+                return slot.put(ev.AssistantChunk(payload=ev.TextPayload(text)), "part", index)
+            case ev.ThinkingBlock(text=text):
+                return slot.put(ev.ThinkingChunk(payload=ev.TextPayload(text)), "reasoning", index)
             case _:
-                return slot.put(status_change(status=_tag(message), detail=message.part), "part", index)
+                return slot.put(ev.status_change(status=_tag(message), detail=message.part), "part", index)
 
-    def input_delta(self, message: Any) -> Piece:
+    def input_delta(self, message: Any) -> ChunkDraft:
         slot = self.slot(message.output_index)
         name = None if slot.item is None else call_name(slot.item)
-        payload = ToolInputChunkPayload(self.id_of(message.output_index), message.delta, slot.add(message.delta), name)
-        return Piece(ToolInputChunk, payload, slot.response_id, slot.block())
+        payload = ev.ToolInputChunkPayload(self.id_of(message.output_index), message.delta, slot.add(message.delta), name)
+        return ChunkDraft(ev.ToolInputChunk, payload, slot.response_id, slot.block())
 
-    def call_progress(self, message: Any) -> Event:
-        progress = tool_progress(tool_call_id=self.id_of(message.output_index), status=_word(message))
+    def call_progress(self, message: Any) -> ev.Event:
+        progress = ev.tool_progress(tool_call_id=self.id_of(message.output_index), status=_word(message))
         return self.slot(message.output_index).put(progress)
 
-    def partial_image(self, message: responses_wire.PartialImage) -> Event:
+    def partial_image(self, message: wire.PartialImage) -> ev.Event:
         media_type = None if message.output_format is None else f"image/{message.output_format}"
-        progress = tool_progress(
+        progress = ev.tool_progress(
             tool_call_id=self.id_of(message.output_index),
             status="partial_image",
-            content=[ImageBlock(media_type=media_type, data=message.partial_image_b64)],
+            content=[ev.ImageBlock(media_type=media_type, data=message.partial_image_b64)],
             detail={"partial_image_index": message.partial_image_index},
         )
         return self.slot(message.output_index).put(progress)
 
-    def shell_output_delta(self, message: responses_wire.ShellOutputDelta) -> Iterator[Event]:
+    def shell_output_delta(self, message: wire.ShellOutputDelta) -> Iterator[ev.Event]:
         slot = self.slot(message.output_index)
         for stream in ("stdout", "stderr"):
             text = as_object(message.delta).get(stream)
             if isinstance(text, str):
-                chunk = tool_output_chunk(tool_call_id=self.id_of(message.output_index), chunk=text, offset=slot.printed, stream=stream)
+                chunk = ev.tool_output_chunk(tool_call_id=self.id_of(message.output_index), chunk=text, offset=slot.printed, stream=stream)
                 slot.printed += len(text)
                 yield slot.put(chunk)
 
-    def audio(self, message: Any) -> Event:
+    def audio(self, message: Any) -> ev.Event:
         running = self.current()
         running.spoke = True
-        if isinstance(message, responses_wire.AudioDelta):
+        if isinstance(message, wire.AudioDelta):
             running.sounds += 1
-            return at(audio_chunk(seq=running.sounds - 1, data=message.delta), running.id)
-        if isinstance(message, responses_wire.TranscriptDelta):
+            return place_in_message(ev.audio_chunk(seq=running.sounds - 1, data=message.delta), running.id)
+        if isinstance(message, wire.TranscriptDelta):
             running.transcript.append(message.delta)
-            return at(status_change(status=_tag(message), detail={"delta": message.delta}), running.id)
-        return at(status_change(status=_tag(message)), running.id)
+            return place_in_message(ev.status_change(status=_tag(message), detail={"delta": message.delta}), running.id)
+        return place_in_message(ev.status_change(status=_tag(message)), running.id)
 
     # ---- the response as a whole
 
-    def goes_on(self, response: responses_wire.Response) -> bool:
+    def goes_on(self, response: wire.Response) -> bool:
         """Whether this is the response being read."""
         reading = self.running
         return reading is not None and not reading.closed and reading.id in (response.id, None)
 
-    def begin(self, response: responses_wire.Response) -> Iterator[Event]:
+    def ongoing(self, response: wire.Response, status: str) -> Iterable[ev.Event]:
+        note = place_in_message(ev.status_change(status=status), response.id)
+        return (note,) if self.goes_on(response) else chain(self.begin(response), (note,))
+
+    def begin(self, response: wire.Response) -> Iterator[ev.Event]:
         if self.goes_on(response):
             return
         yield from self.leave()
@@ -335,62 +372,58 @@ class Responses(Items):
         self.waiting = None
         if response.instructions is not None and response.instructions != self.instructions:
             self.instructions = response.instructions
-            yield self.say("system", _instructions(response.instructions))
+            yield self.add_message("system", _instructions(response.instructions))
 
-    def body(self, response: responses_wire.Response) -> Iterator[Event]:
+    def body(self, response: wire.Response) -> Iterable[ev.Event]:
         """A response in one piece; one in the background is not finished yet, and will be asked for again."""
         status = response.status or "completed"
-        if status in _ONGOING:
-            yield from self.begin(response)
-            yield at(status_change(status=status), response.id)
-        else:
-            yield from self.end(response, status)
+        return self.ongoing(response, status) if status in _ONGOING else self.end(response, status)
 
-    def end(self, response: responses_wire.Response, status: str) -> Iterator[Event]:
+    def end(self, response: wire.Response, status: str) -> Iterator[ev.Event]:
         if response.id is not None and response.id in self.ended:
-            yield at(status_change(status=status, detail={"again": True}), response.id)
+            yield place_in_message(ev.status_change(status=status, detail={"again": True}), response.id)
             return
         yield from self.begin(response)
         running = self.current()
         for index, item in enumerate(response.output or []):
             yield from self.item_done(running.slot(index), item)
-        yield at(status_change(status=status), running.id)
+        yield place_in_message(ev.status_change(status=status), running.id)
         yield from self.rest(running)
         running.closed = self.answered = True
         if response.id is not None:
             self.ended.add(response.id)
         tokens = response.usage
-        used = None if tokens is None else response_usage(tokens, response.service_tier)
+        used = None if tokens is None else usage_of(tokens, response.service_tier)
         yield from self.spend(used, running.id, response.model)
         yield from self.conclude(response, status, running)
 
-    def conclude(self, response: responses_wire.Response, status: str, running: Running) -> Iterator[Event]:
-        """How the turn goes on after a response: it is over, or waits for the client."""
+    def conclude(self, response: wire.Response, status: str, running: Running) -> Iterator[ev.Event]:
+        """Yield the end of the turn, unless it waits for the client."""
         if status == "failed":
-            yield from self.fail(ends.error_of(response.error, self.http_status))
+            yield from self.fail(outcomes.error_of(response.error, self.http_status))
         elif status == "cancelled":
-            yield interrupt(reason="user_cancel")
-            yield from self.over(
-                "interrupted", status, ErrorInfo(code="aborted", message="the response was cancelled", provider_code=status)
+            yield ev.interrupt(reason="user_cancel")
+            yield from self.end_turn_with_usage(
+                "interrupted", status, ev.ErrorInfo(code="aborted", message="the response was cancelled", provider_code=status)
             )
         elif status == "incomplete":
             reason = None if response.incomplete_details is None else response.incomplete_details.reason
             if reason == "steered":  # the API itself goes on, with what was said meanwhile
                 self.waiting = reason
                 return
-            outcome, error = ends.end_of_incomplete(reason)
+            outcome, error = outcomes.end_of_incomplete(reason)
             if error is not None:
-                yield Error(payload=error)
-            yield from self.over(outcome, reason, error)
+                yield ev.Error(payload=error)
+            yield from self.end_turn_with_usage(outcome, reason, error)
         elif running.refused:
-            yield from self.over("refused", status)
+            yield from self.end_turn_with_usage("refused", status)
         elif self.open.tools or self.open.permissions:
             self.waiting = status
         else:
-            yield from self.over("completed", status)
+            yield from self.end_turn_with_usage("completed", status)
 
-    def rest(self, running: Running) -> Iterator[Event]:
-        """What the pieces of items add up to that were never finished; open text is closed with the turn."""
+    def rest(self, running: Running) -> Iterator[ev.Event]:
+        """Yield items that were never finished, from their pieces; open text is closed with the turn."""
         for index, slot in running.slots.items():
             if slot.done:
                 continue
@@ -399,19 +432,19 @@ class Responses(Items):
                 if kind == "part":
                     self.hear(self.open.text(running.id, block))
             for part, pieces in slot.refusals.items():
-                yield slot.put(content_block(block=RefusalBlock(text="".join(pieces))), "part", part)
+                yield slot.put(ev.content_block(block=ev.RefusalBlock(text="".join(pieces))), "part", part)
             if is_call(slot.item):
                 has_input(slot.item, "".join(slot.pieces))
-                event = slot.put(self.call(slot.item))
+                event = slot.put(item_events.call(slot.item))
                 self.note(event)
                 yield event
             elif slot.item is None and not slot.blocks:
-                yield at(status_change(status="item_lost", detail={"output_index": index}), running.id)
+                yield place_in_message(ev.status_change(status="item_lost", detail={"output_index": index}), running.id)
         if running.spoke:
             running.spoke = False
-            yield at(audio_done(transcript="".join(running.transcript) if running.transcript else None), running.id)
+            yield place_in_message(ev.audio_done(transcript="".join(running.transcript) if running.transcript else None), running.id)
 
-    def leave(self) -> Iterator[Event]:
+    def leave(self) -> Iterator[ev.Event]:
         running, self.running = self.running, None
         if running is None or running.closed:
             return
@@ -420,18 +453,18 @@ class Responses(Items):
         self.spent.append(None)
         yield from self.cut()
 
-    def broken(self, error: Any, status: int | None) -> Iterator[Event]:
+    def broken(self, error: Any, status: int | None) -> Iterator[ev.Event]:
         """An error body, or an error inside a stream."""
         running, self.running = self.running, None
         if running is not None and not running.closed:
             yield from self.rest(running)
             self.spent.append(None)
             self.answered = True
-        yield from self.fail(ends.error_of(error, status))
+        yield from self.fail(outcomes.error_of(error, status))
 
     # ---- to the API
 
-    def translate_sent(self, message: responses_wire.Request) -> Iterator[Event]:
+    def translate_sent(self, message: wire.Request) -> Iterator[ev.Event]:
         given = [{"role": "user", "content": message.input}] if isinstance(message.input, str) else as_list(message.input)
         if message.type == "response.steer":
             yield from self.steer(given)
@@ -439,12 +472,12 @@ class Responses(Items):
         yield from self.leave()
         yield from self.introduce(message.model, message.tools)
         said = ("type", "input", "model", "instructions", "previous_response_id", "conversation", "tools", "stream")
-        yield from self.configure(told(message, *said))
-        self.conversation.on([message.previous_response_id, message.conversation])
-        composed, fresh = self.composed, self.news(given)
+        yield from self.configure(declared_fields(message, *said))
+        self.conversation.continue_from([message.previous_response_id, message.conversation])
+        fresh = self.news(given)
         if message.instructions is not None and message.instructions != self.instructions:
             self.instructions = message.instructions
-            if not composed:
+            if not self.context.composed:
                 fresh.insert(0, {"role": "system", "content": message.instructions})
         thread = {"previous_response_id": message.previous_response_id, "conversation": message.conversation}
         known = {name: value for name, value in thread.items() if value is not None}
@@ -461,10 +494,10 @@ class Responses(Items):
         kind = str(as_object(message).get("type"))
         return kind.endswith("_output") or kind == "mcp_approval_response"
 
-    def sent(self, message: Any) -> Iterator[Event]:
+    def sent(self, message: Any) -> Iterator[ev.Event]:
         fields = as_object(message)
         value = {"type": "message", **fields} if "role" in fields else message  # a message may do without its type
-        item = self.read(value, items.Item)
+        item = self.read(value, items_wire.Item)
         if item is not None and item.id is not None and item.id in self.known and self.is_answer(message):
             return
         for event in self.item(item, value, Slot(None, self.recall)):
@@ -472,38 +505,38 @@ class Responses(Items):
                 self.note(event)
                 yield event
 
-    def was_said(self, event: Event) -> bool:
-        """Whether the event repeats what we heard the model say."""
+    def was_said(self, event: ev.Event) -> bool:
+        """Tell whether the event repeats one of the model's."""
         match event:
-            case AssistantDone() | ThinkingDone():
+            case ev.AssistantDone() | ev.ThinkingDone():
                 return self.has_heard(event.payload.text)
-            case ToolCall():
+            case ev.ToolCall():
                 return event.payload.tool_call_id in self.called
             case _:
                 return False
 
-    def steer(self, given: list[Any]) -> Iterator[Event]:
+    def steer(self, given: list[Any]) -> Iterator[ev.Event]:
         """WebSocket: a message into the response that is running."""
         for message in given:
             if self.is_speech(message):
                 blocks = parts.to_blocks(as_object(message).get("content"))
-                yield user_message(text=parts.text_of(blocks), content=None if parts.plain(blocks) else blocks, queued=True)
+                yield ev.user_message(text=text_of(blocks), content=None if parts.plain(blocks) else blocks, queued=True)
             else:
                 yield from self.sent(message)
 
-    def steered(self, message: Any) -> Iterator[Event]:
+    def steered(self, message: Any) -> Iterator[ev.Event]:
         """What became of it."""
-        if isinstance(message, responses_wire.SteerFailed):
-            yield queue_update(action="cancelled", item_id=message.steer.id)
-            yield Error(payload=ends.error_of(message.error))
+        if isinstance(message, wire.SteerFailed):
+            yield ev.queue_update(action="cancelled", item_id=message.steer.id)
+            yield ev.Error(payload=outcomes.error_of(message.error))
         else:
-            accepted = isinstance(message, responses_wire.SteerAccepted)
-            yield queue_update(action="steered" if accepted else "queued", item_id=message.steer.id)
+            accepted = isinstance(message, wire.SteerAccepted)
+            yield ev.queue_update(action="steered" if accepted else "queued", item_id=message.steer.id)
 
 
 def _tag(message: Any) -> str:
-    """The event's own word, without what all of them begin with."""
-    return str(message.__struct_config__.tag).removeprefix("response.")
+    """Return the event's type without the prefix that all of them have."""
+    return tag_of(message.__class__).removeprefix("response.")
 
 
 def _word(message: Any) -> str:

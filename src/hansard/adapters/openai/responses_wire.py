@@ -5,13 +5,13 @@ A field named here is a field we read; the rest stays in the original.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
-from hansard.adapter import Wire, read_as
-from hansard.adapters.openai.items import Item
+from hansard.adapters.base import Wire, nested
+from hansard.adapters.openai.fields import Tokens
+from hansard.adapters.openai.items_wire import Item
 from hansard.adapters.openai.parts import Part
-from hansard.adapters.openai.words import ResponseTokens
-from hansard.structs import prepare
+from hansard.events.structs import prepare, respell, union_of
 
 
 class IncompleteDetails(Wire):
@@ -25,10 +25,10 @@ class Response(Wire):
     status: str | None = None
     created_at: float | None = None
     model: str | None = None
-    output: Annotated[list[Any] | None, read_as(Item)] = None
+    output: Annotated[list[Any] | None, nested(Item)] = None
     error: Any = None
     incomplete_details: IncompleteDetails | None = None
-    usage: ResponseTokens | None = None
+    usage: Tokens | None = None
     service_tier: str | None = None
     tools: list[Any] | None = None
     instructions: Any = None
@@ -36,41 +36,6 @@ class Response(Wire):
 
 class _Event(Wire, tag_field="type"):
     pass
-
-
-# ---- the response as a whole
-
-
-class _Progress(_Event):
-    response: Response
-
-
-class Created(_Progress, tag="response.created"):
-    pass
-
-
-class InProgress(_Progress, tag="response.in_progress"):
-    pass
-
-
-class Queued(_Progress, tag="response.queued"):
-    pass
-
-
-class Completed(_Progress, tag="response.completed"):
-    pass
-
-
-class Incomplete(_Progress, tag="response.incomplete"):
-    pass
-
-
-class Failed(_Progress, tag="response.failed"):
-    pass
-
-
-class Cancelled(_Progress, tag="response.cancelled"):
-    """Not declared; a background response that was cancelled has this status."""
 
 
 class ErrorEvent(_Event, tag="error"):
@@ -85,240 +50,104 @@ class ErrorEvent(_Event, tag="error"):
     status: int | None = None
 
 
+class Ongoing(Wire):
+    """The response is not over."""
+
+    response: Response
+
+
+class Over(Wire):
+    """The response is over."""
+
+    response: Response
+
+
 # ---- items and their parts
 
 
 class ItemAdded(_Event, tag="response.output_item.added"):
     output_index: int
-    item: Annotated[Any, read_as(Item)]
+    item: Annotated[Any, nested(Item)]
 
 
 class ItemDone(_Event, tag="response.output_item.done"):
     output_index: int
-    item: Annotated[Any, read_as(Item)]
+    item: Annotated[Any, nested(Item)]
 
 
-class PartAdded(_Event, tag="response.content_part.added"):
-    output_index: int
-    content_index: int
-    part: Annotated[Any, read_as(Part)]
+class PartProgress(Wire):
+    """A part of an item, by its place."""
 
-
-class PartDone(_Event, tag="response.content_part.done"):
     output_index: int
     content_index: int
 
 
-class TextDelta(_Event, tag="response.output_text.delta"):
-    output_index: int
-    content_index: int
+class PartAdded(PartProgress, tag_field="type", tag="response.content_part.added"):
+    part: Annotated[Any, nested(Part)]
+
+
+class TextDelta(PartProgress, tag_field="type", tag="response.output_text.delta"):
     delta: str
     logprobs: list[Any] | None = None
 
 
-class TextDone(_Event, tag="response.output_text.done"):
-    output_index: int
-    content_index: int
-
-
-class AnnotationAdded(_Event, tag="response.output_text.annotation.added"):
-    output_index: int
-    content_index: int
+class AnnotationAdded(PartProgress, tag_field="type", tag="response.output_text.annotation.added"):
     annotation: Any = None
 
 
-class RefusalDelta(_Event, tag="response.refusal.delta"):
-    output_index: int
-    content_index: int
+class RefusalDelta(PartProgress, tag_field="type", tag="response.refusal.delta"):
     delta: str
 
 
-class RefusalDone(_Event, tag="response.refusal.done"):
-    output_index: int
-    content_index: int
+class ReasoningDelta(PartProgress, tag_field="type", tag="response.reasoning_text.delta"):
+    delta: str
 
 
-class SummaryPartAdded(_Event, tag="response.reasoning_summary_part.added"):
+class ReasoningDone(PartProgress, tag_field="type", tag="response.reasoning_text.done"):
+    pass
+
+
+class SummaryProgress(Wire):
     output_index: int
     summary_index: int
 
 
-class SummaryPartDone(_Event, tag="response.reasoning_summary_part.done"):
-    output_index: int
-    summary_index: int
-
-
-class SummaryTextDelta(_Event, tag="response.reasoning_summary_text.delta"):
-    output_index: int
-    summary_index: int
+class SummaryTextDelta(SummaryProgress, tag_field="type", tag="response.reasoning_summary_text.delta"):
     delta: str
 
 
-class SummaryTextDone(_Event, tag="response.reasoning_summary_text.done"):
-    output_index: int
-    summary_index: int
+# ---- calls
 
 
-class ReasoningDelta(_Event, tag="response.reasoning_text.delta"):
-    output_index: int
-    content_index: int
-    delta: str
+class InputDelta(Wire):
+    """A piece of a call's input."""
 
-
-class ReasoningDone(_Event, tag="response.reasoning_text.done"):
-    output_index: int
-    content_index: int
-
-
-# ---- arguments of calls
-
-
-class _InputDelta(_Event):
     output_index: int
     delta: str
 
 
-class ArgumentsDelta(_InputDelta, tag="response.function_call_arguments.delta"):
-    pass
+class CallProgress(Wire):
+    """How far a call has got."""
 
-
-class CustomInputDelta(_InputDelta, tag="response.custom_tool_call_input.delta"):
-    pass
-
-
-class McpArgumentsDelta(_InputDelta, tag="response.mcp_call_arguments.delta"):
-    pass
-
-
-class CodeDelta(_InputDelta, tag="response.code_interpreter_call_code.delta"):
-    pass
-
-
-class ShellCommandDelta(_InputDelta, tag="response.shell_call_command.delta"):
-    """Declared, in no recording."""
-
-
-# ---- how far a call has got: nothing but the place of its item
-
-
-class _CallProgress(_Event):
     output_index: int
 
 
-class ArgumentsDone(_CallProgress, tag="response.function_call_arguments.done"):
-    pass
-
-
-class CustomInputDone(_CallProgress, tag="response.custom_tool_call_input.done"):
-    pass
-
-
-class McpArgumentsDone(_CallProgress, tag="response.mcp_call_arguments.done"):
-    pass
-
-
-class CodeDone(_CallProgress, tag="response.code_interpreter_call_code.done"):
-    pass
-
-
-class ShellCommandAdded(_CallProgress, tag="response.shell_call_command.added"):
-    """Declared, in no recording."""
-
-
-class ShellCommandDone(_CallProgress, tag="response.shell_call_command.done"):
-    """Declared, in no recording."""
-
-
-class WebSearchInProgress(_CallProgress, tag="response.web_search_call.in_progress"):
-    pass
-
-
-class WebSearchSearching(_CallProgress, tag="response.web_search_call.searching"):
-    pass
-
-
-class WebSearchCompleted(_CallProgress, tag="response.web_search_call.completed"):
-    pass
-
-
-class FileSearchInProgress(_CallProgress, tag="response.file_search_call.in_progress"):
-    pass
-
-
-class FileSearchSearching(_CallProgress, tag="response.file_search_call.searching"):
-    pass
-
-
-class FileSearchCompleted(_CallProgress, tag="response.file_search_call.completed"):
-    pass
-
-
-class CodeInProgress(_CallProgress, tag="response.code_interpreter_call.in_progress"):
-    pass
-
-
-class CodeInterpreting(_CallProgress, tag="response.code_interpreter_call.interpreting"):
-    pass
-
-
-class CodeCompleted(_CallProgress, tag="response.code_interpreter_call.completed"):
-    pass
-
-
-class ImageInProgress(_CallProgress, tag="response.image_generation_call.in_progress"):
-    pass
-
-
-class ImageGenerating(_CallProgress, tag="response.image_generation_call.generating"):
-    pass
-
-
-class ImageCompleted(_CallProgress, tag="response.image_generation_call.completed"):
-    pass
-
-
-class PartialImage(_CallProgress, tag="response.image_generation_call.partial_image", kw_only=True):
+class PartialImage(CallProgress, tag_field="type", tag="response.image_generation_call.partial_image", kw_only=True):
     partial_image_b64: str
     partial_image_index: int | None = None
     output_format: str | None = None
 
 
-class McpCallInProgress(_CallProgress, tag="response.mcp_call.in_progress"):
-    pass
-
-
-class McpCallCompleted(_CallProgress, tag="response.mcp_call.completed"):
-    pass
-
-
-class McpCallFailed(_CallProgress, tag="response.mcp_call.failed"):
-    pass
-
-
-class ShellOutputDelta(_CallProgress, tag="response.shell_call_output_content.delta", kw_only=True):
+class ShellOutputDelta(CallProgress, tag_field="type", tag="response.shell_call_output_content.delta", kw_only=True):
     """Declared, in no recording."""
 
     delta: Any = None
 
 
-class ShellOutputDone(_CallProgress, tag="response.shell_call_output_content.done"):
-    """Declared, in no recording."""
+class ListProgress(Wire):
+    """How far the listing of an MCP server's tools has got."""
 
-
-class _ListProgress(_Event):
     output_index: int
-
-
-class McpListInProgress(_ListProgress, tag="response.mcp_list_tools.in_progress"):
-    pass
-
-
-class McpListCompleted(_ListProgress, tag="response.mcp_list_tools.completed"):
-    pass
-
-
-class McpListFailed(_ListProgress, tag="response.mcp_list_tools.failed"):
-    """Declared, in no recording."""
 
 
 class Compacting(_Event, tag="response.compaction.compacting"):
@@ -332,15 +161,11 @@ class AudioDelta(_Event, tag="response.audio.delta"):
     delta: str
 
 
-class AudioDone(_Event, tag="response.audio.done"):
-    pass
-
-
 class TranscriptDelta(_Event, tag="response.audio.transcript.delta"):
     delta: str
 
 
-class TranscriptDone(_Event, tag="response.audio.transcript.done"):
+class AudioProgress(Wire):
     pass
 
 
@@ -364,64 +189,33 @@ class SteerFailed(_Event, tag="response.steer.failed", kw_only=True):
     error: Any = None
 
 
-ResponseEvent = Created | InProgress | Queued | Completed | Incomplete | Failed | Cancelled
-InputDelta = ArgumentsDelta | CustomInputDelta | McpArgumentsDelta | CodeDelta | ShellCommandDelta
-CallProgress = (
-    ArgumentsDone
-    | CustomInputDone
-    | McpArgumentsDone
-    | CodeDone
-    | ShellCommandAdded
-    | ShellCommandDone
-    | WebSearchInProgress
-    | WebSearchSearching
-    | WebSearchCompleted
-    | FileSearchInProgress
-    | FileSearchSearching
-    | FileSearchCompleted
-    | CodeInProgress
-    | CodeInterpreting
-    | CodeCompleted
-    | ImageInProgress
-    | ImageGenerating
-    | ImageCompleted
-    | McpCallInProgress
-    | McpCallCompleted
-    | McpCallFailed
-    | ShellOutputDone
-)
-ListProgress = McpListInProgress | McpListCompleted | McpListFailed
-AnyEvent = (
-    ResponseEvent
-    | ErrorEvent
-    | ItemAdded
-    | ItemDone
-    | PartAdded
-    | PartDone
-    | TextDelta
-    | TextDone
-    | AnnotationAdded
-    | RefusalDelta
-    | RefusalDone
-    | SummaryPartAdded
-    | SummaryPartDone
-    | SummaryTextDelta
-    | SummaryTextDone
-    | ReasoningDelta
-    | ReasoningDone
-    | InputDelta
-    | CallProgress
-    | PartialImage
-    | ShellOutputDelta
-    | ListProgress
-    | Compacting
-    | AudioDelta
-    | AudioDone
-    | TranscriptDelta
-    | TranscriptDone
-    | SteerAccepted
-    | SteerPending
-    | SteerFailed
+# ---- all of them
+
+TAGS: dict[type[Wire], str] = {
+    Ongoing: "created in_progress queued",
+    # `cancelled` is not declared; a background response that was cancelled has this status.
+    Over: "completed incomplete failed cancelled",
+    PartProgress: "content_part.done output_text.done refusal.done",
+    SummaryProgress: "reasoning_summary_part.added reasoning_summary_part.done reasoning_summary_text.done",
+    # `shell_call_command`, `shell_call_output_content` and `mcp_list_tools.failed` are declared, in no recording.
+    InputDelta: "function_call_arguments.delta custom_tool_call_input.delta mcp_call_arguments.delta code_interpreter_call_code.delta "
+    "shell_call_command.delta",
+    CallProgress: "function_call_arguments.done custom_tool_call_input.done mcp_call_arguments.done code_interpreter_call_code.done "
+    "shell_call_command.added shell_call_command.done shell_call_output_content.done "
+    "web_search_call.in_progress web_search_call.searching web_search_call.completed "
+    "file_search_call.in_progress file_search_call.searching file_search_call.completed "
+    "code_interpreter_call.in_progress code_interpreter_call.interpreting code_interpreter_call.completed "
+    "image_generation_call.in_progress image_generation_call.generating image_generation_call.completed "
+    "mcp_call.in_progress mcp_call.completed mcp_call.failed",
+    ListProgress: "mcp_list_tools.in_progress mcp_list_tools.completed mcp_list_tools.failed",
+    AudioProgress: "audio.done audio.transcript.done",
+}
+"""Events that differ in nothing but their type, without the ``response.`` that each begins with."""
+
+AnyEvent = union_of(
+    _Event,
+    *(PartAdded, TextDelta, AnnotationAdded, RefusalDelta, ReasoningDelta, ReasoningDone, SummaryTextDelta, PartialImage, ShellOutputDelta),
+    *(respell(struct, tag=f"response.{tag}") for struct, tags in TAGS.items() for tag in tags.split()),
 )
 
 
@@ -429,23 +223,19 @@ class ErrorBody(Wire):
     error: Any
 
 
-Outer = ResponseEvent | Response | ErrorEvent | ErrorBody | SteerAccepted | SteerPending | SteerFailed
-"""What is not about a part of the response being read."""
-
-# whether a message is one of several kinds; `isinstance` asks a union member by member
-OUTER = frozenset(get_args(Outer))
-INPUT_DELTAS = frozenset(get_args(InputDelta))
+OUTER = (Ongoing, Over, Response, ErrorEvent, ErrorBody, SteerAccepted, SteerPending, SteerFailed)
+"""Messages that are not about a part of the response being read."""
 
 
 class Message(Wire):
-    """Whatever the API sends: an event has a ``type``, a whole body an ``object``, an error body neither."""
+    """Any message of the API: an event has a ``type``, a whole body an ``object``, an error body neither."""
 
     type: str | None = None
     object: str | None = None
 
     @property
     def refine(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride] - here each message chooses
-        """What it is read as."""
+        """The type to read it as."""
         if self.type is not None:
             return AnyEvent
         return Response if self.object == "response" else ErrorBody
@@ -457,7 +247,7 @@ class Request(Wire):
     said_whole = True
 
     type: str | None = None
-    input: Annotated[Any, read_as(Item)] = None
+    input: Annotated[Any, nested(Item)] = None
     model: str | None = None
     instructions: str | None = None
     previous_response_id: str | None = None

@@ -1,6 +1,6 @@
 """OpenCode: its server's event streams, ``opencode run``, its exports and its database."""
 
-from hansard.adapters.opencode.files import OpenCodeFiles
+from hansard.adapters.opencode.layout import OpenCodeFiles
 
 FORMATS = {
     "opencode-sse": "stream.OpenCodeEvents",

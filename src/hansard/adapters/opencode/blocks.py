@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from hansard.adapters.blocks import raw_block
 from hansard.adapters.opencode import wire
-from hansard.content import AnyBlock, DiffBlock, DocumentBlock, FileBlock, ImageBlock, RawBlock, ResourceBlock, TextBlock
 from hansard.errors import CannotEncode
-from hansard.loose import as_list, as_object, read
+from hansard.events.content import AnyBlock, DiffBlock, DocumentBlock, FileBlock, ImageBlock, RawBlock, ResourceBlock, TextBlock
+from hansard.events.lenient import as_list, as_object, as_text, read
 
 
 def file_block(url: str, mime: str | None, name: str | None) -> AnyBlock:
@@ -31,13 +32,7 @@ def attachment(value: Any) -> AnyBlock:
     url, mime, name = fields.get("url", fields.get("uri")), fields.get("mime"), fields.get("filename", fields.get("name"))
     if not isinstance(url, str):
         return raw_block(value)
-    return file_block(url, mime if isinstance(mime, str) else None, name if isinstance(name, str) else None)
-
-
-def raw_block(value: Any) -> RawBlock:
-    """A block nobody knows, whole."""
-    kind = as_object(value).get("type")
-    return RawBlock(raw=value, raw_type=kind if isinstance(kind, str) else None)
+    return file_block(url, as_text(mime), as_text(name))
 
 
 def tool_content(items: list[Any] | None) -> list[AnyBlock]:
@@ -54,7 +49,7 @@ def tool_content(items: list[Any] | None) -> list[AnyBlock]:
 
 
 def diffs(metadata: Any) -> list[AnyBlock]:
-    """The changes that a tool, a permission question or a session speaks of."""
+    """Return the changes in the metadata of a tool, a permission request or a session."""
     fields = as_object(metadata)
     changes = [fields.get("filediff"), *as_list(fields.get("files")), *as_list(fields.get("results"))]
     found = [block for change in changes if (block := diff(change)) is not None]
@@ -69,15 +64,10 @@ def diff(value: Any) -> DiffBlock | None:
     fields = as_object(value)
     nested = as_object(fields.get("filediff")) or fields
     path = nested.get("file", nested.get("filePath", nested.get("path")))
-    patch, before, after = nested.get("patch", nested.get("diff")), nested.get("before"), nested.get("after")
-    if not isinstance(path, str) or not any(isinstance(text, str) for text in (patch, before, after)):
+    patch, before, after = as_text(nested.get("patch", nested.get("diff"))), as_text(nested.get("before")), as_text(nested.get("after"))
+    if not isinstance(path, str) or patch is before is after is None:
         return None
-    return DiffBlock(
-        path=path,
-        diff=patch if isinstance(patch, str) else None,
-        old_text=before if isinstance(before, str) else None,
-        new_text=after if isinstance(after, str) else None,
-    )
+    return DiffBlock(path=path, diff=patch, old_text=before, new_text=after)
 
 
 def _path_in(patch: str) -> str:
@@ -89,7 +79,7 @@ def _path_in(patch: str) -> str:
 
 
 def user_block(part: Any) -> AnyBlock | None:
-    """A part of a prompt that is no text; None if it is one, or if nobody said anything with it."""
+    """Return the block for a part of a prompt, or None if the part is text or has no content."""
     try:
         known = read(part, wire.Part)
     except (ValueError, RecursionError):

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from hansard.framing import Frame, Lines, ServerSentEvents, TwoWay
-from hansard.structs import prepare
+from hansard.adapters.framing import Frame, Lines, ServerSentEvents, TwoWay
+from hansard.events.structs import prepare
 
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[{}\[\]]', re.DOTALL)
 _TO_INFO = re.compile(rb'[ \t\r\n]*+\{[ \t\r\n]*+"info"[ \t\r\n]*+:[ \t\r\n]*+')

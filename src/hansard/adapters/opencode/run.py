@@ -6,22 +6,22 @@ from collections.abc import Iterator
 from typing import Any
 
 from hansard.adapters.opencode import wire
-from hansard.adapters.opencode.ends import error_of
+from hansard.adapters.opencode.base import OpenCode
+from hansard.adapters.opencode.outcomes import error_of
 from hansard.adapters.opencode.state import Message
-from hansard.adapters.opencode.talk import OpenCode
 from hansard.events import ErrorInfo, Event, interrupt, session_init
-from hansard.loose import as_object
+from hansard.events.lenient import as_object, as_text
 
 
 class OpenCodeRun(OpenCode):
-    """The parent's own parts and errors: no prompt, no headers, no statuses, nothing of sub-agents but their report."""
+    """The parent's own parts and errors: no prompt, no headers, no statuses, and of subagents only their result."""
 
     formats = ("opencode-run-json",)
     wire = wire.RunLine
     takes_text = True
 
     @classmethod
-    def recognises(cls, message: dict[str, Any]) -> bool:
+    def detects(cls, message: dict[str, Any]) -> bool:
         """A line with the session's id and a part or an error."""
         if message.get("type") not in ("step_start", "text", "reasoning", "tool_use", "step_finish", "error"):
             return False
@@ -49,7 +49,7 @@ class OpenCodeRun(OpenCode):
             yield from self.step_finished(self.message(str(part.get("messageID")), session_id), part.get("reason"))
 
     def step_finished(self, message: Message, reason: Any) -> Iterator[Event]:
-        message.completed, message.finish = True, reason if isinstance(reason, str) else None
+        message.completed, message.finish = True, as_text(reason)
         return self.count(message)
 
     def error(self, error: Any, session_id: str | None) -> Iterator[Event]:

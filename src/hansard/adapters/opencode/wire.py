@@ -6,18 +6,29 @@ is in ``properties``, on ``/api/event`` in ``data``. `EVENTS` says which struct 
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Union
 
 import msgspec
 from msgspec import field
 
-from hansard.adapter import Wire, read_as
-from hansard.structs import prepare
+from hansard.adapters.base import Wire, nested
+from hansard.adapters.fields import camel_case
+from hansard.events.structs import members, prepare, respell, union_of
+
+
+def _spelled(name: str) -> str:
+    """Return a field's name as OpenCode spells it: ``session_id`` is ``sessionID``."""
+    return re.sub("Id$", "ID", camel_case(name))
+
+
+class _Wire(Wire, rename=_spelled): ...
+
 
 # ---- what messages consist of
 
 
-class Times(Wire):
+class Times(_Wire):
     """Milliseconds since the epoch."""
 
     created: int | None = None
@@ -26,13 +37,18 @@ class Times(Wire):
     start: int | None = None
     end: int | None = None
 
+    @property
+    def duration(self) -> int | None:
+        """Milliseconds from start to end."""
+        return None if self.start is None or self.end is None else self.end - self.start
 
-class CacheTokens(Wire):
+
+class CacheTokens(_Wire):
     read: int | None = None
     write: int | None = None
 
 
-class Tokens(Wire):
+class Tokens(_Wire):
     """``input`` excludes what was read from the cache; ``total`` (which we leave aside) adds it."""
 
     input: int | None = None
@@ -41,9 +57,9 @@ class Tokens(Wire):
     cache: CacheTokens | None = None
 
 
-class _Part(Wire, tag_field="type"):
+class _Part(_Wire, tag_field="type"):
     id: str | None = None
-    message_id: str | None = field(default=None, name="messageID")
+    message_id: str | None = None
 
 
 class TextPart(_Part, tag="text", kw_only=True):
@@ -65,7 +81,7 @@ class FilePart(_Part, tag="file", kw_only=True):
     url: str
 
 
-class ToolState(Wire):
+class ToolState(_Wire):
     """pending, running (again and again, its metadata growing), completed or error."""
 
     status: str
@@ -76,11 +92,11 @@ class ToolState(Wire):
     title: str | None = None
     metadata: Any = None
     time: Times | None = None
-    attachments: Annotated[list[Any] | None, read_as(FilePart)] = None
+    attachments: Annotated[list[Any] | None, nested(FilePart)] = None
 
 
 class ToolPart(_Part, tag="tool", kw_only=True):
-    call_id: str = field(name="callID")
+    call_id: str
     tool: str
     state: ToolState
 
@@ -129,7 +145,7 @@ class CompactionPart(_Part, tag="compaction", kw_only=True):
 
     auto: bool = False
     overflow: bool | None = None
-    tail_start_id: str | None = None
+    tail_start_id: str | None = field(default=None, name="tail_start_id")
 
 
 class SubtaskPart(_Part, tag="subtask", kw_only=True):
@@ -143,25 +159,12 @@ class SubtaskPart(_Part, tag="subtask", kw_only=True):
     command: str | None = None
 
 
-Part = (
-    TextPart
-    | ReasoningPart
-    | FilePart
-    | ToolPart
-    | StepStartPart
-    | StepFinishPart
-    | SnapshotPart
-    | PatchPart
-    | AgentPart
-    | RetryPart
-    | CompactionPart
-    | SubtaskPart
-)
+Part: Any = union_of(_Part)
 
 
-class ModelRef(Wire):
-    provider_id: str | None = field(default=None, name="providerID")
-    model_id: str | None = field(default=None, name="modelID")
+class ModelRef(_Wire):
+    provider_id: str | None = None
+    model_id: str | None = None
     id: str | None = None
 
 
@@ -173,7 +176,7 @@ class ChosenModel(ModelRef):
     variant: str | None = None
 
 
-class UserInfo(Wire, tag_field="role", tag="user", kw_only=True):
+class UserInfo(_Wire, tag_field="role", tag="user", kw_only=True):
     id: str
     time: Times | None = None
     agent: str | None = None
@@ -181,13 +184,13 @@ class UserInfo(Wire, tag_field="role", tag="user", kw_only=True):
     summary: Any = None
 
 
-class AssistantInfo(Wire, tag_field="role", tag="assistant", kw_only=True):
+class AssistantInfo(_Wire, tag_field="role", tag="assistant", kw_only=True):
     id: str
-    parent_id: str | None = field(default=None, name="parentID")
+    parent_id: str | None = None
     agent: str | None = None
     mode: str | None = None
-    model_id: str | None = field(default=None, name="modelID")
-    provider_id: str | None = field(default=None, name="providerID")
+    model_id: str | None = None
+    provider_id: str | None = None
     time: Times | None = None
     cost: float | None = None
     tokens: Tokens | None = None
@@ -200,13 +203,13 @@ class AssistantInfo(Wire, tag_field="role", tag="assistant", kw_only=True):
 MessageInfo = UserInfo | AssistantInfo
 
 
-class SessionInfo(Wire, kw_only=True):
+class SessionInfo(_Wire, kw_only=True):
     """A session's description. Whatever changes in it is said as it stands, except its times."""
 
     said_whole = True
 
     id: str
-    parent_id: str | None = field(default=None, name="parentID")
+    parent_id: str | None = None
     title: str | None = None
     version: str | None = None
     directory: str | None = None
@@ -215,7 +218,7 @@ class SessionInfo(Wire, kw_only=True):
     cost: float | None = None
     tokens: Tokens | None = None
     time: Times | None = None
-    project_id: Any = field(default=None, name="projectID")
+    project_id: Any = None
     slug: Any = None
     path: Any = None
     permission: Any = None
@@ -226,57 +229,55 @@ class SessionInfo(Wire, kw_only=True):
 # ---- what is said on /event
 
 
-class _Said(Wire):
-    session_id: str | None = field(default=None, name="sessionID")
+class _SessionEvent(_Wire):
+    session_id: str | None = None
 
 
-class _SessionSaid(_Said, kw_only=True):
-    info: Annotated[Any, read_as(SessionInfo)]
+class _SessionInfoEvent(_SessionEvent, kw_only=True):
+    info: Annotated[Any, nested(SessionInfo)]
 
 
-class SessionCreated(_SessionSaid):
-    pass
+class SessionCreated(_SessionInfoEvent): ...
 
 
-class SessionUpdated(_SessionSaid):
+class SessionUpdated(_SessionInfoEvent):
     """Many repeats; what changed is for us to find."""
 
 
-class SessionDeleted(_SessionSaid):
-    pass
+class SessionDeleted(_SessionInfoEvent): ...
 
 
-class MessageUpdated(_Said, kw_only=True):
+class MessageUpdated(_SessionEvent, kw_only=True):
     """The header of a message, without its parts, several times."""
 
-    info: Annotated[Any, read_as(MessageInfo)]
+    info: Annotated[Any, nested(MessageInfo)]
 
 
-class PartUpdated(_Said, kw_only=True):
+class MessagePartUpdated(_SessionEvent, kw_only=True):
     """A whole part; it replaces the one with the same id. ``delta`` is how early versions said what is new in it."""
 
-    part: Annotated[Any, read_as(Part)]
+    part: Annotated[Any, nested(Part)]
     time: int | None = None
     delta: str | None = None
 
 
-class PartDelta(_Said, kw_only=True):
-    message_id: str | None = field(default=None, name="messageID")
-    part_id: str = field(name="partID")
+class MessagePartDelta(_SessionEvent, kw_only=True):
+    message_id: str | None = None
+    part_id: str
     field_name: str | None = field(default=None, name="field")
     delta: str
 
 
-class MessageRemoved(_Said, kw_only=True):
-    message_id: str = field(name="messageID")
+class MessageRemoved(_SessionEvent, kw_only=True):
+    message_id: str
 
 
-class PartRemoved(_Said, kw_only=True):
-    message_id: str | None = field(default=None, name="messageID")
-    part_id: str = field(name="partID")
+class MessagePartRemoved(_SessionEvent, kw_only=True):
+    message_id: str | None = None
+    part_id: str
 
 
-class Status(Wire):
+class Status(_Wire):
     type: str
     attempt: int | None = None
     message: str | None = None
@@ -284,105 +285,90 @@ class Status(Wire):
     action: Any = None
 
 
-class SessionStatus(_Said, kw_only=True):
+class SessionStatus(_SessionEvent, kw_only=True):
     status: Status
 
 
-class SessionIdle(_Said):
+class SessionIdle(_SessionEvent):
     """The same as `session.status` idle, from before there was one."""
 
 
-class SessionCompacted(_Said):
-    pass
+class SessionCompacted(_SessionEvent): ...
 
 
-class SessionDiff(_Said, kw_only=True):
+class SessionDiff(_SessionEvent, kw_only=True):
     diff: Any = None
 
 
-class SessionError(_Said, kw_only=True):
+class SessionError(_SessionEvent, kw_only=True):
     error: Any = None
 
 
-class CommandExecuted(_Said, kw_only=True):
+class CommandExecuted(_SessionEvent, kw_only=True):
     name: str
     arguments: str | None = None
-    message_id: str | None = field(default=None, name="messageID")
+    message_id: str | None = None
 
 
-class TodoUpdated(_Said, kw_only=True):
+class TodoUpdated(_SessionEvent, kw_only=True):
     todos: list[Any]
 
 
-class ToolRef(Wire):
-    message_id: str | None = field(default=None, name="messageID")
-    call_id: str | None = field(default=None, name="callID")
+class ToolRef(_Wire):
+    message_id: str | None = None
+    call_id: str | None = None
 
 
-class PermissionAsked(_Said, kw_only=True):
+class PermissionAsked(_SessionEvent, kw_only=True):
+    """``call_id`` and ``title`` are the words of versions before 1.1 (SDK ``gen/types.gen.d.ts``, Permission)."""
+
     id: str
     permission: str
-    patterns: list[Any] | None = None
+    patterns: Any = None
     metadata: Any = None
     always: list[Any] | None = None
     tool: ToolRef | None = None
-
-
-class PermissionUpdated(_Said, kw_only=True):
-    """How versions before 1.1 asked (SDK ``gen/types.gen.d.ts``, Permission)."""
-
-    id: str
-    type: str
-    pattern: Any = None
-    message_id: str | None = field(default=None, name="messageID")
-    call_id: str | None = field(default=None, name="callID")
+    call_id: str | None = None
     title: str | None = None
-    metadata: Any = None
 
 
-class PermissionAskedV2(_Said, kw_only=True):
-    id: str
-    action: str
-    resources: list[Any] | None = None
-    save: list[Any] | None = None
-    metadata: Any = None
-    source: ToolRef | None = None
-
-
-class PermissionReplied(_Said, kw_only=True):
+class PermissionReplied(_SessionEvent, kw_only=True):
     """``permissionID`` and ``response`` are the words of versions before 1.1."""
 
-    request_id: str | None = field(default=None, name="requestID")
+    request_id: str | None = None
     reply: Any = None
-    permission_id: str | None = field(default=None, name="permissionID")
+    permission_id: str | None = None
     response: Any = None
 
 
-class QuestionAsked(_Said, kw_only=True):
+class QuestionAsked(_SessionEvent, kw_only=True):
     id: str
     questions: Any = None
     tool: ToolRef | None = None
 
 
-class QuestionReplied(_Said, kw_only=True):
-    request_id: str = field(name="requestID")
+class QuestionReplied(_SessionEvent, kw_only=True):
+    request_id: str
     answers: Any = None
 
 
-class QuestionRejected(_Said, kw_only=True):
-    request_id: str = field(name="requestID")
+class QuestionRejected(_SessionEvent, kw_only=True):
+    request_id: str
 
 
-class McpToolsChanged(Wire):
+class _ServerEvent(_Wire): ...
+
+
+class McpToolsChanged(_ServerEvent):
     server: str
 
 
-class McpBrowserOpenFailed(Wire, kw_only=True):
-    mcp_name: str = field(name="mcpName")
+class McpBrowserOpenFailed(_ServerEvent, kw_only=True):
+    mcp_name: str
     url: str | None = None
 
 
-class HttpResponse(Wire, kw_only=True):
+class HttpResponse(_ServerEvent, kw_only=True):
     """Not OpenCode's: the form in which whoever talks to the server hands us the answer to a request."""
 
     id: int | None = None
@@ -395,66 +381,64 @@ class HttpResponse(Wire, kw_only=True):
 # ---- what is said on /api/event about a session of the newer engine
 
 
-class _Next(_Said):
+class NextEvent(_SessionEvent):
     timestamp: int | None = None
 
 
-class Prompt(Wire):
+class Prompt(_Wire):
     text: str
     files: list[Any] | None = None
     agents: list[Any] | None = None
 
 
-class PromptAdmitted(_Next, kw_only=True):
-    message_id: str = field(name="messageID")
+class PromptAdmitted(NextEvent, kw_only=True):
+    message_id: str
     prompt: Prompt
     delivery: str | None = None
 
 
-class Prompted(PromptAdmitted, kw_only=True):
-    pass
+class Prompted(PromptAdmitted, kw_only=True): ...
 
 
-class AgentSwitched(_Next, kw_only=True):
+class AgentSwitched(NextEvent, kw_only=True):
     agent: str
 
 
-class ModelSwitched(_Next, kw_only=True):
+class ModelSwitched(NextEvent, kw_only=True):
     model: ModelRef
 
 
-class Moved(_Next, kw_only=True):
+class Moved(NextEvent, kw_only=True):
     said_whole = True
 
     location: Any = None
     subdirectory: str | None = None
 
 
-class ContextUpdated(_Next, kw_only=True):
-    message_id: str | None = field(default=None, name="messageID")
+class ContextUpdated(NextEvent, kw_only=True):
+    message_id: str | None = None
     text: str
 
 
-class Synthetic(ContextUpdated, kw_only=True):
-    pass
+class Synthetic(ContextUpdated, kw_only=True): ...
 
 
-class ShellStarted(_Next, kw_only=True):
-    message_id: str | None = field(default=None, name="messageID")
-    call_id: str = field(name="callID")
+class ShellStarted(NextEvent, kw_only=True):
+    message_id: str | None = None
+    call_id: str
     command: str
 
 
-class ShellEnded(_Next, kw_only=True):
-    call_id: str = field(name="callID")
+class ShellEnded(NextEvent, kw_only=True):
+    call_id: str
     output: str
 
 
-class _NextStep(_Next, kw_only=True):
+class NextStep(NextEvent, kw_only=True):
     message_id: str = field(name="assistantMessageID")
 
 
-class StepStarted(_NextStep, kw_only=True):
+class StepStarted(NextStep, kw_only=True):
     said_whole = True
 
     agent: str | None = None
@@ -462,7 +446,7 @@ class StepStarted(_NextStep, kw_only=True):
     snapshot: str | None = None
 
 
-class StepEnded(_NextStep, kw_only=True):
+class StepEnded(NextStep, kw_only=True):
     said_whole = True
 
     finish: str
@@ -472,41 +456,43 @@ class StepEnded(_NextStep, kw_only=True):
     files: Any = None
 
 
-class StepFailed(_NextStep, kw_only=True):
+class StepFailed(NextStep, kw_only=True):
     error: Any = None
 
 
-class TextStarted(_NextStep, kw_only=True):
-    text_id: str = field(name="textID")
+class _Text(NextStep, kw_only=True):
+    part_id: str = field(name="textID")
 
 
-class TextDelta(_NextStep, kw_only=True):
-    text_id: str = field(name="textID")
+class TextStarted(_Text): ...
+
+
+class TextDelta(_Text, kw_only=True):
     delta: str
 
 
-class TextEnded(_NextStep, kw_only=True):
-    text_id: str = field(name="textID")
+class TextEnded(_Text, kw_only=True):
     text: str
 
 
-class ReasoningStarted(_NextStep, kw_only=True):
-    reasoning_id: str = field(name="reasoningID")
+class _Reasoning(NextStep, kw_only=True):
+    part_id: str = field(name="reasoningID")
 
 
-class ReasoningDelta(_NextStep, kw_only=True):
-    reasoning_id: str = field(name="reasoningID")
+class ReasoningStarted(_Reasoning): ...
+
+
+class ReasoningDelta(_Reasoning, kw_only=True):
     delta: str
 
 
-class ReasoningEnded(_NextStep, kw_only=True):
-    reasoning_id: str = field(name="reasoningID")
+class ReasoningEnded(_Reasoning, kw_only=True):
     text: str
     metadata: Any = field(default=None, name="providerMetadata")
 
 
-class _NextTool(_NextStep, kw_only=True):
-    call_id: str = field(name="callID")
+class _NextTool(NextStep, kw_only=True):
+    call_id: str
 
 
 class ToolInputStarted(_NextTool, kw_only=True):
@@ -526,17 +512,17 @@ class ToolCalled(_NextTool, kw_only=True):
     input: Any = None
 
 
-class ToolProgressed(_NextTool, kw_only=True):
+class ToolProgress(_NextTool, kw_only=True):
     structured: Any = None
     content: list[Any] | None = None
 
 
-class ToolSucceeded(_NextTool, kw_only=True):
+class ToolSuccess(_NextTool, kw_only=True):
     said_whole = True
 
     structured: Any = None
     content: list[Any] | None = None
-    output_paths: list[Any] | None = field(default=None, name="outputPaths")
+    output_paths: list[Any] | None = None
     result: Any = None
 
 
@@ -545,104 +531,57 @@ class ToolFailed(_NextTool, kw_only=True):
     result: Any = None
 
 
-class Retried(_Next, kw_only=True):
+class Retried(NextEvent, kw_only=True):
     attempt: int | None = None
     error: Any = None
 
 
-class CompactionStarted(_Next, kw_only=True):
-    message_id: str | None = field(default=None, name="messageID")
+class CompactionStarted(NextEvent, kw_only=True):
+    message_id: str | None = None
     reason: str | None = None
 
 
-class CompactionDelta(_Next, kw_only=True):
-    message_id: str | None = field(default=None, name="messageID")
+class CompactionDelta(NextEvent, kw_only=True):
+    message_id: str | None = None
     text: str
 
 
-class CompactionEnded(_Next, kw_only=True):
-    message_id: str | None = field(default=None, name="messageID")
+class CompactionEnded(NextEvent, kw_only=True):
+    message_id: str | None = None
     reason: str | None = None
     text: str
     recent: str | None = None
 
 
-class RevertStaged(_Next, kw_only=True):
+class RevertStaged(NextEvent, kw_only=True):
     revert: Any = None
 
 
-class RevertCleared(_Next):
-    pass
+class RevertCleared(NextEvent): ...
 
 
-class RevertCommitted(_Next, kw_only=True):
-    message_id: str | None = field(default=None, name="messageID")
+class RevertCommitted(NextEvent, kw_only=True):
+    message_id: str | None = None
 
 
-EVENTS: dict[str, type[Wire]] = {
-    "session.created": SessionCreated,
-    "session.updated": SessionUpdated,
-    "session.deleted": SessionDeleted,
-    "session.status": SessionStatus,
-    "session.idle": SessionIdle,
-    "session.compacted": SessionCompacted,
-    "session.diff": SessionDiff,
-    "session.error": SessionError,
-    "message.updated": MessageUpdated,
-    "message.removed": MessageRemoved,
-    "message.part.updated": PartUpdated,
-    "message.part.delta": PartDelta,
-    "message.part.removed": PartRemoved,
-    "permission.asked": PermissionAsked,
-    "permission.updated": PermissionUpdated,
-    "permission.v2.asked": PermissionAskedV2,
-    "permission.replied": PermissionReplied,
-    "permission.v2.replied": PermissionReplied,
-    "question.asked": QuestionAsked,
-    "question.v2.asked": QuestionAsked,
-    "question.replied": QuestionReplied,
-    "question.v2.replied": QuestionReplied,
-    "question.rejected": QuestionRejected,
-    "question.v2.rejected": QuestionRejected,
-    "todo.updated": TodoUpdated,
-    "command.executed": CommandExecuted,
-    "mcp.tools.changed": McpToolsChanged,
-    "mcp.browser.open.failed": McpBrowserOpenFailed,
-    "http.response": HttpResponse,
-    "session.next.prompt.admitted": PromptAdmitted,
-    "session.next.prompted": Prompted,
-    "session.next.agent.switched": AgentSwitched,
-    "session.next.model.switched": ModelSwitched,
-    "session.next.moved": Moved,
-    "session.next.context.updated": ContextUpdated,
-    "session.next.synthetic": Synthetic,
-    "session.next.shell.started": ShellStarted,
-    "session.next.shell.ended": ShellEnded,
-    "session.next.step.started": StepStarted,
-    "session.next.step.ended": StepEnded,
-    "session.next.step.failed": StepFailed,
-    "session.next.text.started": TextStarted,
-    "session.next.text.delta": TextDelta,
-    "session.next.text.ended": TextEnded,
-    "session.next.reasoning.started": ReasoningStarted,
-    "session.next.reasoning.delta": ReasoningDelta,
-    "session.next.reasoning.ended": ReasoningEnded,
-    "session.next.tool.input.started": ToolInputStarted,
-    "session.next.tool.input.delta": ToolInputDelta,
-    "session.next.tool.input.ended": ToolInputEnded,
-    "session.next.tool.called": ToolCalled,
-    "session.next.tool.progress": ToolProgressed,
-    "session.next.tool.success": ToolSucceeded,
-    "session.next.tool.failed": ToolFailed,
-    "session.next.retried": Retried,
-    "session.next.compaction.started": CompactionStarted,
-    "session.next.compaction.delta": CompactionDelta,
-    "session.next.compaction.ended": CompactionEnded,
-    "session.next.revert.staged": RevertStaged,
-    "session.next.revert.cleared": RevertCleared,
-    "session.next.revert.committed": RevertCommitted,
+def _event_type(struct: type[msgspec.Struct]) -> str:
+    """Return the type of the event that a struct reads: ``session.next.text.delta`` for `TextDelta`."""
+    words = re.findall("[A-Z][a-z0-9]*", struct.__name__)
+    return ".".join(["session", "next", *words] if issubclass(struct, NextEvent) else words).lower()
+
+
+EVENTS: dict[str, Any] = {
+    _event_type(struct): struct for root in (_SessionEvent, _ServerEvent) for struct in members(root) if struct not in (NextEvent, NextStep)
 }
 """The events that have a meaning of their own for a conversation."""
+for _name in ("permission.replied", "question.asked", "question.replied", "question.rejected"):
+    EVENTS[_name.replace(".", ".v2.")] = EVENTS[_name]
+
+_ASKED = dict(zip(PermissionAsked.__struct_fields__, PermissionAsked.__struct_encode_fields__, strict=True))
+EVENTS["permission.updated"] = respell(PermissionAsked, rename=_ASKED | {"permission": "type", "patterns": "pattern"})
+EVENTS["permission.v2.asked"] = respell(
+    PermissionAsked, rename=_ASKED | {"permission": "action", "patterns": "resources", "always": "save", "tool": "source"}
+)
 
 NOTICES = (
     "server.connected",
@@ -684,7 +623,7 @@ NOTICES = (
 def _envelope(tag: str, said: Any) -> Any:
     name = "".join(word.capitalize() for word in tag.replace("-", ".").split("."))
     fields = [("id", str | None, None), ("properties", said, None), ("data", said, None)]
-    return msgspec.defstruct(name, fields, bases=(Wire,), module=__name__, tag_field="type", tag=tag, gc=False)
+    return msgspec.defstruct(name, fields, bases=(_Wire,), module=__name__, tag_field="type", tag=tag, gc=False)
 
 
 Event: Any = Union[(*(_envelope(tag, struct | None) for tag, struct in EVENTS.items()), *(_envelope(tag, Any) for tag in NOTICES))]
@@ -694,7 +633,7 @@ Event: Any = Union[(*(_envelope(tag, struct | None) for tag, struct in EVENTS.it
 # ---- what our side sends
 
 
-class HttpRequest(Wire, kw_only=True):
+class HttpRequest(_Wire, kw_only=True):
     """A request to the server. ``http.jsonl`` beside a recording has the same fields, but for the id, by which its answer is known."""
 
     id: int | None = None
@@ -706,50 +645,36 @@ class HttpRequest(Wire, kw_only=True):
 # ---- opencode run --format json
 
 
-class _Line(Wire, tag_field="type"):
+class _Line(_Wire, tag_field="type"):
     timestamp: int | None = None
-    session_id: str | None = field(default=None, name="sessionID")
+    session_id: str | None = None
 
 
-class _PartLine(_Line, kw_only=True):
-    part: Annotated[Any, read_as(Part)]
+class RunPart(_Line, kw_only=True):
+    """A part that is complete. Its line is called by the type of the part."""
 
-
-class RunStepStart(_PartLine, tag="step_start"):
-    pass
-
-
-class RunText(_PartLine, tag="text"):
-    pass
-
-
-class RunReasoning(_PartLine, tag="reasoning"):
-    pass
-
-
-class RunToolUse(_PartLine, tag="tool_use"):
-    pass
-
-
-class RunStepFinish(_PartLine, tag="step_finish"):
-    pass
+    part: Annotated[Any, nested(Part)]
 
 
 class RunError(_Line, tag="error", kw_only=True):
     error: Any = None
 
 
-RunLine = RunStepStart | RunText | RunReasoning | RunToolUse | RunStepFinish | RunError
+def _run_part(tag: str) -> Any:
+    return msgspec.defstruct(f"Run{camel_case('_' + tag)}", [], bases=(RunPart,), module=__name__, tag=tag, gc=False)
+
+
+RunLine: Any = Union[(RunError, *map(_run_part, ("step_start", "text", "reasoning", "tool_use", "step_finish")))]
 
 
 # ---- opencode export, and the rows of opencode.db
 
 
-class Piece(Wire):
+class StoredRecord(_Wire):
     """A piece of an export (its head, or one message with its parts) or a row of the database."""
 
-    info: Annotated[Any, read_as((MessageInfo, SessionInfo))] = None
-    parts: Annotated[list[Any] | None, read_as(Part)] = None
+    info: Annotated[Any, nested((MessageInfo, SessionInfo))] = None
+    parts: Annotated[list[Any] | None, nested(Part)] = None
     table: str | None = None
     row: Any = None
 

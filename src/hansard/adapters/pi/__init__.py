@@ -1,6 +1,6 @@
 """pi: the wire of its JSON mode, and its session files."""
 
-from hansard.adapters.pi.files import PiFiles
+from hansard.adapters.pi.layout import PiFiles
 
 TESTED = {"pi": "0.87.1"}
 """What the recordings come from."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from hansard.adapter import Context
+from hansard.adapters.base import Context
+from hansard.adapters.fields import parse_iso_ms
 from hansard.adapters.pi import wire
 from hansard.adapters.pi.stream import Pi
 from hansard.events import Event, configuration_change, session_lifecycle
-from hansard.words import milliseconds
 
 
 class PiSession(Pi):
@@ -25,18 +25,18 @@ class PiSession(Pi):
         self.asked = False
 
     @classmethod
-    def recognises(cls, message: dict[str, Any]) -> bool:
+    def detects(cls, message: dict[str, Any]) -> bool:
         """One of the first lines after the header."""
         return message.get("type") in ("model_change", "thinking_level_change") and "parentId" in message
 
     @classmethod
-    def may_be(cls, message: dict[str, Any]) -> bool:
+    def may_detect(cls, message: dict[str, Any]) -> bool:
         """A message with its place in the tree."""
         return message.get("type") == "message" and "parentId" in message and "role" in message.get("message", ())
 
     def time_of(self, message: Any) -> int | None:
         """Every line has its time."""
-        return milliseconds(message.timestamp)
+        return parse_iso_ms(message.timestamp)
 
     def translate(self, message: Any) -> Iterator[Event]:
         match message:
@@ -44,7 +44,7 @@ class PiSession(Pi):
                 yield from self.prompt(said)
             case wire.Said(message=said):
                 self.answers += isinstance(said, wire.Assistant)
-                yield from self.said(said)
+                yield from self.message(said)
             case wire.ModelChange():
                 yield configuration_change(subtype="model_change", model=message.model_id)
             case wire.LevelChange():
@@ -56,7 +56,7 @@ class PiSession(Pi):
             case _:  # wire.Session, which both have, and the other records
                 yield from super().translate(message)
 
-    def at_end(self) -> Iterator[Event]:
+    def end_of_stream(self) -> Iterator[Event]:
         """A turn whose last answer calls no tool is over."""
         if self.turn is not None and self.stop_reason not in (None, "toolUse"):
             yield from self.settle()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from hansard.adapter import Wire, read_as
-from hansard.structs import prepare
+from hansard.adapters.base import Wire, nested
+from hansard.events.structs import prepare, union_of
 
 # --------------------------------------------------------------------------------------------------------------------
 # Blocks of a message
@@ -64,7 +64,7 @@ class _Message(Wire, tag_field="role", rename="camel"):
 class System(_Message, tag="system"):
     """The prompt in named sections, and the tools; a later one says only what changes."""
 
-    content: Annotated[Any, read_as(Text)] = None
+    content: Annotated[Any, nested(Text)] = None
     sections: dict[str, Any] | None = None
     tools_added: list[Any] | None = None
     tools_removed: list[Any] | None = None
@@ -72,11 +72,11 @@ class System(_Message, tag="system"):
 
 
 class User(_Message, tag="user"):
-    content: Annotated[Any, read_as(Shown)] = None
+    content: Annotated[Any, nested(Shown)] = None
 
 
 class Assistant(_Message, tag="assistant", kw_only=True):
-    content: Annotated[list[Any], read_as(Block)]
+    content: Annotated[list[Any], nested(Block)]
     model: str | None = None
     usage: Usage | None = None
     stop_reason: str | None = None
@@ -87,7 +87,7 @@ class ToolResult(_Message, tag="toolResult", kw_only=True):
     """What `ExecutionEnd` said, for the model."""
 
     tool_call_id: str
-    content: Annotated[Any, read_as(Shown)] = None
+    content: Annotated[Any, nested(Shown)] = None
     details: Any = None
     is_error: bool | None = None
 
@@ -172,7 +172,7 @@ class MessageEnd(_Line, tag="message_end"):
 class Outcome(Wire):
     """What a tool gives back; ``details`` are the tool's own."""
 
-    content: Annotated[Any, read_as(Shown)] = None
+    content: Annotated[Any, nested(Shown)] = None
     details: Any = None
 
 
@@ -189,7 +189,7 @@ class ExecutionUpdate(_Line, tag="tool_execution_update"):
 
 class ExecutionEnd(_Line, tag="tool_execution_end"):
     tool_call_id: str
-    result: Annotated[Any, read_as(Outcome)] = None
+    result: Annotated[Any, nested(Outcome)] = None
     is_error: bool | None = None
 
 
@@ -221,39 +221,39 @@ class AgentSettled(_Line, tag="agent_settled"):
 # Lines that say how it goes; their fields are passed on together
 
 
-class Notice(_Line, omit_defaults=True):
+class _Notice(_Line, omit_defaults=True):
     said_whole = True
 
 
-class AgentStart(Notice, tag="agent_start"):
+class AgentStart(_Notice, tag="agent_start"):
     """A run; a prompt has several if the model is asked again."""
 
 
-class AgentEnd(Notice, tag="agent_end"):
+class AgentEnd(_Notice, tag="agent_end"):
     will_retry: bool | None = None
 
 
-class TurnStart(Notice, tag="turn_start"):
+class TurnStart(_Notice, tag="turn_start"):
     """What we call a step: one answer and its tools."""
 
 
-class TurnEnd(Notice, tag="turn_end"): ...
+class TurnEnd(_Notice, tag="turn_end"): ...
 
 
-class Queue(Notice, tag="queue_update"):
+class Queue(_Notice, tag="queue_update"):
     steering: Any = None
     follow_up: Any = None
 
 
-class EntryAppended(Notice, tag="entry_appended"):
+class EntryAppended(_Notice, tag="entry_appended"):
     entry: Any = None
 
 
-class CompactionStart(Notice, tag="compaction_start"):
+class CompactionStart(_Notice, tag="compaction_start"):
     reason: str | None = None
 
 
-class _Retry(Notice):
+class _Retry(_Notice):
     attempt: int | None = None
     max_attempts: int | None = None
     delay_ms: int | float | None = None
@@ -263,7 +263,7 @@ class _Retry(Notice):
 class RetryStart(_Retry, tag="auto_retry_start"): ...
 
 
-class RetryEnd(Notice, tag="auto_retry_end"):
+class RetryEnd(_Notice, tag="auto_retry_end"):
     success: bool | None = None
     attempt: int | None = None
     final_error: str | None = None
@@ -272,91 +272,68 @@ class RetryEnd(Notice, tag="auto_retry_end"):
 class SummaryRetry(_Retry, tag="summarization_retry_scheduled"): ...
 
 
-class SummaryRetryStart(Notice, tag="summarization_retry_attempt_start"):
+class SummaryRetryStart(_Notice, tag="summarization_retry_attempt_start"):
     source: str | None = None
     reason: str | None = None
 
 
-class SummaryRetryEnd(Notice, tag="summarization_retry_finished"): ...
+class SummaryRetryEnd(_Notice, tag="summarization_retry_finished"): ...
 
 
-Line = (
-    Session
-    | AgentStart
-    | AgentEnd
-    | AgentSettled
-    | TurnStart
-    | TurnEnd
-    | MessageStart
-    | MessageUpdate
-    | MessageEnd
-    | ExecutionStart
-    | ExecutionUpdate
-    | ExecutionEnd
-    | Queue
-    | EntryAppended
-    | SessionInfo
-    | ThinkingLevel
-    | CompactionStart
-    | CompactionEnd
-    | RetryStart
-    | RetryEnd
-    | SummaryRetry
-    | SummaryRetryStart
-    | SummaryRetryEnd
-)
+Line = union_of(_Line)
 
 # --------------------------------------------------------------------------------------------------------------------
 # Session files: the same header and the same messages
 
 
-class Record(Notice, tag=False):
+class _Record(Wire, tag_field="type", rename="camel", omit_defaults=True):
+    said_whole = True
     timestamp: str | None = None
 
 
-class Said(Record, tag="message", kw_only=True):
+class Said(_Record, tag="message", kw_only=True):
     message: Message
 
 
-class ModelChange(Record, tag="model_change"):
+class ModelChange(_Record, tag="model_change"):
     model_id: str | None = None
 
 
-class LevelChange(Record, tag="thinking_level_change"):
+class LevelChange(_Record, tag="thinking_level_change"):
     thinking_level: str | None = None
 
 
-class Named(Record, tag="session_info"):
+class Named(_Record, tag="session_info"):
     name: str | None = None
 
 
-class Compaction(Record, tag="compaction"):
+class Compaction(_Record, tag="compaction"):
     summary: str | None = None
 
 
-class BranchSummary(Record, tag="branch_summary"):
+class BranchSummary(_Record, tag="branch_summary"):
     summary: str | None = None
     from_id: str | None = None
 
 
-class ContextEdit(Record, tag="context_edit"):
+class ContextEdit(_Record, tag="context_edit"):
     """What the model is shown instead of an earlier message: nothing, if that failed and is asked again."""
 
     target_id: str | None = None
     replacement: Any = None
 
 
-class Label(Record, tag="label"):
+class Label(_Record, tag="label"):
     target_id: str | None = None
     label: str | None = None
 
 
-class Custom(Record, tag="custom"):
+class Custom(_Record, tag="custom"):
     custom_type: str | None = None
     data: Any = None
 
 
-FileLine = Session | Said | ModelChange | LevelChange | Named | Compaction | BranchSummary | ContextEdit | Label | Custom
+FileLine = union_of(Session, _Record)
 
 
 prepare(globals())

@@ -8,35 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from hansard.adapter import Adapter, Context
+from hansard import events as ev
+from hansard.adapters.base import Adapter, Context
+from hansard.adapters.blocks import text_of
+from hansard.adapters.fields import mcp_server, parse_iso_ms, place_in_message, whole_ms
+from hansard.adapters.framing import Lines
+from hansard.adapters.gemini_parts import CANCELLED_COMMAND, REFUSED, diff_block, exit_code, media_block, screen_text
 from hansard.adapters.qwen import chat_wire as disk
-from hansard.adapters.qwen.words import cancelled_by_user, error_of, exit_code, plan_of, tool_kind, tool_server
-from hansard.content import AnyBlock, DiffBlock, FileBlock, ImageBlock, RawBlock, ResourceBlock, SlashCommandBlock, TextBlock
-from hansard.events import (
-    Error,
-    ErrorInfo,
-    Event,
-    Usage,
-    assistant_done,
-    configuration_change,
-    content_block,
-    interrupt,
-    permission_response,
-    raw,
-    session_init,
-    session_lifecycle,
-    status_change,
-    thinking_done,
-    tool_call,
-    tool_progress,
-    tool_result,
-    turn_start,
-    usage,
-    user_message,
-)
-from hansard.framing import Lines
-from hansard.loose import as_int, as_list, as_object, read
-from hansard.words import at, milliseconds, whole
+from hansard.adapters.qwen.fields import cancelled_by_user, error_of, plan_of, tool_kind
+from hansard.adapters.usage import make_usage
+from hansard.events.lenient import as_int, as_object, read
 
 _LIFE = {
     "chat_compression": "compacted",
@@ -61,7 +42,6 @@ _NOTICES = (
     "turn_result",
     "user_text_elements",
 )
-_REFUSED = "was canceled by the user."
 
 
 class QwenChat(Adapter):
@@ -90,28 +70,28 @@ class QwenChat(Adapter):
         self.cut_off: bool | None = None  # None: nothing tells
         self.denied = False
         self.interrupted = False
-        self.failure: ErrorInfo | None = None
+        self.failure: ev.ErrorInfo | None = None
 
     @classmethod
-    def recognises(cls, message: dict[str, Any]) -> bool:
+    def detects(cls, message: dict[str, Any]) -> bool:
         """A record whose message has parts, or a system record with its payload."""
         head = "sessionId" in message and "parentUuid" in message and "version" in message
         return head and ("parts" in as_object(message.get("message")) or "systemPayload" in message)
 
     def time_of(self, message: Any) -> int | None:
         """Every record has its time."""
-        return milliseconds(message.timestamp)
+        return parse_iso_ms(message.timestamp)
 
-    def translate(self, message: Any) -> Iterable[Event]:
+    def translate(self, message: Any) -> Iterable[ev.Event]:
         if message.version != self.version or message.session_id != self.session:
             return self.headed(message)
         return self.record(message)
 
-    def headed(self, record: Any) -> Iterator[Event]:
+    def headed(self, record: Any) -> Iterator[ev.Event]:
         yield from self.head(record)
         yield from self.record(record)
 
-    def record(self, record: Any) -> Iterable[Event]:
+    def record(self, record: Any) -> Iterable[ev.Event]:
         match record:
             case disk.System():
                 return self.system(record)
@@ -122,15 +102,15 @@ class QwenChat(Adapter):
             case _:  # disk.User
                 return self.user(record)
 
-    def at_end(self) -> Iterator[Event]:
+    def end_of_stream(self) -> Iterator[ev.Event]:
         """The last turn is over if it was answered, failed or was stopped; else nobody knows what became of it."""
         if self.turn is not None and (self.answered or self.interrupted or self.denied or self.failure is not None):
             yield from self.settle()
 
-    def head(self, record: Any) -> Iterator[Event]:
+    def head(self, record: Any) -> Iterator[ev.Event]:
         """Nobody introduces himself in these files; the first record says a bit of it, and whenever the program changes."""
         self.version, self.session = record.version, record.session_id
-        yield session_init(
+        yield ev.session_init(
             agent_id="qwen",
             agent_version=record.version,
             provider_session_id=record.session_id,
@@ -138,26 +118,26 @@ class QwenChat(Adapter):
             model=record.model if isinstance(record, disk.Assistant) else None,
         )
         if record.agent_name is not None:
-            yield status_change(status="subagent", detail={"agentId": record.agent_id, "agentName": record.agent_name})
+            yield ev.status_change(status="subagent", detail={"agentId": record.agent_id, "agentName": record.agent_name})
 
     # ---- prompts
 
-    def user(self, record: disk.User) -> Iterator[Event]:
+    def user(self, record: disk.User) -> Iterator[ev.Event]:
         if record.subtype not in ("mid_turn_user_message", "realtime_message"):
             yield from self.settle()
             yield from self.start_turn("system" if record.is_sidechain or record.subtype is not None else "user")
         typed: disk.Prompt = self.read(record.system_payload, disk.Prompt) or disk.Prompt()
         parts = [] if record.message is None else record.message.parts or []
         blocks = [*(self.block(part) for part in parts), *(self.link(value) for value in typed.resource_links or [])]
-        text = "\n".join(block.text for block in blocks if isinstance(block, TextBlock))
+        text = text_of(blocks)
         if typed.display_text is not None:
             text = typed.display_text
-        plain = len(blocks) == 1 and isinstance(blocks[0], TextBlock) and blocks[0].text == text
+        plain = len(blocks) == 1 and isinstance(blocks[0], ev.TextBlock) and blocks[0].text == text
         self.prompt = text
         human = record.subtype in (None, "mid_turn_user_message", "realtime_message") and record.provenance in (None, "real_user")
         if typed.hook_context is not None and typed.hook_context != "":  # always there beside what was typed
-            yield user_message(text=typed.hook_context, author="harness")
-        yield user_message(
+            yield ev.user_message(text=typed.hook_context, author="harness")
+        yield ev.user_message(
             text=text,
             content=None if plain else blocks,
             author="agent" if record.is_sidechain else "human" if human else "harness",
@@ -165,29 +145,21 @@ class QwenChat(Adapter):
             queued=record.subtype == "mid_turn_user_message",
         )
 
-    def link(self, value: Any) -> AnyBlock:
+    def link(self, value: Any) -> ev.AnyBlock:
         link = self.read(value, disk.ResourceLink)
-        return RawBlock(raw=value) if link is None else ResourceBlock(uri=link.uri, name=link.name)
+        return ev.RawBlock(raw=value) if link is None else ev.ResourceBlock(uri=link.uri, name=link.name)
 
-    def block(self, value: Any) -> AnyBlock:
+    def block(self, value: Any) -> ev.AnyBlock:
         part = self.read(value, disk.Part)
-        match part:
-            case disk.Part(text=str(text)):
-                return TextBlock(text=text)
-            case disk.Part(inline_data=disk.Blob() as blob):
-                media_type = blob.mime_type
-                image = media_type is not None and media_type.startswith("image/")
-                return ImageBlock(media_type=media_type, data=blob.data) if image else FileBlock(media_type=media_type, data=blob.data)
-            case disk.Part(file_data=disk.FileData() as file):
-                return FileBlock(media_type=file.mime_type, url=file.file_uri)
-            case _:
-                return RawBlock(raw=value)
+        if part is not None and part.text is not None:
+            return ev.TextBlock(text=part.text)
+        return media_block(part) or ev.RawBlock(raw=value)
 
     # ---- answers
 
-    def assistant(self, record: disk.Assistant) -> Iterator[Event]:
+    def assistant(self, record: disk.Assistant) -> Iterator[ev.Event]:
         if self.turn is None:
-            yield turn_start(trigger="system")
+            yield ev.turn_start(trigger="system")
         self.answers += 1
         parts = [] if record.message is None else record.message.parts or []
         tokens = record.usage_metadata
@@ -202,11 +174,12 @@ class QwenChat(Adapter):
                 yield event
         if tokens is not None:
             self.counting = True
-            yield at(
-                usage(scope="message", usage=usage_of(tokens), model=record.model, context_window=record.context_window_size), record.uuid
+            yield place_in_message(
+                ev.usage(scope="message", usage=usage_of(tokens), model=record.model, context_window=record.context_window_size),
+                record.uuid,
             )
         elif not parts:
-            yield at(status_change(status="message", detail={"model": record.model}), record.uuid)
+            yield place_in_message(ev.status_change(status="message", detail={"model": record.model}), record.uuid)
         self.answered = spoke and not called
         self.failure = None  # an earlier attempt
         self.responded = False
@@ -222,52 +195,52 @@ class QwenChat(Adapter):
             return True
         return None if self.answers == 1 else False
 
-    def part(self, part: disk.Part | None, value: Any, record: disk.Assistant, index: int) -> Iterable[Event]:
+    def part(self, part: disk.Part | None, value: Any, record: disk.Assistant, index: int) -> Iterable[ev.Event]:
         if part is not None and part.text is not None:
             if part.thought is True:
-                return (thinking_done(text=part.text, signature=part.thought_signature),)
-            return (assistant_done(text=part.text, interrupted=self.cut_off is True),)
+                return (ev.thinking_done(text=part.text, signature=part.thought_signature),)
+            return (ev.assistant_done(text=part.text, interrupted=self.cut_off is True),)
         call = None if part is None else part.function_call
         if call is None:
-            return (content_block(block=self.block(value)),)
+            return (ev.content_block(block=self.block(value)),)
         call_id = call.id if call.id is not None else f"{record.uuid}:{index}"
         if call_id in self.called:
-            return (status_change(status="function_call", detail={"toolCallId": call_id}),)
+            return (ev.status_change(status="function_call", detail={"toolCallId": call_id}),)
         self.called.add(call_id)
-        server = tool_server(call.name)
-        called = tool_call(tool_call_id=call_id, tool_name=call.name, args=call.args, kind=tool_kind(call.name), server=server)
+        server = mcp_server(call.name)
+        called = ev.tool_call(tool_call_id=call_id, tool_name=call.name, args=call.args, kind=tool_kind(call.name), server=server)
         return (called, *plan_of(call.name, call.args))
 
     # ---- results
 
-    def tool_results(self, record: disk.ToolResult) -> Iterator[Event]:
+    def tool_results(self, record: disk.ToolResult) -> Iterator[ev.Event]:
         parts = [] if record.message is None else record.message.parts or []
         for value in parts:
             part = self.read(value, disk.Part)
             if part is not None and part.function_response is not None:
                 yield from self.tool_result(part.function_response, record.tool_call_result or disk.CallResult())
             else:  # an image beside the response, in older files
-                yield content_block(block=self.block(value))
+                yield ev.content_block(block=self.block(value))
 
-    def tool_result(self, response: disk.FunctionResponse, over: disk.CallResult) -> Iterator[Event]:
+    def tool_result(self, response: disk.FunctionResponse, over: disk.CallResult) -> Iterator[ev.Event]:
         call_id = response.id if response.id is not None else over.call_id
         if call_id is None or call_id in self.returned:
-            yield status_change(status="function_response", detail={"toolCallId": call_id})
+            yield ev.status_change(status="function_response", detail={"toolCallId": call_id})
             return
         self.returned.add(call_id)
         told = as_object(response.response)
         failed, output = told.get("error"), told.get("output")
-        self.denied = self.denied or (isinstance(failed, str) and failed.endswith(_REFUSED))
+        self.denied = self.denied or (isinstance(failed, str) and failed.endswith(REFUSED))
         stopped = over.status == "cancelled" and as_object(over.result_display).get("outcome") in ("cancelled", "aborted")
-        stopped = stopped or (isinstance(output, str) and output.startswith(_CANCELLED_COMMAND))
+        stopped = stopped or (isinstance(output, str) and output.startswith(CANCELLED_COMMAND))
         if (cancelled_by_user(failed) or stopped or failed == _DISCARDED) and not self.interrupted:
             self.interrupted = True
-            yield interrupt(reason="user_cancel")
+            yield ev.interrupt(reason="user_cancel")
         if over.result_display is not None or over.error_type is not None or over.execution_status is not None:
             yield from how_it_ran(call_id, response.name, over)
         took = self.took.pop(call_id, None)
-        displayed = shown(over.result_display, failed if output is None else output)
-        yield tool_result(
+        displayed = result_blocks(over.result_display, failed if output is None else output)
+        yield ev.tool_result(
             tool_call_id=call_id,
             tool_name=response.name,
             result=response.response,
@@ -275,52 +248,52 @@ class QwenChat(Adapter):
             is_error=failed is not None if over.status is None else over.status != "success",
             error=failed if isinstance(failed, str) else None,
             exit_code=code_of(over.result_display, response.name, failed if isinstance(failed, str) else output),
-            duration_ms=whole(over.duration_ms) if took is None else took,
+            duration_ms=whole_ms(over.duration_ms) if took is None else took,
         )
 
     # ---- everything else
 
-    def system(self, record: disk.System) -> Iterable[Event]:
+    def system(self, record: disk.System) -> Iterable[ev.Event]:
         payload = as_object(record.system_payload)
-        return self.telemetry(payload) if record.subtype == "ui_telemetry" else self.told(record, payload)
+        return self.telemetry(payload) if record.subtype == "ui_telemetry" else self.system_record(record, payload)
 
-    def told(self, record: disk.System, payload: dict[str, Any]) -> Iterator[Event]:
+    def system_record(self, record: disk.System, payload: dict[str, Any]) -> Iterator[ev.Event]:
         match record.subtype:
             case "slash_command":
                 yield from self.slash_command(payload, self.read(payload, disk.Command))
             case "custom_title":
                 title = payload.get("customTitle")
-                yield session_lifecycle(subtype="renamed", title=title if isinstance(title, str) else None, detail=payload)
+                yield ev.session_lifecycle(subtype="renamed", title=title if isinstance(title, str) else None, detail=payload)
             case "session_model":
                 model = payload.get("model", payload.get("modelId"))
-                yield configuration_change(subtype="set_model", model=model if isinstance(model, str) else None, options=payload)
+                yield ev.configuration_change(subtype="set_model", model=model if isinstance(model, str) else None, options=payload)
             case "parent_session":
                 parent = payload.get("parentSessionId")
-                yield session_lifecycle(subtype="forked", parent_session_id=parent if isinstance(parent, str) else None, detail=payload)
+                yield ev.session_lifecycle(subtype="forked", parent_session_id=parent if isinstance(parent, str) else None, detail=payload)
             case str(word) if word in _LIFE:
-                yield session_lifecycle(subtype=_LIFE[word], detail=payload)
+                yield ev.session_lifecycle(subtype=_LIFE[word], detail=payload)
             case str(word) if word in _NOTICES:
-                yield status_change(status=word, detail=payload)
+                yield ev.status_change(status=word, detail=payload)
             case _:
-                yield raw(kind=f"system/{record.subtype}", reason="unknown_type")
+                yield ev.raw(kind=f"system/{record.subtype}", reason="unknown_type")
 
-    def telemetry(self, payload: dict[str, Any]) -> Iterator[Event]:
+    def telemetry(self, payload: dict[str, Any]) -> Iterator[ev.Event]:
         event = self.read(payload.get("uiEvent"), disk.UiEvent)
         if event is None:
-            yield status_change(status="ui_telemetry", detail=payload)
+            yield ev.status_change(status="ui_telemetry", detail=payload)
             return
         if event.name.endswith("api_error"):
             failure = error_of(str(event.error_message), event.error_type, event.status_code)
             failure.details = payload.get("uiEvent")
             if failure.code == "aborted":
                 if not self.interrupted:
-                    yield interrupt(reason="user_cancel")
+                    yield ev.interrupt(reason="user_cancel")
                 self.interrupted = True
             elif event.subagent_name is None:
                 self.failure = failure
-            yield Error(payload=failure)
+            yield ev.Error(payload=failure)
             return
-        yield status_change(status=event.name, detail=payload.get("uiEvent"))
+        yield ev.status_change(status=event.name, detail=payload.get("uiEvent"))
         if event.subagent_name is not None:
             yield from self.overheard(event)
         if event.name.endswith("api_response") and event.subagent_name is None:
@@ -328,20 +301,20 @@ class QwenChat(Adapter):
         if event.name.endswith("tool_call"):
             yield from self.timed(event)
 
-    def timed(self, event: disk.UiEvent) -> Iterator[Event]:
+    def timed(self, event: disk.UiEvent) -> Iterator[ev.Event]:
         """How long a call took, and whether it was allowed. 0.15 names no call here, and writes down a refused one nowhere else."""
         call_id = self.call_like(event) if event.call_id is None else event.call_id
         if call_id is None:
             return
-        self.took[call_id] = whole(event.duration_ms)
-        refused = isinstance(event.error, str) and event.error.endswith(_REFUSED)
+        self.took[call_id] = whole_ms(event.duration_ms)
+        refused = isinstance(event.error, str) and event.error.endswith(REFUSED)
         if event.decision == "reject" or (refused and event.call_id is None):
             self.denied = True
-            yield permission_response(request_id=call_id, decision="deny")
+            yield ev.permission_response(request_id=call_id, decision="deny")
         if refused and event.call_id is None:
             self.returned.add(call_id)
             took = self.took.pop(call_id)
-            yield tool_result(
+            yield ev.tool_result(
                 tool_call_id=call_id, tool_name=event.function_name, result=event.error, is_error=True, error=event.error, duration_ms=took
             )
 
@@ -351,47 +324,47 @@ class QwenChat(Adapter):
         calls = ((call_id, call.payload) for call_id, call in self.open.tools.items())
         return next((found for found, call in calls if found not in self.took and (call.tool_name, call.args) == wanted), None)
 
-    def overheard(self, event: disk.UiEvent) -> Iterator[Event]:
+    def overheard(self, event: disk.UiEvent) -> Iterator[ev.Event]:
         """What a sub-agent said, where it has no file of its own (0.15: no ``subagent_id``), if it is clear which call started it."""
         calls = [call_id for call_id, call in self.open.tools.items() if call.payload.kind == "agent"]
         if event.subagent_id is not None or event.response_text is None or len(calls) != 1:
             return
-        said = at(assistant_done(text=event.response_text), event.response_id, 0)
+        said = place_in_message(ev.assistant_done(text=event.response_text), event.response_id, 0)
         said.parent_tool_call_id = calls[0]
         yield said
 
-    def slash_command(self, payload: dict[str, Any], told: disk.Command | None) -> Iterator[Event]:
+    def slash_command(self, payload: dict[str, Any], told: disk.Command | None) -> Iterator[ev.Event]:
         """A command that the program carried out itself: a turn of its own, without the model."""
         if told is None or told.phase == "invocation":
-            yield status_change(status="slash_command", detail=payload)
+            yield ev.status_change(status="slash_command", detail=payload)
             return
         if self.turn is None or self.prompt != told.raw_command:
             yield from self.settle()
             yield from self.start_turn("user")
         if self.prompt != told.raw_command:
             name, _, args = told.raw_command.removeprefix("/").partition(" ")
-            block = SlashCommandBlock(name=name, args=args if args != "" else None)
-            yield user_message(text=told.raw_command, content=[TextBlock(text=told.raw_command), block])
+            block = ev.SlashCommandBlock(name=name, args=args if args != "" else None)
+            yield ev.user_message(text=told.raw_command, content=[ev.TextBlock(text=told.raw_command), block])
         for item in told.output_history_items or []:
             text = as_object(item).get("text")
             if isinstance(text, str):
-                yield assistant_done(text=text, phase="local_command")
+                yield ev.assistant_done(text=text, phase="local_command")
             if set(as_object(item)) != {"type", "text"}:
-                yield status_change(status="slash_command_output", detail=item)
+                yield ev.status_change(status="slash_command_output", detail=item)
         yield from self.end_turn("completed")
         self._new_turn()
 
     # ---- the end of a turn
 
-    def settle(self) -> Iterator[Event]:
+    def settle(self) -> Iterator[ev.Event]:
         """Close the turn before, now that something later proves it is over."""
         if self.turn is not None:
             if self.failure is not None:
                 yield from self.end_turn("error", error=self.failure)
             elif self.interrupted or (self.answered and self.cut_off is True):
                 if not self.interrupted:
-                    yield interrupt(reason="user_cancel")
-                yield from self.end_turn("interrupted", error=ErrorInfo(code="aborted", message="cancelled by the user"))
+                    yield ev.interrupt(reason="user_cancel")
+                yield from self.end_turn("interrupted", error=ev.ErrorInfo(code="aborted", message="cancelled by the user"))
             elif self.denied:
                 yield from self.end_turn("denied")
             else:
@@ -399,35 +372,28 @@ class QwenChat(Adapter):
         self._new_turn()
 
 
-_CANCELLED_COMMAND = "Command was cancelled by user before it could complete"
 _DISCARDED = "The tool had already completed; its output was discarded."
 
 
-def shown(display: Any, told: Any) -> list[AnyBlock]:
+def result_blocks(display: Any, told: Any) -> list[ev.AnyBlock]:
     """What people are shown of a result, where that is more than what the model was told: text, a diff, a sub-agent's report."""
     fields = as_object(display)
     if fields.get("type") == "task_execution":
-        return [RawBlock(raw=display, raw_type="task_execution")]
+        return [ev.RawBlock(raw=display, raw_type="task_execution")]
     text = display if isinstance(display, str) else fields.get("text")
     if isinstance(text, str):
-        return [] if text in ("", told) else [TextBlock(text=text)]
+        return [] if text in ("", told) else [ev.TextBlock(text=text)]
     try:
         view = read(display, disk.Screen if "ansiOutput" in fields else disk.FileChange)
     except (ValueError, RecursionError):
         return []
     if isinstance(view, disk.Screen):
-        return [TextBlock(text="\n".join(map(row, view.ansi_output)))]
-    path = view.file_name if view.file_path is None else view.file_path
-    block = DiffBlock(path=str(path), old_text=view.original_content, new_text=view.new_content, diff=view.file_diff)
-    return [] if path is None else [block]
+        return [ev.TextBlock(text=screen_text(view.ansi_output))]
+    block = diff_block(view, view.original_content)
+    return [] if block is None else [block]
 
 
-def row(tokens: Any) -> str:
-    """A line of a terminal's screen."""
-    return "".join(str(as_object(token).get("text")) for token in as_list(tokens))
-
-
-def how_it_ran(call_id: str, name: str | None, over: disk.CallResult) -> Iterator[Event]:
+def how_it_ran(call_id: str, name: str | None, over: disk.CallResult) -> Iterator[ev.Event]:
     """What else is known about a call: whether it ran at all, the kind of its failure, and a command's signal, directory and process."""
     display = as_object(over.result_display)
     detail = (
@@ -437,7 +403,7 @@ def how_it_ran(call_id: str, name: str | None, over: disk.CallResult) -> Iterato
         detail["errorType"] = over.error_type
     status = over.status if over.execution_status is None else over.execution_status
     if status is not None and (detail or status != over.status):
-        yield tool_progress(tool_call_id=call_id, tool_name=name, status=status, detail=detail or None)
+        yield ev.tool_progress(tool_call_id=call_id, tool_name=name, status=status, detail=detail or None)
 
 
 def code_of(display: Any, name: str | None, text: Any) -> int | None:
@@ -446,13 +412,11 @@ def code_of(display: Any, name: str | None, text: Any) -> int | None:
     return exit_code(name, text) if as_int(code) is None else code
 
 
-def usage_of(tokens: disk.Tokens) -> Usage:
+def usage_of(tokens: disk.Tokens) -> ev.Usage:
     """Tokens of one request; output counts thoughts in."""
-    given, made = tokens.prompt_token_count, tokens.candidates_token_count
-    return Usage(
-        input_tokens=given,
-        output_tokens=made,
-        total_tokens=None if given is None or made is None else given + made,
-        cache_read_input_tokens=tokens.cached_content_token_count,
-        reasoning_tokens=tokens.thoughts_token_count,
+    return make_usage(
+        tokens.prompt_token_count,
+        tokens.candidates_token_count,
+        cache_read=tokens.cached_content_token_count,
+        reasoning=tokens.thoughts_token_count,
     )

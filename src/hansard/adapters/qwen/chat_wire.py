@@ -6,54 +6,25 @@ from typing import Annotated, Any
 
 import msgspec
 
-from hansard.adapter import Wire, read_as
-from hansard.structs import prepare
+from hansard.adapters import gemini_parts
+from hansard.adapters.base import Wire, nested
+from hansard.adapters.gemini_parts import FileChange, Media
+from hansard.events.structs import prepare
 
 
-class FunctionCall(Wire):
-    name: str
-    id: str | None = None
-    args: Any = None
-
-
-class Blob(Wire, rename="camel"):
-    mime_type: str | None = None
-    data: str | None = None
-
-
-class FileData(Wire, rename="camel"):
-    mime_type: str | None = None
-    file_uri: str | None = None
-
-
-class Inside(Wire, rename="camel"):
-    """A picture or a file in a response."""
-
-    text: str | None = None
-    inline_data: Blob | None = None
-    file_data: FileData | None = None
-
-
-class FunctionResponse(Wire):
+class FunctionResponse(gemini_parts.FunctionResponse):
     """``parts`` are the images and files beside the response."""
 
-    name: str | None = None
-    id: str | None = None
-    response: Any = None
-    parts: Annotated[list[Any] | None, read_as(Inside)] = None
+    parts: Annotated[list[Any] | None, nested(Media)] = None
 
 
-class Part(Inside, rename="camel"):
-    """A part of a message in the Gemini API; exactly one field has a value, and ``thought`` marks a text."""
-
-    thought: Any = None
+class Part(gemini_parts.Part, rename="camel"):
     thought_signature: str | None = None
-    function_call: FunctionCall | None = None
     function_response: FunctionResponse | None = None
 
 
 class Content(Wire):
-    parts: Annotated[list[Any] | None, read_as(Part)] = None
+    parts: Annotated[list[Any] | None, nested(Part)] = None
 
 
 class Tokens(Wire, rename="camel"):
@@ -61,16 +32,6 @@ class Tokens(Wire, rename="camel"):
     candidates_token_count: int | None = None
     thoughts_token_count: int | None = None
     cached_content_token_count: int | None = None
-
-
-class FileChange(Wire, rename="camel", kw_only=True):
-    """What the program displays of an edit."""
-
-    file_diff: str
-    file_name: str | None = None
-    file_path: str | None = None
-    original_content: str | None = None
-    new_content: str | None = None
 
 
 class Screen(Wire, rename="camel", kw_only=True):
@@ -92,7 +53,7 @@ class Prompt(Wire, rename="camel"):
     """What was typed and what it points to, beside the parts that the model got; ``hookContext`` is what a hook added."""
 
     display_text: str | None = None
-    resource_links: Annotated[list[Any] | None, read_as(ResourceLink)] = None
+    resource_links: Annotated[list[Any] | None, nested(ResourceLink)] = None
     hook_context: str | None = None
 
 
@@ -110,7 +71,7 @@ class CallResult(Wire, rename="camel"):
     call_id: str | None = None
     status: str | None = None
     execution_status: str | None = None
-    result_display: Annotated[Any, read_as({"fileDiff": FileChange, "ansiOutput": Screen, "todos": TodoList})] = None
+    result_display: Annotated[Any, nested({"fileDiff": FileChange, "ansiOutput": Screen, "todos": TodoList})] = None
     error_type: str | None = None
     duration_ms: float | None = None
 
@@ -134,7 +95,7 @@ class User(_Record, tag="user", kw_only=True):
     """A prompt; with a subtype, something that was put in its place (``notification``, ``cron``, ``mid_turn_user_message``)."""
 
     provenance: str | None = None
-    system_payload: Annotated[Any, read_as(Prompt)] = None
+    system_payload: Annotated[Any, nested(Prompt)] = None
 
 
 class Assistant(_Record, tag="assistant", kw_only=True):
@@ -152,7 +113,7 @@ class ToolResult(_Record, tag="tool_result", kw_only=True):
 class System(_Record, tag="system", kw_only=True):
     """Everything else; the subtype says what."""
 
-    system_payload: Annotated[Any, read_as(Command, having="rawCommand")] = None
+    system_payload: Annotated[Any, nested(Command, having="rawCommand")] = None
 
 
 Record = User | Assistant | ToolResult | System

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from hansard.adapter import Wire, read_as
-from hansard.structs import prepare
+from hansard.adapters.base import Wire, nested
+from hansard.events.structs import prepare
 
 # --------------------------------------------------------------------------------------------------------------------
 # Content
@@ -51,7 +51,7 @@ class Tokens(Wire):
 class Message(Wire, kw_only=True):
     id: str | None = None
     model: str | None = None
-    content: Annotated[list[Any] | None, read_as(Content)] = None
+    content: Annotated[list[Any] | None, nested(Content)] = None
     stop_reason: str | None = None
     usage: Tokens | None = None
 
@@ -62,7 +62,7 @@ class Assistant(Wire, tag_field="type", tag="assistant", kw_only=True):
 
 
 class UserContent(Wire, kw_only=True):
-    content: Annotated[Any, read_as(Heard)] = None
+    content: Annotated[Any, nested(Heard)] = None
 
 
 class User(Wire, tag_field="type", tag="user", kw_only=True):
@@ -184,13 +184,13 @@ class PermissionResult(Wire, rename="camel"):
 
 class ControlRequest(Wire, tag_field="type", tag="control_request"):
     request_id: str
-    request: Annotated[Any, read_as(CanUseTool)]
+    request: Annotated[Any, nested(CanUseTool)]
 
 
 class ControlAnswer(Wire):
     subtype: str
     request_id: str
-    response: Annotated[Any, read_as(PermissionResult, having="behavior")] = None
+    response: Annotated[Any, nested(PermissionResult, having="behavior")] = None
     error: Any = None
 
 

@@ -1,6 +1,7 @@
-"""Who writes: each process says every two seconds that it lives, and tells the followers what it wrote. One thread does both.
+"""Who may write a session: every process renews its lease every two seconds, and a session has one holder.
 
-Nothing that is written waits for this thread. A follower looks by itself every second, so a word that is lost costs a second.
+The thread that renews the lease also notifies followers; appends never wait for it. Followers poll once a second, so a lost notification
+costs at most a second. Of two processes that try to acquire a session at the same time, one gets it.
 """
 
 from __future__ import annotations
@@ -16,25 +17,27 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import psycopg
+from msgspec import Struct
 from psycopg import Connection
 
-from hansard.errors import StoreError
-from hansard.store.postgres.channels import by_channel
-from hansard.store.postgres.pool import Pool
+from hansard.errors import LogLocked, StoreError
+from hansard.store.postgres.connection import Pool
+from hansard.store.postgres.follow import group_by_channel
+from hansard.store.postgres.rows import LogEnd, decode_state
 
-BEAT = 2.0
-LEASE = 8.0
+RENEW_SECONDS = 2.0
+LEASE_SECONDS = 8.0
 """Seconds after which a writer that said nothing is taken for dead, by the database's clock; see ``lives`` in the schema."""
-NOBODY = UUID(int=0)
+INCOMPLETE = UUID(int=0)
 """The holder of a session whose writer let go of it without having said everything."""
-_PACE = 0.004
+_NOTIFY_INTERVAL_SECONDS = 0.004
 _ERRORS = (StoreError, psycopg.Error)
 # Neither waits for the disk: a word that a crash swallows costs a second, a beat that it swallows was two seconds old at the most.
-_TELL = """
+_NOTIFY = """
 SELECT set_config('synchronous_commit', 'off', true), pg_notify(one.channel, one.words)
 FROM unnest(%s::text[], %s::text[]) AS one (channel, words)
 """
-_BEAT = """
+_RENEW = """
 WITH hurry AS (SELECT set_config('synchronous_commit', 'off', true))
 INSERT INTO writer (id, host, pid, until, listens) SELECT %s, %s, %s, clock_timestamp() + make_interval(secs => %s), %s FROM hurry
 ON CONFLICT (id) DO UPDATE SET until = excluded.until, listens = excluded.listens
@@ -51,36 +54,36 @@ class Lease:
         self._pool = pool
         self._guard = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._stirred = threading.Event()
+        self._wakeup = threading.Event()
         self._stopped = False
-        self._news: deque[str] = deque()
-        self._left: dict[str, tuple[int, UUID | None]] = {}
+        self._changed: deque[str] = deque()
+        self._releases: dict[str, tuple[int, UUID | None]] = {}
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Be known as a writer, from now on until `stop`."""
         with self._guard:
             if self._thread is None:
-                self._beat()
+                self._renew()
                 self._stopped = False
                 self._thread = threading.Thread(target=self._run, name="hansard-lease", daemon=True)
                 self._thread.start()
 
-    def listen(self) -> None:
+    def accept_messages(self) -> None:
         """Say that this process does what others ask of it."""
         self.listens = True
-        self.begin()
-        self._beat()
+        self.start()
+        self._renew()
 
-    def wrote(self, session_id: str) -> None:
+    def notify(self, session_id: str) -> None:
         """Tell the followers, soon."""
-        self._news.append(session_id)
-        self._stirred.set()
+        self._changed.append(session_id)
+        self._wakeup.set()
 
-    def let_go(self, session_id: str, epoch: int, to: UUID | None = None) -> None:
+    def release(self, session_id: str, epoch: int, to: UUID | None = None) -> None:
         """Give a session up; later, if the database is away now."""
-        self._left[session_id] = epoch, to
+        self._releases[session_id] = epoch, to
         with suppress(*_ERRORS):
-            self._release()
+            self._send_releases()
 
     def stop(self) -> None:
         """Say what is still to be said, and that we write no more."""
@@ -89,50 +92,116 @@ class Lease:
         if thread is None:
             return
         self._stopped = True
-        self._stirred.set()
+        self._wakeup.set()
         thread.join()
         with suppress(*_ERRORS):
-            self._release()
-            self._tell()
-            self._pool.ask(lambda connection: connection.execute("DELETE FROM writer WHERE id = %s", [self.id]))
+            self._send_releases()
+            self._send_notifications()
+            self._pool.query(lambda connection: connection.execute("DELETE FROM writer WHERE id = %s", [self.id]))
 
     def _run(self) -> None:
-        due = time.monotonic() + BEAT
+        due = time.monotonic() + RENEW_SECONDS
         while not self._stopped:
-            self._stirred.wait(max(0.0, due - time.monotonic()))
-            self._stirred.clear()
+            self._wakeup.wait(max(0.0, due - time.monotonic()))
+            self._wakeup.clear()
             try:
                 if time.monotonic() >= due:
-                    self._beat()
-                    self._release()
-                    due = time.monotonic() + BEAT
-                self._tell()
-                time.sleep(_PACE)
+                    self._renew()
+                    self._send_releases()
+                    due = time.monotonic() + RENEW_SECONDS
+                self._send_notifications()
+                time.sleep(_NOTIFY_INTERVAL_SECONDS)
             except _ERRORS:
                 due = min(due, time.monotonic())
                 time.sleep(0.25)
 
-    def _beat(self) -> None:
-        values = [self.id, socket.gethostname(), os.getpid(), LEASE, self.listens]
-        self._pool.ask(lambda connection: connection.execute(_BEAT, values))  # twice is as good as once
+    def _renew(self) -> None:
+        values = [self.id, socket.gethostname(), os.getpid(), LEASE_SECONDS, self.listens]
+        self._pool.query(lambda connection: connection.execute(_RENEW, values))  # twice is as good as once
 
-    def _tell(self) -> None:
-        news = {self._news.popleft() for _ in range(len(self._news))}
-        if not news:
+    def _send_notifications(self) -> None:
+        changed = {self._changed.popleft() for _ in range(len(self._changed))}
+        if not changed:
             return
         with self._pool.connection() as connection:
-            said = list(by_channel(self._pool.address.schema, news))
-            connection.execute(_TELL, [[channel for channel, _ in said], [words for _, words in said]])  # at once: it wakes all who listen
+            payloads = list(group_by_channel(self._pool.address.schema, changed))
+            connection.execute(
+                _NOTIFY, [[channel for channel, _ in payloads], [words for _, words in payloads]]
+            )  # at once: it wakes all who listen
 
-    def _release(self) -> None:
-        while self._left:
-            session_id, (epoch, to) = next(iter(self._left.items()))
+    def _send_releases(self) -> None:
+        while self._releases:
+            session_id, (epoch, to) = next(iter(self._releases.items()))
             values = [to, session_id, self.id, epoch]
-            self._pool.ask(partial(_give_up, values=values))
-            if self._left.get(session_id) == (epoch, to):
-                self._left.pop(session_id, None)
-            self.wrote(session_id)
+            self._pool.query(partial(_release_session, values=values))
+            if self._releases.get(session_id) == (epoch, to):
+                self._releases.pop(session_id, None)
+            self.notify(session_id)
 
 
-def _give_up(connection: Connection[Any], values: list[Any]) -> None:
+def _release_session(connection: Connection[Any], values: list[Any]) -> None:
     connection.execute("UPDATE session SET holder = %s, copying = false WHERE id = %s AND holder = %s AND epoch = %s", values)
+
+
+_HOLDER = """
+SELECT s.epoch, s.holder, w.host, w.pid, lives(w.until), s.copying
+FROM session s LEFT JOIN writer w ON w.id = s.holder
+WHERE s.id = %s
+"""
+_ACQUIRE = """
+UPDATE session SET holder = %s, epoch = epoch + 1, copying = %s WHERE id = %s AND epoch = %s
+RETURNING epoch, log_id, seq, bytes, damaged, state,
+          (SELECT count(*) FROM damaged d WHERE d.session_id = session.id AND d.after = session.seq AND session.damaged > 0)
+"""
+
+
+class Ownership(Struct):
+    """A session that is ours, and where its log ends."""
+
+    epoch: int
+    end: LogEnd
+
+
+def acquire(pool: Pool, lease: Lease, session_id: str, copying: bool = False) -> Ownership | None:
+    """Be its writer; None if there is no such session, `LogLocked` if somebody lives who is."""
+    lease.start()
+
+    def attempt(connection: Connection[Any]) -> Ownership | None:
+        while (seen := connection.execute(_HOLDER, [session_id]).fetchone()) is not None:
+            epoch, holder, host, pid, lives, brings = seen
+            # Who copies takes over from who copied: it brings the same lines. So a killed copy goes on at once, not after the lease.
+            if lives and holder != lease.id and not (copying and brings):
+                raise locked_error(session_id, host, pid)
+            got = connection.execute(_ACQUIRE, [lease.id, copying, session_id, epoch]).fetchone()
+            if got is not None:
+                epoch, log_id, seq, size, damaged, state, behind = got
+                return Ownership(epoch, LogEnd(log_id, seq, size, damaged, behind, *decode_state(state)))
+        return None
+
+    return pool.query(attempt)  # asked again it takes what it has: the epoch is one more, and that is all
+
+
+def locked_error(session_id: str, host: str | None, pid: int | None) -> LogLocked:
+    """The error for who comes second."""
+    return LogLocked(f"{session_id!r} is being written by {_name(host, pid)}", None, pid)
+
+
+def own_lock_error(session_id: str) -> LogLocked:
+    """The same, if it is we ourselves."""
+    return locked_error(session_id, socket.gethostname(), os.getpid())
+
+
+def describe_holder(pool: Pool, session_id: str) -> str:
+    """Who holds it now."""
+    seen = pool.query(lambda connection: connection.execute(_HOLDER, [session_id]).fetchone())
+    return _name(seen[2], seen[3]) if seen else "nobody"
+
+
+def is_held(pool: Pool, session_id: str) -> bool:
+    """Whether somebody lives who writes it."""
+    seen = pool.query(lambda connection: connection.execute(_HOLDER, [session_id]).fetchone())
+    return seen is not None and bool(seen[4])
+
+
+def _name(host: str | None, pid: int | None) -> str:
+    return "another process" if pid is None else f"process {pid} on {host}"

@@ -14,23 +14,22 @@ from typing import Any
 
 from psycopg import Connection
 
-from hansard.errors import StoreAway, StoreError, UnknownSession
-from hansard.store.interface import Asked
-from hansard.store.postgres.channels import door
-from hansard.store.postgres.lease import LEASE, Lease
-from hansard.store.postgres.listening import Listening
-from hansard.store.postgres.pool import Pool
-from hansard.store.postgres.taking import held
+from hansard.errors import StoreError, StoreUnavailable, UnknownSession
+from hansard.store.ids import check_session_id
+from hansard.store.postgres.connection import Pool
+from hansard.store.postgres.follow import Listener, writer_channel
+from hansard.store.postgres.lease import LEASE_SECONDS, Lease, locked_error
+from hansard.store.records import MailboxMessage
 
-LOOK = 1.0
+POLL_SECONDS = 1.0
 """Seconds between two looks, if nobody knocks."""
-PATIENCE = LEASE + 4.0
+START_TIMEOUT_SECONDS = LEASE_SECONDS + 4.0
 """Seconds in which a writer that lives must have begun with what it is asked."""
-KEPT = 600
+KEEP_SECONDS = 600
 """Seconds for which answers are known."""
-_SWEEP = 60.0
+_SWEEP_SECONDS = 60.0
 
-_ASK = """
+_SEND = """
 WITH holder AS (
     SELECT s.holder, w.host, w.pid, lives(w.until) AS lives, coalesce(w.listens, false) AS listens
     FROM session s LEFT JOIN writer w ON w.id = s.holder WHERE s.id = %(id)s
@@ -44,31 +43,33 @@ SELECT h.holder, h.host, h.pid, h.lives, h.listens, coalesce(m.answer, c.answer)
 FROM holder h LEFT JOIN made m ON true LEFT JOIN command c ON c.session_id = %(id)s AND c.name = %(name)b
 """
 _WITHDRAW = "DELETE FROM command WHERE session_id = %s AND name = %b AND answer IS NULL AND taken IS NULL RETURNING 1"
-_TAKE = """
+_RECEIVE = """
 UPDATE command c SET taken = %(me)s
 WHERE c.session_id = ANY(%(held)s) AND c.answer IS NULL AND c.wanted > clock_timestamp() - make_interval(secs => %(lately)s)
 AND EXISTS (SELECT 1 FROM session s WHERE s.id = c.session_id AND s.holder = %(me)s)
 AND (c.taken IS NULL OR c.taken = %(me)s OR NOT EXISTS (SELECT 1 FROM writer w WHERE w.id = c.taken AND lives(w.until)))
 RETURNING session_id, name, words
 """
-_ANSWER = "UPDATE command SET answer = %b WHERE session_id = %s AND name = %b AND taken = %s AND answer IS NULL RETURNING sender"
-_GIVE_BACK = "UPDATE command SET taken = NULL WHERE session_id = %s AND name = %b AND taken = %s AND answer IS NULL"
+_REPLY = "UPDATE command SET answer = %b WHERE session_id = %s AND name = %b AND taken = %s AND answer IS NULL RETURNING sender"
+_RETURN = "UPDATE command SET taken = NULL WHERE session_id = %s AND name = %b AND taken = %s AND answer IS NULL"
 
 
-class Mailbox:
-    """What this process asks of others, and what they ask of it."""
+class PostgresMailbox:
+    """Messages to the writers of sessions, and to this process."""
 
-    def __init__(self, pool: Pool, lease: Lease, held_here: Callable[[], list[str]]) -> None:
+    def __init__(self, pool: Pool, lease: Lease, listener: Callable[[], Listener], own_sessions: Callable[[], list[str]]) -> None:
         self._pool = pool
         self._lease = lease
-        self._held_here = held_here
+        self._listener = listener
+        self._own_sessions = own_sessions
         self._doing: set[tuple[str, str]] = set()
         self._swept = time.monotonic()
 
-    async def ask(self, listening: Listening, question: Asked) -> bytes | None:
-        """The answer of whoever writes the session; None if nobody does, or we."""
-        begun, patience = time.monotonic(), PATIENCE
-        with listening.door() as knocked:
+    async def send(self, session_id: str, name: str, data: bytes) -> bytes | None:
+        """Sends a message to the process that writes the session, and returns its reply; None if no process writes it, or this one."""
+        question = MailboxMessage(check_session_id(session_id), name, data)
+        begun, patience = time.monotonic(), START_TIMEOUT_SECONDS
+        with self._listener().watch_messages() as knocked:
             while True:
                 knocked.clear()
                 holder, host, pid, lives, listens, answer = await asyncio.to_thread(self._put, question)
@@ -78,92 +79,92 @@ class Mailbox:
                     await asyncio.to_thread(self._withdraw, question)  # it is done by us instead
                     return None
                 if not listens:
-                    raise held(question.session_id, host, pid)
+                    raise locked_error(question.session_id, host, pid)
                 if time.monotonic() - begun > patience:
                     if await asyncio.to_thread(self._withdraw, question):
-                        raise held(question.session_id, host, pid)
+                        raise locked_error(question.session_id, host, pid)
                     patience = float("inf")  # it has begun, and is waited for as long as it lives
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(LOOK):
+                    async with asyncio.timeout(POLL_SECONDS):
                         await knocked.wait()
 
-    async def asked(self, listening: Listening) -> AsyncIterator[Asked]:
-        """What others want, as it comes."""
+    async def receive(self) -> AsyncIterator[MailboxMessage]:
+        """Yields the messages for the sessions that this store writes; each needs a reply. It does not end."""
         self._lease.listens = True
         announced = False
-        with listening.door() as knocked:
+        with self._listener().watch_messages() as knocked:
             while True:
                 knocked.clear()
-                found: list[Asked] = []
+                found: list[MailboxMessage] = []
                 with suppress(StoreError):  # the database is away: what is asked there can wait
                     if not announced:
-                        await asyncio.to_thread(self._lease.listen)
+                        await asyncio.to_thread(self._lease.accept_messages)
                         announced = True
                     found = await asyncio.to_thread(self._take)
                 for one in found:
                     yield one
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(LOOK):
+                    async with asyncio.timeout(POLL_SECONDS):
                         await knocked.wait()
 
-    def answer(self, asked: Asked, words: bytes | None) -> None:
-        """Answer it, or give it back."""
-        name = _spelled(asked.name)
+    def reply(self, message: MailboxMessage, data: bytes | None) -> None:
+        """Replies to a message. None returns it, for the process that writes the session by now."""
+        name = _encode_name(message.name)
 
         def put(connection: Connection[Any]) -> None:
-            if words is None:
-                connection.execute(_GIVE_BACK, [asked.session_id, name, self._lease.id])
+            if data is None:
+                connection.execute(_RETURN, [message.session_id, name, self._lease.id])
                 return
-            found = connection.execute(_ANSWER, [words, asked.session_id, name, self._lease.id]).fetchone()
+            found = connection.execute(_REPLY, [data, message.session_id, name, self._lease.id]).fetchone()
             if found is not None:
                 self._knock(connection, found[0])
 
         try:
-            self._pool.ask(put)  # twice is as good as once
+            self._pool.query(put)  # twice is as good as once
         finally:
-            self._doing.discard((asked.session_id, asked.name))  # what could not be answered is asked again
+            self._doing.discard((message.session_id, message.name))  # what could not be answered is asked again
 
     # ---- within
 
-    def _put(self, question: Asked) -> tuple[Any, ...]:
-        values = {"id": question.session_id, "name": _spelled(question.name), "words": question.words, "me": self._lease.id}
+    def _put(self, question: MailboxMessage) -> tuple[Any, ...]:
+        values = {"id": question.session_id, "name": _encode_name(question.name), "words": question.data, "me": self._lease.id}
 
         def put(connection: Connection[Any]) -> tuple[Any, ...]:
-            found = connection.cursor(binary=True).execute(_ASK, values).fetchone()
+            found = connection.cursor(binary=True).execute(_SEND, values).fetchone()
             if found is None:
                 raise UnknownSession(question.session_id)
-            *told, is_new = found
+            *row, is_new = found
             if is_new:
-                self._knock(connection, told[0])
-            return tuple(told)
+                self._knock(connection, row[0])
+            return tuple(row)
 
-        return self._pool.ask(put)  # twice is as good as once
+        return self._pool.query(put)  # twice is as good as once
 
-    def _withdraw(self, question: Asked) -> bool:
-        values = [question.session_id, _spelled(question.name)]
-        with suppress(StoreAway):
-            return self._pool.ask(lambda connection: connection.execute(_WITHDRAW, values).fetchone()) is not None
+    def _withdraw(self, question: MailboxMessage) -> bool:
+        values = [question.session_id, _encode_name(question.name)]
+        with suppress(StoreUnavailable):
+            return self._pool.query(lambda connection: connection.execute(_WITHDRAW, values).fetchone()) is not None
         return False
 
-    def _take(self) -> list[Asked]:
-        if time.monotonic() - self._swept > _SWEEP:
+    def _take(self) -> list[MailboxMessage]:
+        if time.monotonic() - self._swept > _SWEEP_SECONDS:
             self._swept = time.monotonic()
             text = "DELETE FROM command WHERE wanted < clock_timestamp() - make_interval(secs => %s)"
-            self._pool.ask(lambda connection: connection.execute(text, [KEPT]))
-        sessions = self._held_here()
+            self._pool.query(lambda connection: connection.execute(text, [KEEP_SECONDS]))
+        sessions = self._own_sessions()
         if not sessions:
             return []
-        values = {"me": self._lease.id, "held": sessions, "lately": 5 * LOOK}
-        rows = self._pool.ask(lambda connection: connection.cursor(binary=True).execute(_TAKE, values).fetchall())
-        found = [Asked(session_id, name.decode("utf-8", "surrogatepass"), words) for session_id, name, words in rows]
+        values = {"me": self._lease.id, "held": sessions, "lately": 5 * POLL_SECONDS}
+        rows = self._pool.query(lambda connection: connection.cursor(binary=True).execute(_RECEIVE, values).fetchall())
+        found = [MailboxMessage(session_id, name.decode("utf-8", "surrogatepass"), words) for session_id, name, words in rows]
         fresh = [one for one in found if (one.session_id, one.name) not in self._doing]
         self._doing |= {(one.session_id, one.name) for one in fresh}
         return fresh
 
     def _knock(self, connection: Connection[Any], at: Any) -> None:
-        connection.execute("SELECT pg_notify(%s, %s)", [door(self._pool.address.schema, at), ""])
+        connection.execute("SELECT pg_notify(%s, %s)", [writer_channel(self._pool.address.schema, at), ""])
 
 
-def _spelled(name: str) -> bytes:
+def _encode_name(name: str) -> bytes:
     """A client may call it anything; text in a database may not hold everything."""
     return name.encode("utf-8", "surrogatepass")

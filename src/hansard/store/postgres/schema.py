@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from psycopg import Connection, sql
 
 from hansard.errors import StoreError
-from hansard.store.postgres.address import Address
+
+if TYPE_CHECKING:
+    from hansard.store.postgres.connection import Address
 
 _LOCK = 0x68616E73  # "hans": whoever makes or changes the tables of this database
 
@@ -25,9 +27,11 @@ def prepare(connection: Connection[Any], address: Address) -> None:
     if theirs == 0:
         theirs = migrate(connection, address)
     if theirs < ours:
-        raise StoreError(f"the store {address.shown} has schema {theirs}, this hansard needs {ours}: run `hansard migrate --store …`, once")
+        raise StoreError(
+            f"the store {address.display} has schema {theirs}, this hansard needs {ours}: run `hansard migrate --store …`, once"
+        )
     if theirs > ours:
-        raise StoreError(f"the store {address.shown} has schema {theirs}, this hansard knows {ours}: upgrade hansard")
+        raise StoreError(f"the store {address.display} has schema {theirs}, this hansard knows {ours}: upgrade hansard")
 
 
 def version(connection: Connection[Any], address: Address) -> int:

@@ -1,0 +1,60 @@
+"""How an agent takes over a conversation that another one began: as a session file of its own, or in words."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from copy import copy
+from pathlib import Path
+
+from hansard.events import Event, UserMessage
+from hansard.events.content import AnyBlock, ResourceBlock, TextBlock
+from hansard.projections.base import Projected
+from hansard.projections.formats.claude_session import ClaudeSession
+from hansard.projections.formats.codex_rollout import CodexRollout
+from hansard.projections.formats.prompt import BEGINNING, Prompt
+from hansard.projections.output import written
+
+HANDOFF_URI = "hansard:conversation"
+"""The address under which a conversation is shown to an agent that cannot read a file of it."""
+
+
+def write_handoff_file(form: ClaudeSession | CodexRollout, events: Iterable[Event], home: Path) -> str | None:
+    """Write the session file where the agent looks for it, for this user alone; the id to resume, or None if nothing was said yet."""
+    data = b"".join(written(Projected(form, without_handoffs(events)), form.output))
+    if not data:
+        return None
+    place = home / form.path
+    for folder in reversed([folder for folder in place.parents if not folder.exists()]):
+        folder.mkdir(0o700, exist_ok=True)
+    with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as file:
+        file.write(data)
+    return form.session_id
+
+
+def handoff_block(events: Iterable[Event], embeds: bool) -> AnyBlock | None:
+    """The conversation in words, to be said with the next message; None if nothing was said yet."""
+    text = "".join(Projected(Prompt(), without_handoffs(events)))
+    if not text:
+        return None
+    return ResourceBlock(uri=HANDOFF_URI, name="The conversation so far", media_type="text/plain", text=text) if embeds else TextBlock(text)
+
+
+def without_handoffs(events: Iterable[Event]) -> Iterator[Event]:
+    """The events without what an earlier handover told: it is in the log itself."""
+    for event in events:
+        if isinstance(event, UserMessage) and event.payload.content and any(map(_is_handover, event.payload.content)):
+            event = copy(event)
+            event.payload = copy(event.payload)
+            event.payload.content = [block for block in event.payload.content or [] if not _is_handover(block)]
+        yield event
+
+
+def _is_handover(block: AnyBlock) -> bool:
+    match block:
+        case ResourceBlock(uri=address):
+            return address == HANDOFF_URI
+        case TextBlock(text=text):
+            return text.startswith(BEGINNING)
+        case _:
+            return False

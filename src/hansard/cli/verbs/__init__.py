@@ -1,0 +1,1 @@
+"""One file for each verb, imported when that verb is used."""

@@ -1,0 +1,169 @@
+"""``hansard import``: agents' own session files and recorded wire, put on the record. Idempotent; follows growing files."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hansard.cli.completers import formats
+from hansard.cli.options import AUTO, json_option, note, store_option, store_place
+from hansard.cli.progress import progress
+from hansard.errors import StoreError
+
+if TYPE_CHECKING:
+    from hansard.importing.discovery import Discovery
+    from hansard.importing.session import ImportResult
+    from hansard.store import StoreLocation
+
+MAX_LISTED_PROBLEMS = 10
+"""So many problems are told one by one."""
+
+
+@click.command("import")
+@click.argument("paths", metavar="[PATH…]", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--from", "format", metavar="FORMAT", default=AUTO, show_default=True, help="What to read the files as.", shell_complete=formats
+)
+@click.option("--watch", is_flag=True, help="Go on: follow files that grow, and take in new ones.")
+@click.option("--closed", is_flag=True, help="Nothing more will come: close open turns now, not after ten quiet minutes.")
+@click.option("--session", metavar="ID", help="The session id, for one file.")
+@click.option("--home", metavar="DIR", type=click.Path(path_type=Path), help="Look for agents' files under this home instead of yours.")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="How many processes; as many as there are cores if not said.")
+@store_option
+@json_option
+def command(
+    paths: tuple[Path, ...],
+    format: str,
+    watch: bool,
+    closed: bool,
+    session: str | None,
+    home: Path | None,
+    jobs: int | None,
+    store: str | None,
+    as_json: bool,
+) -> int:
+    """Import session files and recorded agent output.
+
+    PATH is a file or a folder. Without PATH, the history that your agents keep on this computer is imported. Importing again adds only
+    what is new. Exit code 1 if a file was replaced since, 2 if one could not be imported.
+    """
+    from hansard.importing.run import import_all
+    from hansard.importing.session import QUIET_SECONDS
+
+    root = store_place(store)
+    found = look(paths, format, home, session)
+    if watch:
+        return follow(root, paths, format, home, session, as_json)
+    started = time.perf_counter()
+    outcomes: list[ImportResult] = []
+    try:
+        with progress("importing", sum(job.size for job in found.jobs)) as advance:
+            for outcome, size in import_all(root, found.jobs, closed, QUIET_SECONDS, jobs):
+                outcomes.append(outcome)
+                advance(size)
+    except StoreError as problem:  # the disk is full: what was imported stays, the next import goes on from there
+        found.problems.append(str(problem))
+    return report(root, found, outcomes, time.perf_counter() - started, as_json)
+
+
+def look(paths: tuple[Path, ...], format: str, home: Path | None, session: str | None) -> Discovery:
+    """Which sessions there are to import."""
+    import msgspec
+
+    from hansard.errors import UsageError
+    from hansard.importing.discovery import discover, homes, nothing_found_error
+    from hansard.store.ids import check_session_id
+
+    places = list(paths)
+    if not places:
+        known = homes(home or Path.home(), dict(os.environ) if home is None else {})
+        places = [place for place in known if place.exists()]
+        if not places:
+            raise nothing_found_error(known)
+    found = discover(places, None if format == AUTO else format)
+    if session is not None:
+        if len(found.jobs) != 1:
+            raise UsageError(f"--session names one session, and there are {len(found.jobs)} here")
+        found.jobs = [msgspec.structs.replace(found.jobs[0], session_id=check_session_id(session))]
+    return found
+
+
+def follow(root: StoreLocation, paths: tuple[Path, ...], format: str, home: Path | None, session: str | None, as_json: bool) -> int:
+    """Import until somebody says stop; a line for everything that happens."""
+    import msgspec
+
+    from hansard.importing.run import watch
+    from hansard.importing.session import QUIET_SECONDS
+
+    said: set[str] = set()
+
+    def look_again() -> Discovery:
+        found = look(paths, format, home, session)
+        for problem in found.problems:
+            if problem not in said:
+                note(problem)
+        said.update(found.problems)
+        return found
+
+    note("watching; Ctrl-C ends it")
+    for outcome in watch(root, look_again, QUIET_SECONDS):
+        if as_json:
+            click.echo(msgspec.json.encode(outcome))
+        elif outcome.problem is not None:
+            note(f"{outcome.session_id}: {outcome.problem}")
+        else:
+            click.echo(f"{outcome.session_id}  {outcome.state}, {outcome.events:,} events")
+        sys.stdout.flush()
+    return 0
+
+
+def report(root: StoreLocation, found: Discovery, outcomes: list[ImportResult], seconds: float, as_json: bool) -> int:
+    """What became of it all, and the exit code."""
+    from hansard.store import display_location
+
+    counts = {
+        state: sum(outcome.state == state for outcome in outcomes) for state in ("added", "updated", "unchanged", "replaced", "failed")
+    }
+    totals: dict[str, Any] = {
+        "store": display_location(root),
+        **counts,
+        "events": sum(outcome.events for outcome in outcomes),
+        "bytes": sum(outcome.bytes for outcome in outcomes),
+        "seconds": round(seconds, 3),
+        "unknown": len(found.unknown),
+    }
+    problems = [*found.problems, *(f"{outcome.session_id}: {outcome.problem}" for outcome in outcomes if outcome.problem)]
+    if as_json:
+        from hansard.cli.tables import print_json
+
+        print_json(totals | {"problems": problems, "sessions": outcomes})
+    else:
+        show(totals)
+        tell(problems)
+    if found.problems or counts["failed"]:
+        return 2
+    return 1 if counts["replaced"] else 0
+
+
+def show(totals: dict[str, Any]) -> None:
+    """The totals for people, on one line or two."""
+    from hansard.cli.tables import counted, print_wrapped, sized
+
+    states = [f"{totals[state]} {state}" for state in ("added", "updated", "unchanged", "replaced", "failed") if totals[state]]
+    click.echo(f"sessions: {', '.join(states) or 'none'}")
+    print_wrapped(f"{counted(totals['events'])} events from {sized(totals['bytes'])} in {totals['seconds']:.1f} s, in {totals['store']}")
+    if totals["unknown"]:
+        click.echo(f"{totals['unknown']} files of no known format were passed over")
+
+
+def tell(problems: list[str]) -> None:
+    """Problems, one per line of stderr, and not without end."""
+    for problem in problems[:MAX_LISTED_PROBLEMS]:
+        note(problem)
+    if len(problems) > MAX_LISTED_PROBLEMS:
+        note(f"and {len(problems) - MAX_LISTED_PROBLEMS} more; --json lists them all")

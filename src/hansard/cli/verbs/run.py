@@ -1,0 +1,121 @@
+"""``hansard run``: an agent on the record, in the terminal. Ctrl-C once interrupts it, twice stops it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hansard.cli import completers as completing
+from hansard.cli.options import store_option, store_place
+from hansard.errors import UsageError
+
+if TYPE_CHECKING:
+    from hansard.store import Store
+
+
+@click.command("run")
+@click.argument("agent", shell_complete=completing.agents)
+@click.argument("prompt", required=False)
+@click.option(
+    "--session",
+    "going_on",
+    metavar="ID",
+    shell_complete=completing.sessions,
+    help="Go on with this session, also with another agent.",
+)
+@click.option("--model", help="Which model the agent uses.")
+@click.option("--mode", "permission_mode", help="The agent's permission mode, in its own word.")
+@click.option("--cwd", type=click.Path(exists=True, file_okay=False), metavar="DIR", help="Where it works; here if not said.")
+@click.option("--system", "system_prompt", metavar="TEXT", help="The system prompt, instead of the agent's own.")
+@click.option("--append-system", "append_system_prompt", metavar="TEXT", help="More for the agent's own system prompt.")
+@click.option("--allow-tool", "allowed_tools", multiple=True, metavar="NAME", help="A tool it may use without asking. Repeatable.")
+@click.option("--deny-tool", "denied_tools", multiple=True, metavar="NAME", help="A tool it may not use. Repeatable.")
+@click.option("--mcp", type=click.Path(exists=True, dir_okay=False), metavar="FILE", help="MCP servers, as JSON.")
+@click.option("--image", "images", type=click.Path(exists=True, dir_okay=False), multiple=True, metavar="FILE", help="Repeatable.")
+@click.option("--env", multiple=True, metavar="NAME=VALUE", help="A variable of the agent's environment. Repeatable.")
+@click.option("--program", type=click.Path(), metavar="PATH", help="The agent's program, if not the one on the PATH.")
+@click.option("--argument", "arguments", multiple=True, metavar="TEXT", help="One more argument of the program. Repeatable.")
+@click.option("--base-url", metavar="URL", help="Where the agent finds its model.")
+@click.option(
+    "--talk", "messaging", is_flag=True, help="Let it send messages to other agents; what those ask for, --allow or --deny decides."
+)
+@click.option("--resume", metavar="ID", help="The agent's own name of an earlier session to go on with.")
+@click.option("--allow", "policy", flag_value="allow", help="Allow whatever it asks for.")
+@click.option("--deny", "policy", flag_value="deny", help="Deny whatever it asks for. So it is when nobody can be asked.")
+@click.option("--json", "as_json", is_flag=True, help="Events as JSON, one a line; asks nothing.")
+@store_option
+def command(agent: str, prompt: str | None, going_on: str | None, as_json: bool, store: str | None, **about: Any) -> int:
+    """Run an agent in the terminal and record the session.
+
+    Without PROMPT, starts a conversation. Use - to read the prompt from stdin. Exit codes: 0 completed, 1 the turn failed, 2 error, 130
+    interrupted.
+    """
+    from hansard.agents.base import Options
+    from hansard.agents.execute import picture
+    from hansard.agents.hub import Hub
+    from hansard.cli.inputs import need_session
+    from hansard.cli.interactive import JsonFrontend, TerminalFrontend, converse
+    from hansard.store import open_store
+
+    policy, images = about.pop("policy"), [picture(path) for path in about.pop("images")]
+    said = _prompt(prompt)
+    if said is None and as_json:
+        raise UsageError("--json needs a prompt: an argument, or - to read it from stdin")
+    asks = policy or ("ask" if not as_json and sys.stdin.isatty() and sys.stdout.isatty() else "deny")
+    root = store_place(store)
+    options = _options(about)
+    resumed = None if going_on is None else need_session(root, going_on)
+
+    async def go(opened: Store) -> int:
+        async with Hub(opened) as hub:
+            hub.talks.policy = "allow" if asks == "allow" else "deny"
+            session = await (hub.create(agent, Options(**options)) if resumed is None else hub.open(resumed))
+            side = JsonFrontend(session, asks) if as_json else TerminalFrontend(session, asks)
+            session.subscribe(side.watch)
+            await session.configure_agent(agent, **options)
+            return await converse(hub, session, side, said, images)
+
+    with open_store(root) as opened:
+        return asyncio.run(go(opened))
+
+
+def _prompt(given: str | None) -> str | None:
+    """What to say: the argument, or stdin if it says so or is no terminal; None to talk."""
+    if given == "-" or (given is None and not sys.stdin.isatty()):
+        given = sys.stdin.buffer.read().decode("utf-8", "replace").strip("\n")
+        if not given:
+            raise UsageError("nothing to say: stdin is empty")
+    return given
+
+
+def _options(about: dict[str, Any]) -> dict[str, Any]:
+    """The options that were given, as the session wants them."""
+    mcp, env = about.pop("mcp"), _pairs(about.pop("env"))
+    lists = {name: list(about.pop(name)) for name in ("allowed_tools", "denied_tools", "arguments")}
+    given: dict[str, Any] = about | lists | {"mcp_servers": None if mcp is None else _servers(mcp), "env": env}
+    return {name: value for name, value in given.items() if value}
+
+
+def _pairs(given: Sequence[str]) -> dict[str, str]:
+    pairs = [text.partition("=") for text in given]
+    if wrong := [name for name, sign, _ in pairs if not sign]:
+        raise UsageError(f"--env wants NAME=VALUE, not {wrong[0]!r}")
+    return {name: value for name, _, value in pairs}
+
+
+def _servers(path: str) -> dict[str, Any]:
+    """MCP servers from a file: by name, or under ``mcpServers`` as most programs keep them."""
+    try:
+        found: Any = json.loads(Path(path).read_bytes())
+        servers: Any = found.get("mcpServers", found)
+        if all("command" in about or "url" in about for about in servers.values()):
+            return servers
+    except (ValueError, AttributeError, TypeError):
+        pass
+    raise UsageError(f'{path}: this is no list of MCP servers, like {{"mcpServers": {{"name": {{"command": "…"}}}}}}')

@@ -1,0 +1,72 @@
+"""``hansard search``: where something was said."""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime
+from itertools import islice
+
+import click
+
+from hansard.cli import completers
+from hansard.cli.options import json_option, store_option, store_place
+from hansard.cli.progress import progress
+
+
+@click.command("search")
+@click.argument("words", nargs=-1, required=True)
+@click.option(
+    "--session",
+    "sessions",
+    multiple=True,
+    metavar="SESSION",
+    shell_complete=completers.sessions,
+    help="Only in this session; may be given more than once.",
+)
+@click.option(
+    "--type",
+    "types",
+    multiple=True,
+    metavar="TYPE",
+    shell_complete=completers.event_types,
+    help="Only in events of this type: user_message, tool_call, ….",
+)
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, metavar="N", help="Stop after so many places.")
+@store_option
+@json_option
+def command(words: tuple[str, ...], sessions: tuple[str, ...], types: tuple[str, ...], limit: int, store: str | None, as_json: bool) -> int:
+    """Search the text of all sessions.
+
+    Finds events that contain all the words, ignoring case. Put a phrase in quotation marks to match it exactly. Exit code 1 if nothing is
+    found.
+    """
+    from hansard.cli.inputs import need_session
+    from hansard.cli.tables import print_json, print_table
+    from hansard.projections.terminal_text import visible_line
+    from hansard.store import open_store
+    from hansard.store.search import SearchQuery
+
+    root = store_place(store)
+    with open_store(root) as record:
+        among = [need_session(root, name) for name in sessions]
+        query = words[0] if len(words) == 1 else " ".join(f'"{word}"' if " " in word else word for word in words)
+        search = SearchQuery(record, query, among or None, types or None)
+        total = sum(info.bytes for info in record.sessions()) if sys.stderr.isatty() else 0
+        with progress("searching", total) as search.advance:
+            found = list(islice(search, limit + 1))
+    shown = found[:limit]
+    if as_json:
+        print_json(shown)
+        return 0 if shown else 1
+    if not shown:
+        click.echo(f"nobody said {visible_line(query)}", err=True)
+        return 1
+    print_table(
+        ("SESSION", "§", "WHEN", "WHAT", "SAID"),
+        [(one.session_id, one.seq, f"{datetime.fromtimestamp(one.timestamp / 1000):%Y-%m-%d %H:%M}", one.type, one.text) for one in shown],
+        right=(1,),
+        flexible=4,
+    )
+    if len(found) > limit:
+        click.echo(f"the first {limit}; --limit shows more", err=True)
+    return 0

@@ -1,0 +1,182 @@
+"""What a list of sessions shows about one: the part of the state that an engine can keep with the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from msgspec import Struct, field
+
+from hansard.events.lenient import as_object
+from hansard.events.structs import prepare
+from hansard.events.types import (
+    EARLIEST_CALENDAR_MS,
+    TITLE_CHARACTERS,
+    AssistantDone,
+    Event,
+    SessionInit,
+    SessionLifecycle,
+    TurnEnd,
+    TurnStart,
+    UserMessage,
+    is_main_agent,
+)
+
+LAUNCHED_SUBTYPE = "launched"
+"""The lifecycle event that records which agent continues the session, and how it is started."""
+
+
+class Summary(Struct, omit_defaults=True):
+    """Apply every event in order. As JSON it has the field names of version 0.1."""
+
+    log_id: str = ""
+    format: str | None = None
+    parent_session_id: str | None = None
+    created: int | None = None
+    updated: int | None = field(default=None, name="said")
+    """The time of the last event of the conversation. Lifecycle events do not count: an import writes today what happened last year."""
+    chosen_title: str | None = field(default=None, name="renamed")
+    first_message: str | None = field(default=None, name="first_said")
+    """The beginning of the first message that a person sent to the main agent."""
+    first_answer: str | None = field(default=None, name="answered")
+    """The beginning of the main agent's first answer: the title where the wire does not carry the prompt."""
+    agent_id: str | None = None
+    """The name by which the first agent introduced itself."""
+    source: str | None = None
+    archived: bool = False
+    status: str | None = None
+    """How the main agent's last turn ended; ``running`` until it ends."""
+    replaying: bool = False
+    """Whether the agent repeats a conversation that the log already has."""
+
+    @property
+    def title(self) -> str | None:
+        """The newest title, or the text that stands in for one."""
+        return self.chosen_title or self.first_message or self.first_answer
+
+    @property
+    def agent(self) -> str | None:
+        """The agent's own name, or else the name of its wire."""
+        return self.agent_id or self.source
+
+    def apply(self, event: Event) -> None:
+        """Apply one event."""
+        kind = type(event)
+        if event.timestamp >= EARLIEST_CALENDAR_MS:
+            if self.created is None:
+                self.created = event.timestamp
+            if kind is not SessionLifecycle:
+                self.updated = event.timestamp
+        rule = SUMMARY_RULES.get(kind)
+        if rule is not None:
+            rule(self, event)
+
+    def apply_all(self, events: Iterable[Event]) -> None:
+        """Apply events. Of consecutive events that only change the times, the first and the last are enough."""
+        plain: Event | None = None
+        for event in events:
+            if type(event) not in SUMMARY_RULES and self.created is not None and event.timestamp >= EARLIEST_CALENDAR_MS:
+                plain = event
+                continue
+            if plain is not None:
+                self.apply(plain)
+                plain = None
+            self.apply(event)
+        if plain is not None:
+            self.apply(plain)
+
+
+def _lifecycle(summary: Summary, event: SessionLifecycle) -> None:
+    summary.source = summary.source or event.source
+    summary.replaying = is_replaying(event, summary.replaying, summary.status is not None)
+    header = event.payload
+    if header.subtype == "created" and event.seq == 1:
+        summary.log_id, summary.format, summary.parent_session_id = header.log_id or "", header.format, header.parent_session_id
+        summary.created = event.timestamp
+    changes = session_changes(event)
+    title = changes.get("title")
+    summary.chosen_title = title[:TITLE_CHARACTERS] if title else summary.chosen_title
+    summary.archived = changes.get("archived", summary.archived)
+
+
+def _init(summary: Summary, event: SessionInit) -> None:
+    summary.source = summary.source or event.source
+    if summary.agent_id is None and is_main_agent(event):
+        summary.agent_id = event.payload.agent_id
+
+
+def _user_message(summary: Summary, event: UserMessage) -> None:
+    summary.source = summary.source or event.source
+    if summary.first_message is None and event.payload.author == "human" and is_main_agent(event):
+        summary.first_message = message_title(event.payload.text)
+
+
+def _answer(summary: Summary, event: AssistantDone) -> None:
+    summary.source = summary.source or event.source
+    if summary.first_answer is None and is_main_agent(event):
+        summary.first_answer = message_title(event.payload.text)
+
+
+def _turn(summary: Summary, event: TurnStart | TurnEnd) -> None:
+    if not summary.replaying and is_main_agent(event):
+        summary.status = "running" if isinstance(event, TurnStart) else event.payload.status
+
+
+SUMMARY_RULES: dict[type[Event], Callable[[Summary, Any], None]] = {
+    SessionLifecycle: _lifecycle,
+    SessionInit: _init,
+    UserMessage: _user_message,
+    AssistantDone: _answer,
+    TurnStart: _turn,
+    TurnEnd: _turn,
+}
+"""What the types of events change in a summary, in addition to its times."""
+
+
+def message_title(text: str) -> str | None:
+    """Returns the title that a message gives to a session; None if it has no text."""
+    return text.strip()[:TITLE_CHARACTERS] or None
+
+
+def is_replaying(event: SessionLifecycle, before: bool, has_turn: bool) -> bool:
+    """Returns whether an agent repeats the conversation after this event. The only copy of a conversation is not a repetition.
+
+    An agent that was killed while it replayed is over when the next one is launched.
+    """
+    match event.payload.subtype:
+        case "replay_started":
+            return has_turn
+        case "replay_ended":
+            return False
+        case _:
+            return before and not is_launch(event)
+
+
+def is_launch(event: SessionLifecycle) -> bool:
+    """Returns whether hansard records with this event how it starts the agent. No agent decides which program runs."""
+    return event.payload.subtype == LAUNCHED_SUBTYPE and event.source is None
+
+
+def is_checkpoint(event: SessionLifecycle) -> bool:
+    """Returns whether the event is a checkpoint of the log. Agents have checkpoints of their own; those have a source."""
+    return event.payload.subtype == "checkpoint" and event.source is None
+
+
+def session_changes(event: SessionLifecycle) -> dict[str, Any]:
+    """Returns the title and the visibility that an event gives to the session. A checkpoint repeats what holds."""
+    life = event.payload
+    if is_checkpoint(event):
+        detail = as_object(life.detail)
+        return {name: detail[name] for name, kind in CHANGE_FIELDS.items() if isinstance(detail.get(name), kind)}
+    if event.source is None and life.subtype in _ARCHIVED_SUBTYPES:
+        return {"archived": _ARCHIVED_SUBTYPES[life.subtype]}
+    if life.subtype == "agent_named" or (life.subtype == "created" and event.source is not None):  # its name, and a placeholder
+        return {}
+    return {"title": life.title} if life.title else {}
+
+
+CHANGE_FIELDS: dict[str, type] = {"title": str, "archived": bool}
+_ARCHIVED_SUBTYPES = {"archived": True, "unarchived": False}
+
+
+prepare(globals())

@@ -1,0 +1,250 @@
+"""Which files make up which session: agents' own folders by their layout, everything else by how it begins."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from operator import itemgetter
+from pathlib import Path, PurePath
+
+from msgspec import Struct
+
+from hansard.adapters import adapter_for, layouts
+from hansard.adapters.detection import detect
+from hansard.adapters.framing import Document, DocumentOrLines
+from hansard.adapters.layout import FileRole, Layout
+from hansard.adapters.normalize import OWN_LOG
+from hansard.errors import UsageError
+from hansard.importing.databases import MAGIC, SessionTree, Unreadable, session_trees
+from hansard.importing.job import Attachment, Job, SourceStream
+
+SUFFIXES = (".jsonl", ".ndjson", ".sse")
+"""What is looked at in a folder. A file that is named is always looked at."""
+
+DETECT_BYTES = 256 * 1024
+"""How much of a file is read to recognise it."""
+
+
+class Discovery(Struct):
+    """What there is to import, and what was passed over."""
+
+    jobs: list[Job] = []
+    unknown: list[str] = []
+    """Files that no adapter recognises."""
+    problems: list[str] = []
+
+
+def homes(home: Path, environment: dict[str, str]) -> list[Path]:
+    """Where the agents of this machine keep their sessions, whether or not anything is there."""
+    found: list[Path] = []
+    for agent_home in (layout.home for layout in layouts()):
+        moved = [Path(environment[name], below) for name, below in agent_home.variables if environment.get(name)]
+        base = [*moved, home / agent_home.default][0]
+        for folder in agent_home.folders:
+            found += sorted(base.glob(folder)) or [base / folder]
+        if agent_home.file_variable is not None and environment.get(agent_home.file_variable):
+            found.append(base / environment[agent_home.file_variable])
+    return found
+
+
+def discover(paths: Iterable[Path], format: str | None) -> Discovery:
+    """The sessions in these files and folders. ``format``: what to read files as that are in nobody's layout; None to recognise it."""
+    found = Discovery(jobs=[], unknown=[], problems=[])
+    if format is not None:
+        adapter_for(format)  # says which formats there are if this is none
+    plain: list[tuple[Path, bool]] = []
+    sessions = _Sessions()
+    for path, named in _files(paths, found):
+        layout, place = _locate(path, format, named)
+        if layout is None or place is None:
+            plain.append((path, named))
+        elif place.database:
+            sessions.add_database(path, layout, found)
+        else:
+            sessions.add(path, layout, place)
+    jobs, left = sessions.jobs()
+    found.jobs += jobs
+    for path, named in [*plain, *((path, False) for path in left)]:
+        if named or path.suffix in SUFFIXES:
+            _add_plain(found, path, format, named)
+    found.jobs.sort(key=lambda job: (job.streams[0].path, job.session_id))
+    return found
+
+
+class _Sessions:
+    """The files that layouts know, by session."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str, PurePath], _Session] = {}
+        self._attachments: list[tuple[Path, Layout, FileRole]] = []
+
+    def add(self, path: Path, layout: Layout, place: FileRole) -> None:
+        if place.attachment is not None:
+            self._attachments.append((path, layout, place))
+            return
+        key = (layout.prefix, place.session, place.folder)
+        self._found.setdefault(key, _Session(layout, place.session)).files.append((path, place))
+
+    def add_database(self, path: Path, layout: Layout, found: Discovery) -> None:
+        if layout.database is None:
+            return
+        try:
+            known = session_trees(path, layout.database)
+        except Unreadable as problem:
+            found.problems.append(str(problem))
+            return
+        for family in known:
+            place = FileRole(family.ids[0], path.parent, database=True)
+            self.add(path, layout, place)
+            self._found[layout.prefix, place.session, place.folder].families[path] = family
+
+    def jobs(self) -> tuple[list[Job], list[Path]]:
+        """The sessions, and the attachments of none: files in a folder that only looks like a session's."""
+        left: list[Path] = []
+        named: dict[tuple[str, str], list[tuple[PurePath, _Session]]] = {}
+        for (prefix, name, folder), session in self._found.items():
+            named.setdefault((prefix, name), []).append((folder, session))
+        for path, layout, place in self._attachments:
+            same = named.get((layout.prefix, place.session), [])
+            owners = [session for folder, session in same if folder.is_relative_to(place.folder)]
+            for owner in owners:
+                owner.attachments.append(Attachment(str(path), place.attachment or path.name))
+            if not owners:
+                left.append(path)
+        return [session.job() for session in self._found.values()], left
+
+
+class _Session:
+    def __init__(self, layout: Layout, session: str) -> None:
+        self.layout = layout
+        self.session = session
+        self.files: list[tuple[Path, FileRole]] = []
+        self.attachments: list[Attachment] = []
+        self.families: dict[Path, SessionTree] = {}
+
+    def job(self) -> Job:
+        attachments = sorted(self.attachments, key=lambda attachment: attachment.name)
+        return Job(f"{self.layout.prefix}-{self.session}", self.layout.format, self.streams(), attachments, self.session)
+
+    def streams(self) -> list[SourceStream]:
+        """The session's own file first. Where it has several, the others are streams named like their files."""
+        own = [(path, place) for path, place in sorted(self.files) if place.stream is None]
+        parts = [(path, None if number == 0 else path.stem, place) for number, (path, place) in enumerate(own)]
+        below = sorted(((path, place.stream, place) for path, place in self.files if place.stream is not None), key=itemgetter(1))
+        return [self.stream(path, name, place) for path, name, place in [*parts, *below]]
+
+    def stream(self, path: Path, name: str | None, place: FileRole) -> SourceStream:
+        sidecar = str(path.with_name(place.sidecar)) if place.sidecar else None
+        parents = [str(other) for other, it in self.files if place.parent is not None and place.parent == (it.stream or self.session)]
+        return SourceStream(str(path), name, sidecar, tuple(sorted(parents)), place.document, self.families.get(path))
+
+
+def _files(paths: Iterable[Path], found: Discovery) -> Iterator[tuple[Path, bool]]:
+    """Every file, and whether it was named itself. Each once, however often it is named."""
+    seen: set[Path] = set()
+    for given in paths:
+        path = Path(os.path.abspath(given))
+        if path.is_dir():
+            inside = _walk(path, found)
+            files = [(file, False) for file in inside]
+        else:
+            try:
+                mode = path.stat().st_mode
+            except OSError as problem:
+                found.problems.append(f"{given}: {problem.strerror}")
+                continue
+            if not stat.S_ISREG(mode):  # opening a FIFO would wait for its other end
+                found.problems.append(f"{given}: not a regular file")
+                continue
+            files = [(path, True)]
+        for file, named in files:
+            if file not in seen:
+                seen.add(file)
+                yield file, named
+
+
+def _walk(folder: Path, found: Discovery) -> Iterator[Path]:
+    def unreadable(problem: OSError) -> None:
+        found.problems.append(f"{problem.filename}: {problem.strerror}")
+
+    for parent, folders, names in os.walk(folder, onerror=unreadable):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            path = Path(parent, name)
+            if not name.startswith(".") and path.is_file():
+                yield path
+
+
+def _locate(path: Path, format: str | None, named: bool) -> tuple[Layout | None, FileRole | None]:
+    """What a file is, and whose: of several who know such a name, the one who is sure."""
+    places = [(layout, layout.classify(path)) for layout in layouts() if format in (None, layout.format)]
+    known = [(layout, place) for layout, place in places if place is not None]
+    if not known:
+        keepers = [layout for layout, _ in places if layout.database is not None] if named and _is_database(path) else []
+        return (keepers[0], FileRole("", path.parent, database=True)) if keepers else (None, None)
+    layout, place = next((one for one in known if one[1].sure), known[0])
+    return layout, layout.classify_content(place, _read_start(path, place)) if place.inside else place
+
+
+def _is_database(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
+
+
+def _read_start(path: Path, place: FileRole) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(DETECT_BYTES) if place.document else file.readline(DETECT_BYTES)
+    except OSError:
+        return b""  # whoever opens it next says what is wrong
+
+
+def _add_plain(found: Discovery, path: Path, format: str | None, named: bool) -> None:
+    try:
+        with path.open("rb") as file:
+            head = file.read(DETECT_BYTES)
+    except OSError as problem:
+        found.problems.append(f"{path}: {problem.strerror}")
+        return
+    if head.startswith(OWN_LOG):
+        if named:
+            found.problems.append(f"{path}: this is a log of hansard already; `hansard show` reads it as it is")
+        return
+    name = format or detect(head)
+    if name is None:
+        (found.problems if named else found.unknown).append(
+            f"{path}: no known format begins like this; name one with --from" if named else str(path)
+        )
+        return
+    identity = sha256(os.fsencode(path)).hexdigest()[:12]
+    found.jobs.append(Job(f"{name}-{identity}", name, [SourceStream(str(path), exported=_is_document(name, path, head))]))
+
+
+def _is_document(format: str, path: Path, head: bytes) -> bool:
+    """Whether a file that begins like this is one document: by its lines, or by its name if it has only one."""
+    framer = adapter_for(format).framer()
+    if not isinstance(framer, Document | DocumentOrLines):
+        return False
+    lines = len(framer.feed(head))
+    return isinstance(framer, Document) or framer.is_document or (lines == 1 and path.suffix == ".json" and len(head) < DETECT_BYTES)
+
+
+def nothing_found_error(homes: list[Path]) -> UsageError:
+    """What to say when no path was given and no agent has files here."""
+    looked = ", ".join(dict.fromkeys(_shorten(home) for home in homes)) or "nowhere: no adapter reads an agent's own files"
+    return UsageError(f"no agent has left session files here (looked in {looked}); name a file or a folder, or try `hansard demo`")
+
+
+def _shorten(home: Path) -> str:
+    """The folder of an agent that a place is in: where to look for it, not every place in it."""
+    dotted = next((number for number, part in enumerate(home.parts, 1) if part.startswith(".") and part not in (".local", ".config")), None)
+    folder = Path(*home.parts[:dotted]) if dotted is not None else home.parent
+    try:
+        return f"~/{folder.relative_to(Path.home()).as_posix()}"
+    except (ValueError, RuntimeError):
+        return str(folder)

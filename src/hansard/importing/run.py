@@ -1,0 +1,121 @@
+"""Many sessions: on all cores when there is enough to do, and again and again when they are watched."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
+
+from hansard.importing.discovery import Discovery
+from hansard.importing.job import Job
+from hansard.importing.session import ImportResult, SessionImport, import_sessions
+from hansard.store import StoreLocation, open_store
+from hansard.store.retirements import RetirementCache
+
+if TYPE_CHECKING:
+    from multiprocessing.synchronize import Event
+
+PARALLEL_MIN_BYTES = 16 * 1024 * 1024
+"""So many bytes are worth starting other processes for."""
+
+POLL_SECONDS = 0.5
+MAX_KEPT_SESSIONS = 64
+"""So many sessions stay understood while they are watched; the others are read again when they grow."""
+
+
+def import_all(
+    root: StoreLocation, jobs: list[Job], closed: bool, quiet: float, processes: int | None = None
+) -> Iterator[tuple[ImportResult, int]]:
+    """Import sessions, each outcome with the bytes its files have, as they come."""
+    groups = group_by_session(jobs)
+    count = min(processes or os.cpu_count() or 1, len(groups))
+    if count < 2 or sum(job.size for job in jobs) < PARALLEL_MIN_BYTES:
+        with closing(open_store(root)) as store:
+            yield from import_sessions(store, jobs, closed, quiet)
+        return
+    import multiprocessing  # slow to import, and one session needs none of it
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+
+    spawn = multiprocessing.get_context("spawn")
+    stop = spawn.Event()
+    with ProcessPoolExecutor(count, spawn, _begin, (str(root), stop)) as pool:
+        try:
+            with _ignore_interrupts():
+                waiting = [pool.submit(import_group, str(root), group, closed, quiet) for group in groups]
+            for done in as_completed(waiting):
+                yield from done.result()
+        except BaseException:
+            stop.set()
+            pool.shutdown(cancel_futures=True)  # waits, also for a process that is still starting: it needs our semaphore
+            raise
+
+
+def group_by_session(jobs: list[Job]) -> list[list[Job]]:
+    """Jobs of one session belong together: a log has one writer. The largest first, so that no core waits long for another."""
+    groups: dict[str, list[Job]] = {}
+    for job in jobs:
+        groups.setdefault(job.session_id, []).append(job)
+    return sorted(groups.values(), key=lambda group: -sum(job.size for job in group))
+
+
+class _ProcessState:
+    """What a process that imports for another one knows."""
+
+    memory: RetirementCache
+    stop: Event
+
+
+def _begin(root: str, stop: Event) -> None:
+    """The beginning of one process. What was retired is read once: for each session, it would be the whole store each time."""
+    _ProcessState.memory, _ProcessState.stop = RetirementCache(open_store(root)), stop
+
+
+def import_group(root: str, jobs: list[Job], closed: bool, quiet: float) -> list[tuple[ImportResult, int]]:
+    """The part of one process. Told to stop, it closes the log as it is, and the next import goes on from there."""
+    with closing(open_store(root)) as store:
+        try:
+            return list(import_sessions(store, jobs, closed, quiet, _ProcessState.memory, _ProcessState.stop.is_set))
+        except KeyboardInterrupt:
+            return []
+
+
+@contextmanager
+def _ignore_interrupts() -> Generator[None]:
+    """Processes that are started meanwhile do not hear Ctrl-C, which reaches all of a terminal: they end when this one says so."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def watch(root: StoreLocation, find: Callable[[], Discovery], quiet: float, rounds: int | None = None) -> Iterator[ImportResult]:
+    """Import what is new for as long as somebody listens: files that grow, and files that come. Each problem is said once."""
+    kept: dict[str, SessionImport] = {}
+    said: dict[str, str | None] = {}
+    with closing(open_store(root)) as store:
+        memory = RetirementCache(store)
+        while rounds is None or rounds > 0:
+            memory.refresh()
+            for job in find().jobs:
+                key = f"{job.session_id} {job.streams[0].path}"
+                session = kept.pop(key, None) or SessionImport(store, job, memory)
+                session.job = job
+                outcome = session.run(False, quiet)
+                if outcome.state in ("added", "updated"):
+                    kept[key] = session
+                if outcome.state != "unchanged" and (outcome.problem is None or said.get(key) != outcome.problem):
+                    said[key] = outcome.problem
+                    yield outcome
+                for old in list(kept)[:-MAX_KEPT_SESSIONS]:
+                    del kept[old]
+            if rounds is not None:
+                rounds -= 1
+            time.sleep(POLL_SECONDS)

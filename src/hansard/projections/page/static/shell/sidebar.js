@@ -1,0 +1,210 @@
+// @ts-check
+/** The list at the left: sessions by day, each with its agent, how it stands and what it cost; a filter, and a search through everything said. */
+
+import { h, place } from "../transcript/dom.js";
+import { plural } from "../transcript/format.js";
+import { href } from "./address.js";
+import * as api from "./api.js";
+import { badge, mark } from "./badge.js";
+import { Menu } from "./menu.js";
+import { failed } from "./toasts.js";
+import { standingOf, title } from "./session_list.js";
+import { setTheme, theme } from "./theme.js";
+import { clock, day, money } from "./labels.js";
+
+const ROWS = 200;
+
+export class Sidebar {
+  /**
+   * @param {import("./session_list.js").Sessions} sessions
+   * @param {{create(): void, help(): void, close(): void}} hooks
+   */
+  constructor(sessions, hooks) {
+    this.sessions = sessions;
+    this.hooks = hooks;
+    this.archived = false;
+    this.shown = ROWS;
+    /** @type {string | null} */
+    this.current = null;
+    /** The row of each session, kept as long as it says the same. @type {Map<string, {said: string, row: HTMLElement}>} */
+    this.rows = new Map();
+    /** @type {Map<string, {section: HTMLElement, list: HTMLElement}>} */
+    this.days = new Map();
+    this.input = h("input", {
+      type: "search",
+      class: "field",
+      placeholder: "Filter, or search with ⏎",
+      "aria-label": "Filter sessions; Enter searches all that was said",
+      oninput: () => this._typed(),
+      onkeydown: (/** @type {KeyboardEvent} */ event) => this._key(event),
+    });
+    this.list = h("div", { class: "session-list" });
+    this.results = h("div", { class: "search-results", hidden: true, "aria-live": "polite" });
+    this.archive = h("button", { type: "button", class: "plain quiet", "aria-pressed": "false", onclick: () => this._archive() }, "Archived");
+    this.create = h("button", { type: "button", class: "button primary wide", onclick: () => hooks.create() }, "New session");
+    const look = new Menu({ label: "Light or dark", class: "plain quiet", up: true, right: true }, themes, "Theme");
+    this.element = h(
+      "nav",
+      { class: "sidebar", "aria-label": "Sessions" },
+      h(
+        "div",
+        { class: "sidebar-head" },
+        h("a", { class: "brand", href: "#" }, h("span", { class: "brand-mark", "aria-hidden": "true" }, "§"), "hansard"),
+        h("button", { type: "button", class: "icon only-narrow", "aria-label": "Close the list", onclick: () => hooks.close() }, "×"),
+      ),
+      this.input,
+      h("div", { class: "sidebar-body" }, this.results, this.list),
+      h(
+        "div",
+        { class: "sidebar-foot" },
+        this.create,
+        h("div", { class: "row" }, this.archive, h("span", { class: "spring" }), look.element, h("button", { type: "button", class: "plain quiet", onclick: () => hooks.help() }, "Keys")),
+      ),
+    );
+    sessions.subscribe(() => this.draw());
+  }
+
+  /** @param {string | null} id */
+  select(id) {
+    this.current = id;
+    this.draw();
+  }
+
+  draw() {
+    const found = this.sessions.list(this.input.value, this.archived);
+    place(this.list, found.length ? this._days(found) : [this._nothing()]);
+  }
+
+  /** @param {import("./session_list.js").Info[]} found */
+  _days(found) {
+    const now = Date.now();
+    /** @type {Map<string, Node[]>} */
+    const days = new Map();
+    for (const info of found.slice(0, this.shown)) {
+      const name = day(info.updated, now);
+      const rows = days.get(name) ?? [];
+      if (rows.length === 0) days.set(name, rows);
+      rows.push(this._row(info));
+    }
+    const drawn = [...days].map(([name, rows]) => {
+      const { section, list } = this._day(name);
+      place(list, rows);
+      return section;
+    });
+    const left = found.length - this.shown;
+    const more = h("button", { type: "button", class: "plain wide", onclick: () => this._more() }, `Show ${plural(Math.min(left, ROWS), "more session")}`);
+    return left > 0 ? [...drawn, more] : drawn;
+  }
+
+  /** @param {string} name */
+  _day(name) {
+    const kept = this.days.get(name);
+    if (kept) return kept;
+    const list = h("ul");
+    const made = { section: h("section", { class: "day" }, h("h2", null, name), list), list };
+    this.days.set(name, made);
+    return made;
+  }
+
+  _more() {
+    this.shown += ROWS;
+    this.draw();
+  }
+
+  /** @param {import("./session_list.js").Info} info */
+  _row(info) {
+    const current = info.id === this.current;
+    const said = JSON.stringify([info.title, info.agent, standingOf(info), info.costUsd, info.updated, info.problem, current]);
+    const kept = this.rows.get(info.id);
+    if (kept?.said === said) return kept.row;
+    const row = h(
+      "li",
+      null,
+      h(
+        "a",
+        { class: `session${current ? " current" : ""}`, href: href(info.id), "data-session-id": info.id, "aria-current": current ? "page" : null, onclick: () => this.hooks.close() },
+        h("span", { class: "session-title", dir: "auto" }, title(info)),
+        h(
+          "span",
+          { class: "session-facts" },
+          badge(info.agent),
+          info.problem ? h("span", { class: "bad", title: info.problem }, "unreadable") : mark(standingOf(info), true),
+          h("span", { class: "spring" }),
+          info.costUsd ? h("span", { class: "number" }, money(info.costUsd)) : null,
+          h("span", { class: "number" }, clock(info.updated)),
+        ),
+      ),
+    );
+    this.rows.set(info.id, { said, row });
+    return row;
+  }
+
+  _nothing() {
+    if (!this.sessions.known) return h("p", { class: "hint" }, "Reading the list …");
+    if (this.input.value) return h("p", { class: "hint" }, "No title has these words. Enter looks through all that was said.");
+    return h("p", { class: "hint" }, this.archived ? "Nothing is archived." : "No session yet.");
+  }
+
+  _archive() {
+    this.archived = !this.archived;
+    this.archive.setAttribute("aria-pressed", String(this.archived));
+    this.draw();
+  }
+
+  /** @param {KeyboardEvent} event */
+  _key(event) {
+    if (event.key === "Enter" && this.input.value.trim()) this._search(this.input.value.trim()).catch(failed("Search"));
+    else if (event.key === "Escape") this._clear();
+    else return;
+    event.preventDefault();
+  }
+
+  _clear() {
+    this.input.value = "";
+    this._typed();
+  }
+
+  _typed() {
+    this._results(null);
+    this.draw();
+  }
+
+  /** @param {string} words */
+  async _search(words) {
+    this._results([h("p", { class: "hint" }, `Searching for “${words}” …`)]);
+    const answer = await api.get(`api/search?q=${encodeURIComponent(words)}`);
+    /** @type {any[]} */
+    const found = answer.matches;
+    const much = `“${words}” was said ${plural(found.length, "time")}${answer.complete ? "" : " at least"}`;
+    const head = h("p", { class: "hint" }, found.length ? much : `Nobody said “${words}”.`);
+    this._results([head, h("ul", null, found.map((match) => this._match(match)))]);
+  }
+
+  /** @param {{sessionId: string, seq: number, text: string, title?: string}} match */
+  _match(match) {
+    const info = this.sessions.get(match.sessionId);
+    return h(
+      "li",
+      null,
+      h(
+        "a",
+        { class: "session", href: href(match.sessionId, match.seq), onclick: () => this.hooks.close() },
+        h("span", { class: "session-title two", dir: "auto" }, match.text),
+        h("span", { class: "session-facts" }, badge(info?.agent), h("span", { class: "clip", dir: "auto" }, match.title ?? match.sessionId), h("span", { class: "spring" }), h("span", { class: "number" }, `§${match.seq}`)),
+      ),
+    );
+  }
+
+  /** @param {Node[] | null} nodes */
+  _results(nodes) {
+    this.results.hidden = nodes === null;
+    this.list.hidden = nodes !== null && this.sessions.list(this.input.value, this.archived).length === 0;
+    this.results.replaceChildren(...(nodes ?? []));
+  }
+}
+
+/** @returns {import("./menu.js").Item[]} */
+function themes() {
+  const names = /** @type {const} */ (["system", "light", "dark"]);
+  return names.map((name) => ({ label: name === "system" ? "As the system" : name === "light" ? "Light" : "Dark", checked: theme() === name, run: () => setTheme(name) }));
+}

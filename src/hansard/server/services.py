@@ -1,0 +1,43 @@
+"""What all connections of one server share."""
+
+from __future__ import annotations
+
+import time
+
+from hansard.agents.hub import Hub
+from hansard.server.commands import Bucket, Commands
+from hansard.server.feed import Feeds
+from hansard.server.presence import Presence
+from hansard.server.protocol import Limits
+from hansard.server.session_list import SessionIndex
+from hansard.server.state_cache import States
+from hansard.server.tokens import Token, Tokens
+
+
+class ServerContext:
+    """A hub, and everything that looks at it."""
+
+    def __init__(self, hub: Hub, tokens: Tokens, limits: Limits) -> None:
+        self.hub = hub
+        self.store = hub.store
+        self.tokens = tokens
+        self.limits = limits
+        self.feeds = Feeds(hub.store)
+        self.lists = SessionIndex(hub)
+        self.presence = Presence()
+        self.states = States(hub.store)
+        self.commands = Commands(hub, limits)
+        self.since = time.monotonic()
+        self.connections = 0
+        """Sockets and streams that are open."""
+        self._buckets: dict[str, Bucket] = {}
+
+    def bucket(self, who: Token) -> Bucket:
+        """How many commands the holder of a token may still give over HTTP."""
+        return self._buckets.setdefault(who.secret, Bucket(self.limits.burst, self.limits.commands))
+
+    async def close(self) -> None:
+        """Nobody is served any more."""
+        await self.commands.close()
+        self.lists.close()
+        self.feeds.close()

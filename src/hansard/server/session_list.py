@@ -1,0 +1,148 @@
+"""The list of sessions for clients: what the store says of each, and of those that are open here how they stand."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+
+from hansard.agents.hub import Hub
+from hansard.agents.session import Session
+from hansard.errors import StoreError, UnknownSession
+from hansard.events import TITLE_CHARACTERS
+from hansard.events.usage_totals import TotalUsage
+from hansard.server.protocol import Listed
+from hansard.server.responses import cut
+from hansard.server.usage_cache import Totals
+from hansard.store import SessionInfo
+
+PACE = 0.5
+"""Seconds between two looks at the store while somebody watches the list."""
+EASE = 25
+"""A look that takes long is followed by a pause of so many times as long."""
+
+News = Callable[[list[Listed], list[str]], None]
+"""Called with what changed, and what is gone."""
+Away = Callable[[Exception | None], None]
+"""Called with what keeps the store from being read, and with None when it is over."""
+
+
+class SessionIndex:
+    """Looks at the store for all who watch."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._watchers: dict[object, tuple[News, Away]] = {}
+        self._is_away = False
+        self._totals = Totals(hub.store)
+        self._looking = threading.Lock()
+        self._known: dict[str, Listed] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    async def all(self) -> list[Listed]:
+        """Every session, the one that changed last first."""
+        found = await asyncio.to_thread(self._read_store)
+        here = {session.id: session for session in self._hub.sessions}
+        return [listed(info, here.get(info.id), self._totals.get(info)) for info in found]
+
+    def _read_store(self) -> list[SessionInfo]:
+        with self._looking:
+            found = self._hub.store.sessions()
+            self._totals.count(found)
+            return found
+
+    async def one(self, session_id: str) -> Listed:
+        """One of them."""
+        await asyncio.to_thread(self._hub.store[session_id].head)  # it is there, and its name is one
+        for found in await self.all():
+            if found.id == session_id:
+                return found
+        raise UnknownSession(session_id)
+
+    async def watch(self, who: object, news: News, away: Away) -> tuple[list[Listed], Exception | None]:
+        """The list now, and what keeps it from being read; then ``news`` is told what changes, and ``away`` when nothing can be known."""
+        found: list[Listed] = []
+        trouble: Exception | None = None
+        try:
+            found = await self.all()
+        except (StoreError, OSError) as problem:
+            self._is_away, trouble = True, problem
+        if not self._watchers:
+            self._known = {one.id: one for one in found}
+            self._task = asyncio.create_task(self._look())
+        self._watchers[who] = news, away
+        return list(self._known.values()), trouble
+
+    def leave(self, who: object) -> None:
+        """Watch no more."""
+        self._watchers.pop(who, None)
+        if not self._watchers:
+            self.close()
+
+    def close(self) -> None:
+        """Nobody watches any more."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    async def _look(self) -> None:
+        pause = PACE
+        while True:
+            await asyncio.sleep(pause)
+            began = time.monotonic()
+            try:
+                now = {one.id: one for one in await self.all()}
+            except (StoreError, OSError) as problem:  # the next look may see more
+                self._tell_away(problem)
+                continue
+            if self._is_away:
+                self._tell_away(None)
+            changed = [one for one in now.values() if self._known.get(one.id) != one]
+            removed = [name for name in self._known if name not in now]
+            self._known = now
+            if changed or removed:
+                for news, _ in list(self._watchers.values()):
+                    news(changed, removed)
+            pause = max(PACE, EASE * (time.monotonic() - began))
+
+    def _tell_away(self, problem: Exception | None) -> None:
+        """Once when it goes, once when it comes."""
+        if self._is_away == (problem is not None):
+            return
+        self._is_away = problem is not None
+        for _, away in list(self._watchers.values()):
+            away(problem)
+
+
+def listed(info: SessionInfo, session: Session | None, spent: TotalUsage | None) -> Listed:
+    """A session for the list."""
+    shown = Listed(
+        id=info.id,
+        log_id=info.log_id or None,
+        head=info.events,
+        title=_short(info.title),
+        agent=_short(info.agent),
+        format=_short(info.format),
+        parent_session_id=info.parent_session_id,
+        created=info.created,
+        updated=info.updated,
+        bytes=info.bytes,
+        archived=info.archived,
+        status=info.status,
+        live=info.live,
+        cost_usd=None if spent is None else spent.cost_usd,
+        total_tokens=None if spent is None else spent.total_tokens,
+        problem=info.problem,
+    )
+    if session is not None:
+        state, launch = session.state, session.state.launch
+        shown.here, shown.phase = True, state.phase
+        shown.title = _short(state.summary.title) or shown.title
+        shown.agent = shown.agent if launch is None else launch.agent
+    return shown
+
+
+def _short(text: str | None) -> str | None:
+    """A log that somebody else wrote may call itself anything; a list has one line for it."""
+    return text if text is None else cut(text, TITLE_CHARACTERS)

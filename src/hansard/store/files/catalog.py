@@ -1,0 +1,147 @@
+"""The list of sessions, from the beginning and the end of each log; the middle is not read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from hansard.errors import HansardError, InvalidSessionId
+from hansard.events import Event, is_main_agent
+from hansard.events.summary import SUMMARY_RULES, Summary
+from hansard.store import lines
+from hansard.store.files import lock
+from hansard.store.files import paths as files
+from hansard.store.files.reader import LogFiles, read_forward, read_last
+from hansard.store.ids import check_session_id
+from hansard.store.records import Record, SessionInfo
+
+_GLANCE_BYTES = 4 * 1024
+_LOOK_BYTES = 64 * 1024
+_SEARCH_BYTES = 1024 * 1024
+_TURN_TYPES = {"turn_start", "turn_end"}
+_START_TYPES = {str(kind.__struct_config__.tag) for kind in SUMMARY_RULES} - _TURN_TYPES
+_END_TYPES = _TURN_TYPES | {"session_lifecycle"}
+
+
+class FolderCatalog:
+    """The sessions of a store. What was found out about one is remembered until its files change."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._known: dict[str, tuple[Any, SessionInfo]] = {}
+
+    def sessions(self) -> list[SessionInfo]:
+        """Every session, the one that changed last first."""
+        names = _names(self._root)
+        found = [self._describe(name) for name in names]
+        self._known = {name: known for name in names if (known := self._known.get(name)) is not None}
+        return sorted(found, key=lambda info: (-(info.updated or 0), info.id))
+
+    def _describe(self, name: str) -> SessionInfo:
+        folder = self._root / name
+        mark = _mark(folder)
+        known = self._known.get(name)
+        if known is not None and mark is not None and known[0] == mark and not (known[1].live and not lock.is_held(folder)):
+            return known[1]
+        info = describe(folder)
+        if info.problem is None and not files.has_segment(folder, 2):  # of a log of several files one alone would change
+            self._known[name] = mark, info
+        return info
+
+
+def _mark(folder: Path) -> Any:
+    """What changes when a log is written, or somebody begins or ends to write it."""
+    path = os.fspath(folder)
+    try:
+        own, log = os.stat(path), _stat(path)
+    except OSError:
+        return None
+    try:
+        held = os.stat(f"{path}/{files.LOCK}", follow_symlinks=False).st_mtime_ns
+    except OSError:
+        held = 0
+    return own.st_ino, own.st_mtime_ns, log.st_ino, log.st_mtime_ns, log.st_size, held
+
+
+def _stat(folder: str) -> os.stat_result:
+    try:
+        return os.stat(f"{folder}/{files.LOG}", follow_symlinks=False)
+    except FileNotFoundError:
+        return os.stat(f"{folder}/{files.compressed_name(1)}", follow_symlinks=False)
+
+
+def list_abandoned(root: Path) -> list[str]:
+    """The sessions whose last writer is gone and did not let go of them. No log is read for this."""
+    return sorted(name for name in _names(root) if lock.writer_state(root / name) == "gone")
+
+
+def describe(folder: Path) -> SessionInfo:
+    """One session. What is wrong with its log becomes a part of the description."""
+    try:
+        with LogFiles(folder) as log:
+            return _describe(log)
+    except (HansardError, OSError) as problem:
+        return SessionInfo(id=folder.name, problem=str(problem))
+
+
+def _describe(log: LogFiles) -> SessionInfo:
+    newest = log.segments[-1].file
+    last = read_last(newest, _GLANCE_BYTES)
+    for size in (_LOOK_BYTES, _SEARCH_BYTES):  # the streams of subagents may stand after the last turn
+        if not any(is_main_agent(event) for event in _events(last, _TURN_TYPES)):
+            last = read_last(newest, size)
+    summary = _summarize_start(read_forward(log.segments[0].file, 0, end=_LOOK_BYTES, step=_GLANCE_BYTES))
+    summary.updated = None  # of the end of the log
+    final = _last_activity(last)
+    summary.apply_all(lines.decode_record(record) for record in last if record is final or record.type in _END_TYPES)
+    return SessionInfo(
+        id=log.session_id,
+        log_id=summary.log_id,
+        title=summary.title,
+        agent=summary.agent,
+        format=summary.format,
+        parent_session_id=summary.parent_session_id,
+        archived=summary.archived,
+        created=summary.created,
+        events=max((record.seq for record in last), default=0),
+        updated=summary.updated or newest.stat().st_mtime_ns // 1_000_000,
+        bytes=log.size,
+        status=summary.status,
+        live=lock.is_held(log.folder),
+    )
+
+
+def _summarize_start(first: Iterable[Record]) -> Summary:
+    """Returns what the beginning of a log says about the session: its header, the agent and the first message."""
+    summary = Summary()
+    for event in _events(first, _START_TYPES):
+        summary.apply(event)
+        if summary.agent_id is not None and (summary.chosen_title or summary.first_message):
+            break
+    return summary
+
+
+def _last_activity(last: list[Record]) -> Record | None:
+    """Returns the last record of the conversation. Lifecycle events do not count: an import writes today what happened last year."""
+    return next((record for record in reversed(last) if record.type != "session_lifecycle" and record.damage is None), None)
+
+
+def _events(found: Iterable[Record], types: set[str]) -> Iterator[Event]:
+    return (lines.decode_record(record) for record in found if record.type in types)
+
+
+def _names(root: Path) -> list[str]:
+    try:
+        return [entry.name for entry in os.scandir(root) if _is_session(entry)]
+    except FileNotFoundError:
+        return []
+
+
+def _is_session(entry: os.DirEntry[str]) -> bool:
+    try:
+        check_session_id(entry.name)
+    except InvalidSessionId:
+        return False
+    return entry.is_dir(follow_symlinks=False) and files.has_log(Path(entry.path))

@@ -1,0 +1,109 @@
+"""The list of sessions, search and usage: columns that the writers keep up to date beside the lines.
+
+An event's search text is a lowercase column with a trigram index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+from psycopg import sql
+
+from hansard.events import Event
+from hansard.events.usage_totals import USAGE_TYPES, UsageFold
+from hansard.store.postgres.connection import Pool
+from hansard.store.postgres.rows import clean
+from hansard.store.records import SessionInfo
+
+_LIST = """
+SELECT s.id, s.log_id, s.title, s.agent, s.format, s.parent_session_id, s.archived, s.seq, s.created, s.updated, s.bytes, s.status,
+       lives(w.until)
+FROM session s LEFT JOIN writer w ON w.id = s.holder
+ORDER BY s.updated DESC, s.id
+"""
+_ABANDONED = """
+SELECT s.id FROM session s LEFT JOIN writer w ON w.id = s.holder
+WHERE s.holder IS NOT NULL AND NOT s.copying AND NOT lives(w.until)
+ORDER BY s.id
+"""
+
+
+def sessions(pool: Pool) -> list[SessionInfo]:
+    """Every session, the one that changed last first."""
+    rows = pool.query(lambda connection: connection.execute(_LIST).fetchall())
+    return [
+        SessionInfo(
+            id=id,
+            log_id=log_id,
+            title=title,
+            agent=agent,
+            format=format,
+            parent_session_id=parent,
+            archived=archived,
+            events=seq,
+            created=created,
+            updated=updated,
+            bytes=size,
+            status=status,
+            live=live,
+        )
+        for id, log_id, title, agent, format, parent, archived, seq, created, updated, size, status, live in rows
+    ]
+
+
+def abandoned(pool: Pool) -> list[str]:
+    """The sessions whose holder is gone and did not let go of them."""
+    return [name for (name,) in pool.query(lambda connection: connection.execute(_ABANDONED).fetchall())]
+
+
+def search_sessions(pool: Pool, words: Sequence[str], types: Iterable[str]) -> frozenset[str]:
+    """The sessions in which an event of these types says all the words."""
+    text = sql.SQL("SELECT DISTINCT session_id FROM event WHERE type = ANY(%(types)s) AND {says}").format(says=search_condition(words))
+    values = {"types": list(types), **search_patterns(words)}
+    return frozenset(name for (name,) in pool.query(lambda connection: connection.execute(text, values).fetchall()))
+
+
+def search_condition(words: Sequence[str]) -> sql.Composed:
+    """The condition that all the words are said. One for each, because the index answers no other form."""
+    return sql.SQL(" AND ").join([sql.SQL("said LIKE {}").format(sql.Placeholder(name)) for name in search_patterns(words)])
+
+
+def search_patterns(words: Sequence[str]) -> dict[str, str]:
+    """The values of that condition."""
+    escapes = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
+    return {f"word{number}": f"%{clean(word).translate(escapes)}%" for number, word in enumerate(words)}
+
+
+_REPORTING_TYPES = {"usage", "result"}
+"""The types that report usage; the other ones only say what it belongs to."""
+
+
+class RowUsage:
+    """The tally of one log, for its writer. ``read`` gives the events of some types that are in the log now."""
+
+    def __init__(self, read: Callable[[frozenset[str]], Iterable[Event]]) -> None:
+        self._read = read
+        self._tally: UsageFold | None = None
+        self._uncommitted = False
+        """Whether events are counted of which nobody knows yet whether they are written."""
+
+    def add(self, events: Iterable[Event]) -> str | None:
+        """What the session will have used when these are written, as JSON; None while nobody has said anything."""
+        counted = [event for event in events if event.type in USAGE_TYPES]
+        if self._uncommitted:
+            self._tally, self._uncommitted = None, False
+        if self._tally is None and any(event.type in _REPORTING_TYPES for event in counted):
+            self._tally = UsageFold()
+            for event in self._read(USAGE_TYPES):
+                self._tally.apply(event)
+        if self._tally is None:
+            return None
+        for event in counted:
+            self._tally.apply(event)
+        self._uncommitted = self._uncommitted or bool(counted)
+        return msgspec.json.encode(self._tally.session()).decode()
+
+    def commit(self) -> None:
+        """They are."""
+        self._uncommitted = False

@@ -1,0 +1,125 @@
+"""The small types that stores return: a cursor, a head, a record, a line of the session list, a finding."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from msgspec import Struct
+
+from hansard.errors import UnknownCursor
+from hansard.events import RawReason
+
+Damage = RawReason
+"""Why a line of a log is not a record."""
+
+FindingKind = Literal[
+    "torn-tail",
+    "nul",
+    "invalid",
+    "gap",
+    "duplicate",
+    "duplicate-id",
+    "order",
+    "checksum",
+    "frame",
+    "newer-version",
+    "unsealed",
+    "empty",
+    "blob-missing",
+    "blob-damaged",
+    "stream",
+]
+
+
+class Cursor(NamedTuple):
+    """A position in a log: everything up to and including ``seq`` has been read."""
+
+    log_id: str
+    seq: int
+
+
+class Head(Struct, frozen=True):
+    """The end of a log. ``seq`` is 0 when no record can be read; ``log_id`` is empty when the first one cannot."""
+
+    session_id: str
+    log_id: str
+    seq: int
+    bytes: int
+
+    @property
+    def cursor(self) -> Cursor:
+        """The cursor after the last record."""
+        return Cursor(self.log_id, self.seq)
+
+
+class Record(Struct, frozen=True, gc=False):
+    """One line of a log: an event as JSON, without its LF.
+
+    ``offset`` and ``end`` are its position in a segment of the log. A damaged line has ``seq`` 0 and its kind of ``damage``;
+    its ``line`` is a ``raw`` event that holds the damaged bytes.
+    """
+
+    seq: int
+    type: str
+    line: bytes
+    offset: int
+    end: int
+    segment: int
+    damage: Damage | None = None
+
+
+class SessionInfo(Struct, frozen=True, kw_only=True):
+    """A session in the list. Unknown fields are None; ``problem`` says why a log cannot be read at all."""
+
+    id: str
+    log_id: str = ""
+    title: str | None = None
+    agent: str | None = None
+    format: str | None = None
+    parent_session_id: str | None = None
+    archived: bool = False
+    """Whether the session is hidden from the list."""
+    events: int = 0
+    created: int | None = None
+    updated: int | None = None
+    bytes: int = 0
+    status: str | None = None
+    """The status of the last turn; ``running`` until it ends."""
+    live: bool = False
+    """Whether a process is writing it now."""
+    problem: str | None = None
+
+
+class MailboxMessage(Struct, frozen=True):
+    """A message from another process for the one that writes a session. The two agree on what ``data`` means."""
+
+    session_id: str
+    name: str
+    data: bytes
+
+
+class Finding(Struct, frozen=True):
+    """Something that `Log.verify` found."""
+
+    kind: FindingKind
+    message: str
+    offset: int | None = None
+    seq: int | None = None
+    segment: int = 1
+
+    @property
+    def is_damage(self) -> bool:
+        """False for findings that are harmless: records of a newer version, or not covered by a checkpoint."""
+        return self.kind not in ("newer-version", "unsealed")
+
+
+def resolve_cursor(head: Head, cursor: object) -> int:
+    """Returns the seq of a cursor of this log; raises `UnknownCursor` for any other."""
+    if isinstance(cursor, Cursor) and (cursor.log_id != head.log_id or not head.log_id):
+        raise UnknownCursor(f"{cursor} belongs to another log; this one is {head.log_id!r}")
+    seq: object = cursor.seq if isinstance(cursor, Cursor) else cursor
+    if type(seq) is not int or seq < 0:
+        raise UnknownCursor(f"not a cursor: {cursor!r}; it must be a seq of this log, 0 for its beginning")
+    if seq > head.seq:
+        raise UnknownCursor(f"cursor {seq} is above the head of the log, which is {head.seq}")
+    return seq

@@ -1,0 +1,42 @@
+"""What an event says, in words that somebody may look for."""
+
+from __future__ import annotations
+
+import json
+
+from hansard.events import AgentMessage, Error, Event, PlanUpdate, ToolCall
+from hansard.projections.display import text_of
+
+SEARCHED_TYPES = frozenset(
+    {
+        "user_message",
+        "user_audio",
+        "assistant_done",
+        "thinking_done",
+        "content_block",
+        "tool_call",
+        "tool_result",
+        "agent_message",
+        "agent_callback",
+        "audio_done",
+        "error",
+        "plan_update",
+    }
+)
+"""The types that are looked at: each says something whole. Pieces are not, because what they are pieces of is."""
+
+
+def search_text(event: Event) -> str:
+    """What an event says, with the arguments of a call, the words of an error and the steps of a plan."""
+    match event:
+        case ToolCall(payload=call):
+            args = call.args if isinstance(call.args, str) else json.dumps(call.args, ensure_ascii=False)
+            return f"{call.title or call.tool_name} {args}"
+        case AgentMessage(payload=sent):
+            return sent.message
+        case Error(payload=problem):
+            return f"{problem.code} {problem.message}"
+        case PlanUpdate(payload=plan):
+            return "\n".join(entry.content for entry in plan.entries)
+        case _:
+            return text_of(event) or ""

@@ -5,21 +5,19 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
 from tests.postgres import Database, Server, fresh
-from tests.proof import LONG, SEED, Figures, amount, found, keep, together
-from tests.recorded import Recording, Stream
+from tests.proof import LONG, QUICK, SEED, Figures, amount, collect_results, keep, together
 
 # In CI the examples are the same each time, so that a failure is about the change; `make soak` looks further, with fresh ones.
 settings.register_profile(
     "hansard",
     deadline=None,
-    max_examples=int(os.environ.get("HANSARD_EXAMPLES") or amount(100, 2_000)),
+    max_examples=int(os.environ.get("HANSARD_EXAMPLES") or (25 if QUICK else amount(100, 2_000))),
     derandomize=not LONG and "CI" in os.environ,
 )
 settings.load_profile("hansard")
@@ -70,36 +68,16 @@ def pytest_report_header() -> str:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """The figures, by promise."""
-    results = found(report for reports in terminalreporter.stats.values() for report in reports)
+    """The checks that were left out, and the figures by promise."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    left_out = sum(value for report in skipped for name, value in getattr(report, "user_properties", ()) if name == "left out")
+    if left_out:
+        terminalreporter.write_line(f"{left_out} checks of other people's collections were left out: see HANSARD_SHARED in CONTRIBUTING.md")
+    results = collect_results(report for reports in terminalreporter.stats.values() for report in reports)
     if not results:
         return
     terminalreporter.section(f"figures, {'long' if LONG else 'short'} form")
     for name, files in results.items():
-        terminalreporter.write_line(f"{name:6} {together(files).told()}")
+        terminalreporter.write_line(f"{name:6} {together(files).summary()}")
     if LONG:
         keep(results)
-
-
-ONE_IN = 24
-SAMPLE = 4
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """`make test` holds every recording to each promise, to those of `sampled` tests one in four; `make check` one in twenty-four."""
-    seen: Counter[str] = Counter()
-    left: set[pytest.Item] = set()
-    for item in items:
-        parameters = getattr(item, "callspec", None)
-        if parameters is None or not any(isinstance(value, Recording | Stream) for value in parameters.params.values()):
-            continue
-        name = item.nodeid.partition("[")[0]
-        turn = seen[name]
-        seen[name] += 1
-        if item.get_closest_marker("sampled") and not LONG and turn % SAMPLE:
-            left.add(item)
-        elif turn % ONE_IN:
-            item.add_marker(pytest.mark.slow)
-    config.hook.pytest_deselected(items=list(left))
-    items[:] = [item for item in items if item not in left]

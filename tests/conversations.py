@@ -6,15 +6,16 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from hansard.adapters.normalize import normalize
 from hansard.events import Event
-from hansard.normalizing import normalize
+from tests.recorded import read
 
 Conversation = dict[str, list[Any]]
 
 
-def of(paths: Iterable[Path], format: str) -> Conversation:
+def read_conversation(paths: Iterable[Path], format: str) -> Conversation:
     """The conversation of one session, told by several processes one after the other."""
-    return conversation([event for path in in_order(paths) for event in normalize(path.read_bytes(), format)])
+    return conversation([event for path in in_order(paths) for event in normalize(read(path), format)])
 
 
 def in_order(paths: Iterable[Path]) -> list[Path]:

@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from hansard import originals
-from hansard.events import Event
-from hansard.normalizing import normalize
+from hansard.adapters.normalize import normalize
+from hansard.events import Event, originals
 from tests.recorded import streams
 
 

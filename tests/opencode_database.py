@@ -73,7 +73,7 @@ def from_rows(path: Path, rows: bytes, schema: str | None = None) -> Path:
     told = [json.loads(line) for line in rows.split(b"\n") if line]
     path.parent.mkdir(parents=True, exist_ok=True)
     connection = sqlite3.connect(path, isolation_level=None)
-    connection.executescript(_shown(told) if schema is None else schema)
+    connection.executescript(_as_sql(told) if schema is None else schema)
     for one in told:
         row = one["row"]
         connection.execute(f"INSERT INTO {one['table']} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", list(row.values()))
@@ -81,7 +81,7 @@ def from_rows(path: Path, rows: bytes, schema: str | None = None) -> Path:
     return path
 
 
-def _shown(told: list[dict[str, Any]]) -> str:
+def _as_sql(told: list[dict[str, Any]]) -> str:
     columns: dict[str, dict[str, None]] = {}
     for one in told:
         columns.setdefault(one["table"], {}).update(dict.fromkeys(one["row"]))

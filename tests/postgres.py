@@ -16,11 +16,11 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -28,6 +28,8 @@ from secrets import token_hex
 from typing import Any, Self
 
 import psycopg
+
+from tests.ports import stable_port
 
 USER = "hansard"
 PASSWORD = token_hex(8)
@@ -46,21 +48,18 @@ def binaries() -> Path:
     raise RuntimeError("no PostgreSQL server on this machine; `make postgresql` installs Debian's")
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
 class Server:
     """One server. It listens on a socket file, where everybody is trusted, and on loopback, where the password is asked for."""
 
     def __init__(self, **settings: str) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="hansard-pg-"))
         self.data = self.folder / "data"
-        self.port = free_port()
+        self.port = stable_port()
         self._programs = binaries()
         self._user = _other_user()
         self._process: subprocess.Popen[Any] | None = None
+        self._starter = ThreadPoolExecutor(1, "postgres")
+        """The thread that starts the server, which ends with it (see `_end_with_parent`): no thread of a test may be that one."""
         self._settings = {
             "fsync": "off",
             "full_page_writes": "off",
@@ -126,6 +125,7 @@ class Server:
     def remove(self) -> None:
         """Stop it, and leave nothing."""
         self._end(signal.SIGQUIT)
+        self._starter.shutdown()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _end(self, number: int) -> None:
@@ -153,7 +153,8 @@ class Server:
         ids: dict[str, Any] = {} if self._user is None else {"user": self._user.pw_uid, "group": self._user.pw_gid, "extra_groups": ()}
         with log.open("ab") as out:
             command = [str(self._programs / program), *arguments]
-            return subprocess.Popen(command, stdout=out, stderr=out, cwd=self.folder, preexec_fn=_end_with_parent, **ids)
+            options: dict[str, Any] = {"stdout": out, "stderr": out, "cwd": self.folder, "preexec_fn": _end_with_parent} | ids
+            return self._starter.submit(subprocess.Popen[Any], command, **options).result()
 
 
 def _other_user() -> pwd.struct_passwd | None:
@@ -169,7 +170,9 @@ def _other_user() -> pwd.struct_passwd | None:
 
 
 def _end_with_parent() -> None:
-    ctypes.CDLL(None).prctl(1, signal.SIGQUIT)  # PR_SET_PDEATHSIG: a test run that is killed leaves no server
+    ctypes.CDLL(None).prctl(
+        1, signal.SIGQUIT
+    )  # PR_SET_PDEATHSIG: a test run that is killed leaves no server; it counts for the thread that started it
 
 
 class Database:

@@ -25,6 +25,8 @@ LAST = TESTS.parent / "docs/soak.json"
 """What the last long run found, by id: `make soak` writes it."""
 
 LONG = "HANSARD_LONG" in os.environ
+QUICK = "HANSARD_QUICK" in os.environ
+"""`make check`: the least that still tells whether the core works."""
 SEED = int(os.environ.get("HANSARD_SEED", "1"))
 """The same seed does the same: a failure is repeated with the HANSARD_SEED that the run has printed."""
 
@@ -102,7 +104,7 @@ class Found(msgspec.Struct, omit_defaults=True):
             value = max(before, value)
         self.figures[name] = value
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """The figures in a line."""
         tests = (
             f"{self.passed} passed"
@@ -120,7 +122,7 @@ By = dict[str, dict[str, Found]]
 """What was found about each promise, by id and by file of tests."""
 
 
-def found(reports: Iterable[Any]) -> By:
+def collect_results(reports: Iterable[Any]) -> By:
     """What the tests of a run told."""
     results: By = defaultdict(lambda: defaultdict(Found))
     for report in reports:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 
-from hansard.codec import encode
-from hansard.renormalizing import LOGS_OWN, renormalize
+from hansard.agents.renormalize import LOGS_OWN, renormalize
+from hansard.events.codec import encode
 from hansard.store import Store
 
 _ID = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
-def said(store: Store, session: str) -> list[bytes]:
+def comparable_events(store: Store, session: str) -> list[bytes]:
     """The events of a log without what is about the log itself. A name that hansard made is a number, in the order they come up."""
-    events = [event for event in store.read(session) if not (event.type == "session_lifecycle" and event.payload.subtype in LOGS_OWN)]
+    events = [event for event in store[session].read() if not (event.type == "session_lifecycle" and event.payload.subtype in LOGS_OWN)]
     names = dict.fromkeys(name for event in events for name in (event.id, event.response_id) if name)
     numbers = {name: b"%d" % number for number, name in enumerate(names)}
     lines: list[bytes] = []
@@ -26,8 +26,8 @@ def said(store: Store, session: str) -> list[bytes]:
 def check_again(store: Store, session: str) -> None:
     """The log made anew by the same adapters is the same."""
     made = renormalize(store, session)
-    assert store.verify(made) == []
-    before, after = said(store, session), said(store, made)
+    assert store[made].verify() == []
+    before, after = comparable_events(store, session), comparable_events(store, made)
     for old, new in zip(before, after, strict=False):
         assert new == old, f"{old.decode():.700}\n{new.decode():.700}"
     assert len(after) == len(before)

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 SESSION = "11111111-2222-4333-8444-555555555555"
 HEAD = {"parentUuid": None, "isSidechain": False, "sessionId": SESSION, "version": "2.1.0", "cwd": "/w", "userType": "external"}
-
-SHARED = Path(os.environ.get("HANSARD_SHARED", Path(__file__).parent.parent.parent / "shared"))
-"""Where the recordings are."""
 
 
 def line(kind: str, uuid: str, **fields: Any) -> bytes:

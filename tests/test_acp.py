@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hansard.adapters.acp.connection import Acp
-from hansard.adapters.acp.words import request_id, rpc_id
-from hansard.codec import decode, encode
-from hansard.content import DiffBlock, ImageBlock, RefusalBlock, ResourceBlock, TerminalBlock, TextBlock
+from hansard.adapters.acp.adapter import Acp
+from hansard.adapters.acp.fields import request_id, rpc_id
+from hansard.adapters.framing import Frame, TwoWay, frames
+from hansard.adapters.normalize import normalize
 from hansard.errors import CannotEncode
 from hansard.events import (
     Event,
@@ -25,10 +23,10 @@ from hansard.events import (
     permission_response,
     user_message,
 )
-from hansard.framing import Frame, TwoWay, frames
-from hansard.normalizing import normalize
+from hansard.events.codec import decode, encode
+from hansard.events.content import DiffBlock, ImageBlock, RefusalBlock, ResourceBlock, TerminalBlock, TextBlock
+from tests import recorded
 
-SHARED = Path(os.environ.get("HANSARD_SHARED", Path(__file__).parents[1] / ".." / "shared"))
 S = "sess-1"
 
 
@@ -130,7 +128,7 @@ def test_a_model_response_ends_a_message_without_a_name() -> None:
 def test_the_long_way_says_what_the_short_way_says() -> None:
     """An update with a field of the future is not read at once; nothing else is different."""
 
-    def told(**more: Any) -> list[tuple[str, Any]]:
+    def read_wire(**more: Any) -> list[tuple[str, Any]]:
         wire = Wire()
         wire.prompt()
         wire.update("agent_thought_chunk", content={"type": "text", "text": "hm"}, **more)
@@ -141,7 +139,7 @@ def test_the_long_way_says_what_the_short_way_says() -> None:
         wire.update("usage_update", used=1, size=2, **more)
         return [(event.id, event.payload) for event in wire.events]
 
-    assert told(future=1) == told()
+    assert read_wire(future=1) == read_wire()
 
 
 def test_text_that_is_not_called_text_is_no_text() -> None:
@@ -346,6 +344,18 @@ def test_a_terminal_of_ours_is_the_output_of_the_call_that_shows_it() -> None:
     (result,) = wire.all("tool_result")
     assert (result.result, result.exit_code, result.is_error) == ("hi\n", 2, True)
     assert result.content == [TerminalBlock(terminal_id="term", output="hi\n", exit_code=2)]
+
+
+@pytest.mark.parametrize(("code", "known"), [(3, 3), (True, None), ("3", None), (None, None)])
+def test_an_exit_code_is_a_number_or_unknown(code: Any, known: int | None) -> None:
+    wire = Wire()
+    wire.prompt()
+    wire.update("tool_call", toolCallId="t", title="run", status="in_progress", content=[{"type": "terminal", "terminalId": "term"}])
+    wire.request("terminal/wait_for_exit", {"sessionId": S, "terminalId": "term"}, id=3)
+    wire.feed({"jsonrpc": "2.0", "id": 3, "result": {"exitCode": code}}, out=True)
+    wire.update("tool_call_update", toolCallId="t", status="completed")
+    (result,) = wire.all("tool_result")
+    assert (result.exit_code, [type(block.exit_code) for block in result.content]) == (known, [type(known)])
 
 
 def test_version_2_terminals_print_bytes_in_base64() -> None:
@@ -794,27 +804,24 @@ def test_half_an_emoji_can_be_sent() -> None:
 
 
 def test_recognised_by_its_handshake() -> None:
-    assert Acp.recognises({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}})
-    assert Acp.recognises({"jsonrpc": "2.0", "method": "session/update", "params": {}})
-    assert not Acp.recognises({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}})
-    assert not Acp.recognises({"method": "thread/started", "params": {}})
+    assert Acp.detects({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}})
+    assert Acp.detects({"jsonrpc": "2.0", "method": "session/update", "params": {}})
+    assert not Acp.detects({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}})
+    assert not Acp.detects({"method": "thread/started", "params": {}})
 
 
 # ---- recordings
 
 
-def recordings() -> Iterator[Path]:
-    return iter(sorted(SHARED.glob("captures/*-acp/*/wire*.jsonl")))
+def recordings() -> list[Path]:
+    return recorded.glob("*-acp/*/wire*.jsonl")
 
 
 def test_our_side_encodes_as_the_recordings_show() -> None:
-    found = list(recordings())
-    if not found:
-        pytest.skip(f"no recordings under {SHARED}; set HANSARD_SHARED")
     odd: list[str] = []
-    for path in found:
+    for path in recordings():
         theirs, ours = Acp(), Acp()
-        for frame in frames([path.read_bytes()], TwoWay()):
+        for frame in frames([recorded.read(path)], TwoWay()):
             made = theirs.feed(frame)
             if frame.out:
                 command = next(event for event in made if event.type not in ("turn_start", "assistant_done", "session_lifecycle"))
@@ -835,11 +842,8 @@ def test_our_side_encodes_as_the_recordings_show() -> None:
 
 
 def test_nothing_is_said_twice_and_everything_is_closed() -> None:
-    found = list(recordings())
-    if not found:
-        pytest.skip(f"no recordings under {SHARED}; set HANSARD_SHARED")
-    for path in found:
-        made = list(normalize(path.read_bytes(), "acp"))
+    for path in recordings():
+        made = list(normalize(recorded.read(path), "acp"))
         calls = [event.payload.tool_call_id for event in made if event.type == "tool_call"]
         results = [event.payload.tool_call_id for event in made if event.type == "tool_result"]
         done = [(event.response_id, event.block_index) for event in made if event.type in ("assistant_done", "thinking_done")]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hansard.events import assistant_done, session_init, turn_end, turn_start, user_message
-from hansard.server.acp import RecordAgent
+from hansard.server.acp_agent import RecordAgent
 from hansard.store import open_store
 from tests.projections.node import judge
 
@@ -22,7 +22,7 @@ def store(tmp_path: Path):
         for name in ("one", "two"):
             store.create(name)
             said = (user_message("Why?"), assistant_done("So."))
-            store.append(name, [session_init("codex", cwd="/work"), turn_start("user"), *said, turn_end("completed")])
+            store[name].append([session_init("codex", cwd="/work"), turn_start("user"), *said, turn_end("completed")])
         yield store
 
 
@@ -50,7 +50,7 @@ def test_it_lists_what_is_on_the_record(store) -> None:
 
 
 def test_a_long_list_comes_in_pages(store, monkeypatch) -> None:
-    monkeypatch.setattr("hansard.server.acp.PAGE", 1)
+    monkeypatch.setattr("hansard.server.acp_agent.PAGE", 1)
     (first,) = ask(RecordAgent(store), "session/list")
     (second,) = ask(RecordAgent(store), "session/list", cursor=first["result"]["nextCursor"])
     assert {page["result"]["sessions"][0]["sessionId"] for page in (first, second)} == {"one", "two"}
@@ -60,7 +60,7 @@ def test_a_long_list_comes_in_pages(store, monkeypatch) -> None:
 def test_loading_tells_every_event_before_it_answers(store) -> None:
     *updates, answer = ask(RecordAgent(store), "session/load", sessionId="one", cwd="/work", mcpServers=[])
     assert answer["result"] == {}
-    assert [update["params"]["update"]["_meta"]["hansard"]["seq"] for update in updates] == list(range(1, store.head("one").seq + 1))
+    assert [update["params"]["update"]["_meta"]["hansard"]["seq"] for update in updates] == list(range(1, store["one"].head().seq + 1))
     spoken = [update["params"]["update"] for update in updates if "content" in update["params"]["update"]]
     assert [(said["sessionUpdate"], said["content"]["text"]) for said in spoken] == [
         ("user_message_chunk", "Why?"),

@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from hansard.adapter import MAX_FRAME, Adapter, Context, Wire, derived_ids
-from hansard.adapters import formats
+from hansard.adapters import adapter_for, format_names, formats
+from hansard.adapters.base import MAX_FRAME, Adapter, Context, Wire, derived_ids
+from hansard.adapters.framing import Frame, frames
 from hansard.errors import CannotEncode
 from hansard.events import (
     Event,
@@ -33,7 +34,6 @@ from hansard.events import (
     tool_result,
     user_message,
 )
-from hansard.framing import Frame, frames
 from hansard.testing import check_events, verbatim
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ def run(*messages: Any, finish: bool = True) -> list[Event]:
     return events
 
 
-def told(events: list[Event]) -> list[str]:
+def types_of(events: list[Event]) -> list[str]:
     return [event.type for event in events]
 
 
@@ -152,7 +152,7 @@ opens = pytest.mark.parametrize(("message", "closing"), OPEN.values(), ids=OPEN.
 @opens
 def test_the_end_of_a_turn_closes_what_is_open(message: dict[str, Any], closing: str) -> None:
     events = run(HELLO, message, {"type": "bye", "code": "interrupted"})
-    assert told(events)[-2:] == [closing, "turn_end"]
+    assert types_of(events)[-2:] == [closing, "turn_end"]
     assert events[-2].synthetic
     check_events(events)
 
@@ -160,7 +160,7 @@ def test_the_end_of_a_turn_closes_what_is_open(message: dict[str, Any], closing:
 @opens
 def test_the_end_of_the_stream_closes_what_is_open_and_the_turn(message: dict[str, Any], closing: str) -> None:
     events = run(HELLO, message)
-    assert told(events)[-2:] == [closing, "turn_end"]
+    assert types_of(events)[-2:] == [closing, "turn_end"]
     assert all(event.synthetic for event in events[-2:])
     assert isinstance(events[-1], TurnEnd)
     assert events[-1].payload.status == "lost"
@@ -170,8 +170,8 @@ def test_the_end_of_the_stream_closes_what_is_open_and_the_turn(message: dict[st
 @opens
 def test_a_turn_that_begins_before_the_last_one_ended_closes_it(message: dict[str, Any], closing: str) -> None:
     events = run(HELLO, message, HELLO, BYE)
-    assert told(events).count("turn_end") == 2
-    assert told(events).index(closing) < told(events).index("turn_end")
+    assert types_of(events).count("turn_end") == 2
+    assert types_of(events).index(closing) < types_of(events).index("turn_end")
     check_events(events)
 
 
@@ -189,7 +189,7 @@ def test_a_tool_that_was_cut_off_is_an_error_with_the_reason() -> None:
 def test_what_a_sub_agent_has_open_outlives_the_turn_but_not_the_stream() -> None:
     sub = {"type": "do", "tool": "fly", "id": "t", "by": "parent-call"}
     events = run(HELLO, sub, BYE, HELLO, BYE)
-    assert told(events)[-1] == "tool_result"
+    assert types_of(events)[-1] == "tool_result"
     assert events[-1].parent_tool_call_id == "parent-call"
 
 
@@ -209,7 +209,7 @@ def test_what_is_closed_by_the_wire_is_not_closed_again() -> None:
 
 
 def test_nothing_is_made_up_when_nothing_is_open() -> None:
-    assert told(run(HELLO, BYE)) == ["turn_start", "session_init", "turn_end"]
+    assert types_of(run(HELLO, BYE)) == ["turn_start", "session_init", "turn_end"]
     assert run() == []
 
 
@@ -258,19 +258,19 @@ def test_a_field_of_a_wrong_type_is_set_aside_and_the_rest_is_read() -> None:
 
 def test_an_adapter_that_fails_loses_nothing_of_what_it_said_and_goes_on() -> None:
     events = run(HELLO, {"type": "crash"}, BYE)
-    assert told(events) == ["turn_start", "session_init", "assistant_done", "raw", "turn_end"]
+    assert types_of(events) == ["turn_start", "session_init", "assistant_done", "raw", "turn_end"]
     assert events[3].payload.reason == "wrong_shape"
     assert "nobody foresaw this" in events[3].payload.detail
 
 
 def test_several_messages_in_one_line_are_all_read_and_the_line_is_marked() -> None:
     events = run(json.dumps(HELLO).encode() + json.dumps(BYE).encode())
-    assert told(events) == ["turn_start", "session_init", "turn_end", "raw"]
+    assert types_of(events) == ["turn_start", "session_init", "turn_end", "raw"]
     assert events[-1].payload.reason == "invalid_json"
 
 
 def test_a_list_of_messages_is_read_like_the_messages() -> None:
-    assert told(run([HELLO, BYE])) == told(run(HELLO, BYE))
+    assert types_of(run([HELLO, BYE])) == types_of(run(HELLO, BYE))
 
 
 @pytest.mark.parametrize("number", ["1e400", "9" * 5000])
@@ -303,6 +303,12 @@ def test_ids_are_uuids_however_long_the_stream() -> None:
     assert {(len(one), one[14]) for one in made} == {(36, "8")}
 
 
+def test_a_frame_may_have_any_number_of_events() -> None:
+    events = run(b" ".join([b'{"type":"do","tool":"fly","id":"t"}'] * 40), finish=False)
+    assert types_of(events) == ["tool_call"] * 40 + ["raw"]
+    assert len({event.id for event in events}) == 41
+
+
 def test_times_are_those_of_the_frames() -> None:
     adapter = Parrot(Context(epoch=1_000_000_000_000))
     [start, *_] = adapter.feed(Frame(json.dumps(HELLO).encode(), time=5))
@@ -322,6 +328,12 @@ def test_the_first_time_on_the_wire_sets_the_clock_of_a_recording() -> None:
     frames = [Frame(json.dumps(message).encode(), time=time) for message, time in ((HELLO, 5), (BYE, 10), (HELLO, 30))]
     events = [adapter.feed(frame)[0] for frame in frames]
     assert [event.timestamp for event in events] == [1_000_000_000_005, 1_700_000_000_000, 1_700_000_000_020]
+
+
+def test_a_live_stream_keeps_the_time_at_which_a_frame_arrived() -> None:
+    adapter = Clock()
+    [*_, event] = adapter.feed(Frame(json.dumps(BYE).encode(), time=1_700_000_000_500))
+    assert (event.timestamp, event.received_at) == (1_700_000_000_000, 1_700_000_000_500)
 
 
 def test_what_our_side_sent_is_marked() -> None:
@@ -371,7 +383,7 @@ def test_a_command_keeps_its_id_where_the_frame_says_the_same() -> None:
 def test_frames_of_a_stream_go_straight_into_an_adapter() -> None:
     adapter = Parrot()
     found = [event for frame in frames([b'{"type":"hello","mo', b'del":"grey"}\n'], adapter.framer()) for event in adapter.feed(frame)]
-    assert told(found) == ["turn_start", "session_init"]
+    assert types_of(found) == ["turn_start", "session_init"]
 
 
 def test_a_format_is_where_its_folder_says() -> None:
@@ -381,8 +393,15 @@ def test_a_format_is_where_its_folder_says() -> None:
     assert {name for adapter in formats().values() for name in adapter.formats} == set(formats())
 
 
+@pytest.mark.parametrize("name", format_names())
+def test_a_format_is_read_by_a_class_and_at_most_one_base(name: str) -> None:
+    kind = adapter_for(name)
+    below = kind.__mro__[: kind.__mro__.index(Adapter)]
+    assert len(below) <= 2, f"parts with state of their own are objects that the adapter holds, not base classes: {below}"
+
+
 def test_one_format_loads_one_adapter() -> None:
-    load = "import sys; from hansard.adapters import adapter_for, layouts; layouts(); adapter_for('claude-session')"
+    load = "import sys; from hansard.adapters import adapter_for, layouts; layouts(); adapter_for('claude-stream-json')"
     tell = (
         "print(*(name for name in sys.modules if name.startswith('hansard.adapters.') and name.endswith(('stream', 'connection', 'chat'))))"
     )

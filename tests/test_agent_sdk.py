@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from hansard.adapters.claude.record import record_object
 from hansard.adapters.claude.sdk import AgentSdk
-from hansard.codec import encode
-from hansard.content import RawBlock
+from hansard.adapters.claude.sdk_record import record_object
+from hansard.adapters.framing import Frame
 from hansard.errors import CannotEncode
 from hansard.events import (
     Event,
@@ -25,14 +24,17 @@ from hansard.events import (
     permission_response,
     user_message,
 )
-from hansard.framing import Frame
-from tests.shared import CAPTURES, only, read, recording, scenarios
+from hansard.events.codec import encode
+from hansard.events.content import RawBlock
+from tests.adapters import only, read
+from tests.recorded import FOLDER as RECORDINGS
+from tests.recorded import glob, recorded, scenarios
 
 FOLDER = "claude-agent-sdk"
 
 
 def objects(scenario: str) -> list[Event]:
-    return read("agent-sdk", recording(FOLDER, scenario, "objects.jsonl"))
+    return read("agent-sdk", recorded(FOLDER, scenario, "objects.jsonl"))
 
 
 def entry(kind: str, **fields: Any) -> bytes:
@@ -164,14 +166,14 @@ def test_everything_in_a_recording_is_typed(scenario: str) -> None:
 
 @pytest.mark.parametrize("scenario", scenarios(FOLDER, "objects.jsonl"))
 def test_byte_by_byte_is_all_at_once(scenario: str) -> None:
-    data = recording(FOLDER, scenario, "objects.jsonl")[:20_000]
+    data = recorded(FOLDER, scenario, "objects.jsonl")[:20_000]
     adapter, framer = AgentSdk(), AgentSdk.framer()
     pieces = [frame for index in range(len(data)) for frame in framer.feed(data[index : index + 1])] + framer.end()
     slow = [event for frame in pieces for event in adapter.feed(frame)] + adapter.finish()
     assert [encode(event) for event in slow] == [encode(event) for event in read("agent-sdk", data)]
 
 
-def said(events: list[Event]) -> dict[str, list[Any]]:
+def comparable(events: list[Event]) -> dict[str, list[Any]]:
     """What must be the same whether the objects are read or the wire below them."""
     place = [
         (event.type, event.response_id, event.block_index, event.parent_tool_call_id) for event in events if event.block_index is not None
@@ -195,9 +197,9 @@ def said(events: list[Event]) -> dict[str, list[Any]]:
 
 @pytest.mark.parametrize("scenario", scenarios(FOLDER, "objects.jsonl"))
 def test_the_objects_say_what_the_wire_below_them_says(scenario: str) -> None:
-    names = sorted((path.name for path in (CAPTURES / FOLDER / scenario).glob("wire*.jsonl")), key=lambda name: (len(name), name))
-    below = [event for name in names for event in read("claude-control", recording(FOLDER, scenario, name))]
-    objects_said, wire_said = said(objects(scenario)), said(below)
+    names = sorted((path.name for path in glob("wire*.jsonl", RECORDINGS / FOLDER / scenario)), key=lambda name: (len(name), name))
+    below = [event for name in names for event in read("claude-control", recorded(FOLDER, scenario, name))]
+    objects_said, wire_said = comparable(objects(scenario)), comparable(below)
     if scenario == "sdk_no_partial":  # without the stream, blocks the SDK does not know are gone for good
         for lost in ("place", "thinking"):
             objects_said.pop(lost)
@@ -259,7 +261,7 @@ def test_the_time_of_a_recording_counts_from_its_start() -> None:
 @pytest.mark.parametrize("scenario", scenarios(FOLDER, "objects.jsonl"))
 def test_recorded_objects_handed_over_give_the_same_events(scenario: str) -> None:
     adapter = AgentSdk()
-    lines = [line for line in recording(FOLDER, scenario, "objects.jsonl").split(b"\n") if line]
+    lines = [line for line in recorded(FOLDER, scenario, "objects.jsonl").split(b"\n") if line]
     live = [event for line in lines for event in adapter.feed_object(json.loads(line))] + adapter.finish()
 
     def bare(event: Event) -> bytes:
@@ -546,22 +548,22 @@ def parsed(sdk: Any, message: dict[str, Any]) -> Any:
 @pytest.mark.parametrize("scenario", scenarios(FOLDER, "objects.jsonl"))
 def test_objects_of_the_real_sdk_are_read_like_their_recording(sdk: Any, scenario: str) -> None:
     """The frames of the wire, through the SDK's own parser, handed over live: the same as what the recorder wrote down."""
-    recorded = [json.loads(line) for line in recording(FOLDER, scenario, "objects.jsonl").split(b"\n") if line]
-    recorded = [{"type": line["type"], "fields": line["fields"]} for line in recorded if line["type"][0].isupper()]
-    names = sorted((path.name for path in (CAPTURES / FOLDER / scenario).glob("wire*.jsonl")), key=lambda name: (len(name), name))
+    objects = [json.loads(line) for line in recorded(FOLDER, scenario, "objects.jsonl").split(b"\n") if line]
+    wanted = [{"type": line["type"], "fields": line["fields"]} for line in objects if line["type"][0].isupper()]
+    names = sorted((path.name for path in glob("wire*.jsonl", RECORDINGS / FOLDER / scenario)), key=lambda name: (len(name), name))
     live: list[dict[str, Any]] = []
     for name in names:
-        for line in recording(FOLDER, scenario, name).split(b"\n"):
+        for line in recorded(FOLDER, scenario, name).split(b"\n"):
             message = json.loads(json.loads(line)["line"]) if line and json.loads(line)["dir"] == "recv" else {"type": "none"}
             known = message["type"] not in ("none", "control_request", "control_response", "control_cancel_request", "transcript_mirror")
             object_ = parsed(sdk, message) if known and not message.get("sdk_host_only") else None
             if object_ is not None:
                 live.append(json.loads(record_object(object_)))
-    assert live[: len(recorded)] == recorded  # the recorder stopped reading at the last result
+    assert live[: len(wanted)] == wanted  # the recorder stopped reading at the last result
 
 
 def test_every_message_class_of_the_real_sdk_is_known(sdk: Any) -> None:
-    from hansard.adapters.claude.record import _KNOWN
+    from hansard.adapters.claude.sdk_record import _KNOWN
 
     messages = [name for name in dir(sdk) if name.endswith("Message") and name not in ("Message", "SDKMessage", "SessionMessage")]
     blocks = [name for name in dir(sdk) if name.endswith("Block") and name != "ContentBlock"]

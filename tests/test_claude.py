@@ -8,17 +8,19 @@ from typing import Any
 import pytest
 
 from hansard.adapters import adapter_for
-from hansard.content import RawBlock, RefusalBlock
 from hansard.events import Event
-from tests.shared import only, read, recording, say
+from hansard.events.codec import decode, encode
+from hansard.events.content import RawBlock, RefusalBlock
+from tests.adapters import only, read, say
+from tests.recorded import recorded
 
 
 def control(scenario: str) -> list[Event]:
-    return read("claude-control", recording("claude-control", scenario, "wire.jsonl"))
+    return read("claude-control", recorded("claude-control", scenario, "wire.jsonl"))
 
 
 def stream(scenario: str, folder: str = "claude-stream-json") -> list[Event]:
-    return read("claude-stream-json", recording(folder, scenario, "stdout.jsonl"))
+    return read("claude-stream-json", recorded(folder, scenario, "stdout.jsonl"))
 
 
 def partial(scenario: str) -> list[Event]:
@@ -433,9 +435,9 @@ def test_an_unknown_frame_is_kept_whole() -> None:
 def test_the_wire_notes_name_every_type_we_read() -> None:
     from importlib import resources
 
-    from hansard.adapters.claude import objects, wire
+    from hansard.adapters.claude import sdk_wire, wire
 
-    unions = (wire.Frame, wire.AnySystem, wire.AnyStreamEvent, objects.AnyObject, objects.AnyBlock)
+    unions = (wire.Frame, wire.AnySystem, wire.AnyStreamEvent, sdk_wire.AnyObject, sdk_wire.AnyBlock)
     words = {str(struct.__struct_config__.tag) for union in unions for struct in union.__args__} - {"system"}
     notes = resources.files("hansard.adapters.claude").joinpath("README.md").read_text(encoding="utf-8")
     assert {word for word in words if f"`{word}`" not in notes and f"/{word}`" not in notes} == set()
@@ -445,3 +447,14 @@ def test_pieces_that_ran_together_in_one_line_have_ids_of_their_own() -> None:
     piece = b'{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}}'
     events = read("claude-stream-json", piece + piece + b"\n")
     assert len({event.id for event in events}) == len(events)
+
+
+# ---- tasks
+
+
+@pytest.mark.parametrize(("duration", "elapsed"), [(1500, 1500), ("soon", None), (True, None), (None, None)])
+def test_the_time_of_a_task_is_a_number_or_unknown(duration: Any, elapsed: int | None) -> None:
+    progress = {"type": "system", "subtype": "task_progress", "task_id": "b", "tool_use_id": "t", "usage": {"duration_ms": duration}}
+    [event] = [event for event in live(progress) if event.type == "tool_progress"]
+    assert event.payload.elapsed_ms == elapsed
+    assert decode(encode(event)).type == "tool_progress"

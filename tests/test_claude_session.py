@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from hansard.adapter import Context
+from hansard.adapters.base import Context
 from hansard.adapters.claude.session import ClaudeSession
-from hansard.content import SlashCommandBlock, TextBlock
+from hansard.adapters.normalize import normalize
 from hansard.events import Event
-from hansard.normalizing import normalize
+from hansard.events.content import SlashCommandBlock, TextBlock
 
 HEAD = {"parentUuid": None, "isSidechain": False, "sessionId": "s1", "version": "2.1.0", "cwd": "/w", "userType": "external"}
 
@@ -46,26 +46,26 @@ def ends(events: list[Event]) -> list[str]:
     return [event.payload.status for event in events if event.type == "turn_end"]
 
 
-def of(events: list[Event], kind: str) -> list[Event]:
+def events_of(events: list[Event], kind: str) -> list[Event]:
     return [event for event in events if event.type == kind]
 
 
 def test_a_session_introduces_itself_once():
-    (init,) = of(read(user("u1", "hi"), assistant("a1", text("yes"))), "session_init")
+    (init,) = events_of(read(user("u1", "hi"), assistant("a1", text("yes"))), "session_init")
     assert (init.synthetic, init.payload.agent_version, init.payload.provider_session_id, init.payload.cwd) == (True, "2.1.0", "s1", "/w")
 
 
 def test_a_file_that_stops_inside_a_tool_is_lost():
     events = read(user("u1", "hi"), assistant("a1", call("t1"), stop="tool_use"))
     assert ends(events) == ["lost"]
-    assert of(events, "tool_result")[0].synthetic
+    assert events_of(events, "tool_result")[0].synthetic
 
 
 def test_blocks_of_one_message_do_not_end_the_turn_and_are_counted_once():
     events = read(user("u1", "hi"), assistant("a1", text("one"), apiBlockIndex=0), assistant("a2", text("two"), apiBlockIndex=3))
     assert ends(events) == ["completed"]
-    assert [event.block_index for event in of(events, "assistant_done")] == [0, 3]
-    assert len(of(events, "usage")) == 1
+    assert [event.block_index for event in events_of(events, "assistant_done")] == [0, 3]
+    assert len(events_of(events, "usage")) == 1
 
 
 def test_a_nudge_goes_on_with_the_turn():
@@ -77,13 +77,13 @@ def test_a_nudge_goes_on_with_the_turn():
         assistant("a2", text("rest"), id="m2"),
     )
     assert ends(events) == ["completed"]
-    assert [event.payload.author for event in of(events, "user_message")] == ["human", "harness"]
+    assert [event.payload.author for event in events_of(events, "user_message")] == ["human", "harness"]
 
 
 def test_a_text_without_a_stop_reason_ends_the_turn_when_nothing_follows():
     events = read(user("u1", "hi"), assistant("a1", text("old"), stop=None))
     assert ends(events) == ["completed"]
-    assert of(events, "usage")[0].payload.usage.output_tokens is None
+    assert events_of(events, "usage")[0].payload.usage.output_tokens is None
 
 
 def test_a_side_chain_in_the_main_file_hangs_on_the_call_with_its_prompt():
@@ -106,14 +106,14 @@ def test_a_file_of_a_sub_agent_hangs_on_the_call_the_caller_names():
     lines = [user("s1", "look", isSidechain=True, agentId="x"), assistant("s2", text("seen"), isSidechain=True, agentId="x")]
     events = read(*lines, context=Context(parent_tool_call_id="t9"))
     assert {event.parent_tool_call_id for event in events} == {"t9"}
-    assert of(events, "user_message")[0].payload.author == "agent"
-    assert of(events, "turn_start") == of(events, "turn_end") == []
+    assert events_of(events, "user_message")[0].payload.author == "agent"
+    assert events_of(events, "turn_start") == events_of(events, "turn_end") == []
 
 
 @pytest.mark.parametrize("forked_from", [{"sessionId": "s0", "messageUuid": "u0"}])
 def test_a_fork_names_its_parent_once(forked_from: Any):
     events = read(user("u1", "hi", forkedFrom=forked_from), assistant("a1", text("yes"), forkedFrom=forked_from))
-    fork, _ = of(events, "session_lifecycle")
+    fork, _ = events_of(events, "session_lifecycle")
     assert (fork.payload.subtype, fork.payload.parent_session_id) == ("forked", "s0")
 
 
@@ -128,7 +128,9 @@ def test_where_the_history_of_a_fork_ends_is_told():
 
 def test_lines_of_another_session_in_the_file_are_a_resumed_one():
     events = read(user("u1", "hi"), assistant("a1", text("yes")), user("u2", "again", sessionId="s2"))
-    assert [(event.payload.subtype, event.payload.provider_session_id) for event in of(events, "session_lifecycle")] == [("resumed", "s2")]
+    assert [(event.payload.subtype, event.payload.provider_session_id) for event in events_of(events, "session_lifecycle")] == [
+        ("resumed", "s2")
+    ]
 
 
 def test_a_typed_command_is_its_words_and_ends_with_its_output():
@@ -136,7 +138,7 @@ def test_a_typed_command_is_its_words_and_ends_with_its_output():
     events = read(
         user("u1", tags), user("u2", "<local-command-stdout>1 $</local-command-stdout>"), user("u3", "hi"), assistant("a1", text("yes"))
     )
-    typed = of(events, "user_message")[0].payload
+    typed = events_of(events, "user_message")[0].payload
     assert (typed.text, typed.author) == ("/cost all", "human")
     assert typed.content == [TextBlock(tags), SlashCommandBlock("cost", "all")]
     assert ends(events) == ["completed", "completed"]
@@ -152,7 +154,7 @@ def test_a_line_that_took_a_message_out_of_the_queue_may_be_missing(lost: tuple[
         lines.append({**about, "operation": "enqueue", "content": text})
         lines += [{**about, "operation": "dequeue"}] if number not in lost else []
         lines.append(user(f"u{number}", tags, timestamp=f"2026-01-01T00:00:{number:02}Z"))
-    said = [event.payload.text for event in of(read(*lines), "user_message")]
+    said = [event.payload.text for event in events_of(read(*lines), "user_message")]
     assert said == [*typed[:2], "/usage" if 2 in lost else "/cost"]
 
 
@@ -165,8 +167,8 @@ def test_questions_and_answers_are_found_in_the_tool_that_asks():
         user("u2", result, toolUseResult={"answers": {"Colour?": "Blue"}}),
         assistant("a2", text("blue it is"), id="m2"),
     )
-    assert of(events, "question")[0].payload.questions == questions
-    assert [(event.payload.values, event.payload.action) for event in of(events, "answer")] == [({"Colour?": "Blue"}, "accept")]
+    assert events_of(events, "question")[0].payload.questions == questions
+    assert [(event.payload.values, event.payload.action) for event in events_of(events, "answer")] == [({"Colour?": "Blue"}, "accept")]
 
 
 @pytest.mark.parametrize(
@@ -181,7 +183,7 @@ def test_questions_and_answers_are_found_in_the_tool_that_asks():
 def test_titles_name_the_session(bookkeeping: dict[str, Any], subtype: str):
     (event,) = read(bookkeeping)
     assert (event.type, event.payload.subtype, event.payload.title or event.payload.text) == ("session_lifecycle", subtype, "Talk")
-    assert ClaudeSession.recognises(bookkeeping)
+    assert ClaudeSession.detects(bookkeeping)
 
 
 def test_the_unknown_is_kept_beside_what_is_known():
@@ -192,7 +194,7 @@ def test_the_unknown_is_kept_beside_what_is_known():
         {"type": "astral-plane", "sessionId": "s1"},
         assistant("a1", text("yes")),
     )
-    assert [event.payload.kind for event in of(events, "raw")] == ["attachment/telepathy", "system/omen", "astral-plane"]
+    assert [event.payload.kind for event in events_of(events, "raw")] == ["attachment/telepathy", "system/omen", "astral-plane"]
     assert ends(events) == ["completed"]
 
 
@@ -212,8 +214,8 @@ def test_turn_duration_is_the_last_word_on_a_turn():
     ids=["live wire", "another agent's file", "another summary"],
 )
 def test_other_formats_are_not_taken_for_this_one(other: dict[str, Any]):
-    assert not ClaudeSession.recognises(other)
-    assert ClaudeSession.recognises(user("u1", "hi"))
+    assert not ClaudeSession.detects(other)
+    assert ClaudeSession.detects(user("u1", "hi"))
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ import pytest
 
 import hansard.cli
 from hansard._version import __version__
-from hansard.cli.common import BROKEN_PIPE, BUG, FAILED, INTERRUPTED, boundary, explain, fail
-from hansard.cli.group import module_name
+from hansard.cli.failures import BROKEN_PIPE, BUG, FAILED, INTERRUPTED, boundary, explain, fail
+from hansard.cli.group import module_name, verbs
 from hansard.errors import LogLocked, UnknownSession
 
 CLI = Path(hansard.cli.__file__).parent
@@ -57,9 +57,9 @@ def verb(monkeypatch: pytest.MonkeyPatch):
     """Registers a function as the verb ``try`` (a word of Python, like ``import``)."""
 
     def register(function) -> None:
-        module = types.ModuleType("hansard.cli.try_")
+        module = types.ModuleType("hansard.cli.verbs.try_")
         module.command = click.command("try")(function)  # type: ignore[attr-defined]
-        monkeypatch.setitem(sys.modules, "hansard.cli.try_", module)
+        monkeypatch.setitem(sys.modules, "hansard.cli.verbs.try_", module)
         monkeypatch.setitem(hansard.cli.VERBS, "try", "Try something.")
 
     return register
@@ -77,22 +77,30 @@ def test_version_is_the_name_and_the_number(capsys):
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
 def test_help_lists_every_verb_in_order(arguments, capsys):
     assert hansard.cli.main(arguments) == 0
-    shown = capsys.readouterr().out.partition("Commands:")[2]
+    shown = capsys.readouterr().out.partition("\nRecord:\n")[2].partition("\nOptions:\n")[0]
     listed = [line.split()[0] for line in shown.splitlines() if line.startswith("  ") and line[2] != " "]
     assert listed == list(hansard.cli.VERBS)
 
 
-def test_every_help_line_is_a_sentence():
-    assert all(text[0].isupper() and text.endswith(".") and len(text) < 100 for text in hansard.cli.VERBS.values())
+def test_help_fits_a_terminal_of_80_columns():
+    assert max(map(len, hansard.cli.overview(80).splitlines())) <= 80
+    assert hansard.cli.overview(80) == hansard.cli.overview(120)
 
 
-@pytest.mark.parametrize("path", sorted(CLI.glob("*.py")), ids=lambda path: path.stem)
+def test_every_help_line_is_a_sentence_and_the_command_says_the_same():
+    assert all(text[0].isupper() and text.endswith(".") for text in hansard.cli.VERBS.values())
+    with click.Context(verbs) as context:
+        helps = {verb: command.help for verb in hansard.cli.VERBS if (command := verbs.get_command(context, verb)) is not None}
+    assert {verb: (text or "").partition("\n")[0] for verb, text in helps.items()} == hansard.cli.VERBS
+
+
+@pytest.mark.parametrize("path", sorted((CLI / "verbs").glob("[!_]*.py")), ids=lambda path: path.stem)
 def test_every_module_is_a_verb(path):
     if path.stem in NOT_VERBS:
         return
     verb = path.stem.removesuffix("_")
     assert verb in hansard.cli.VERBS
-    module = importlib.import_module(f"hansard.cli.{path.stem}")
+    module = importlib.import_module(f"hansard.cli.verbs.{path.stem}")
     assert isinstance(module.command, click.Command)
     assert module.command.name == verb
 
@@ -191,9 +199,9 @@ def talk():
     sys.stdout.flush()
     {then}
 
-module = types.ModuleType("hansard.cli.try_")
+module = types.ModuleType("hansard.cli.verbs.try_")
 module.command = click.command("try")(talk)
-sys.modules["hansard.cli.try_"] = module
+sys.modules["hansard.cli.verbs.try_"] = module
 cli.VERBS["try"] = "Talk."
 sys.exit(cli.main(["try"]))
 """

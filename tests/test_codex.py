@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from hansard.adapter import Context
 from hansard.adapters import adapter_for
+from hansard.adapters.base import Context
 from hansard.adapters.codex import FORMATS, app_wire
-from hansard.adapters.codex.ends import end_of, error_of
+from hansard.adapters.codex.app_server import CodexAppServer
 from hansard.adapters.codex.exec import CodexExec
-from hansard.adapters.codex.requests import CodexAppServer
+from hansard.adapters.codex.outcomes import end_of, error_of
 from hansard.adapters.codex.rollout import CodexRollout
-from hansard.adapters.codex.words import script_of
-from hansard.content import DiffBlock, ImageBlock, TextBlock
+from hansard.adapters.codex.tools import script_of
+from hansard.adapters.framing import Frame, TwoWay, frames
 from hansard.errors import CannotEncode
 from hansard.events import (
     Answer,
@@ -41,11 +40,10 @@ from hansard.events import (
     session_lifecycle,
     user_message,
 )
-from hansard.framing import Frame, TwoWay, frames
-from hansard.originals import unwrap
-from tests.recorded import FOLDER, Recording, told
+from hansard.events.content import DiffBlock, ImageBlock, TextBlock
+from hansard.events.originals import unwrap
+from tests.recorded import FOLDER, Recording, glob, normalize_recording, read
 
-SHARED = Path(os.environ.get("HANSARD_SHARED") or Path(__file__).parents[2] / "shared")
 COMMANDS = (UserMessage, PermissionResponse, Answer, Interrupt, ConfigurationChange, ControlRequest, ControlResponse)
 
 
@@ -53,15 +51,8 @@ def feed(adapter: Any, *messages: Any, out: bool = False) -> list[Event]:
     return [event for message in messages for event in adapter.feed(Frame(json.dumps(message).encode(), out=out))]
 
 
-def of(events: list[Event], kind: str) -> list[Any]:
+def payloads(events: list[Event], kind: str) -> list[Any]:
     return [event.payload for event in events if event.type == kind]
-
-
-def recordings(pattern: str) -> list[Path]:
-    found = sorted((SHARED / "captures").glob(pattern))
-    if not found:
-        pytest.skip(f"no recordings: {SHARED}/captures/{pattern} (set HANSARD_SHARED)")
-    return found
 
 
 def note(method: str, **params: Any) -> dict[str, Any]:
@@ -105,15 +96,15 @@ def test_usage_is_counted_over_the_thread_and_turns_get_their_own_share() -> Non
         events += feed(
             adapter, {"type": "thread.started", "thread_id": "t"}, {"type": "turn.started"}, {"type": "turn.completed", "usage": used}
         )
-    shares = [said.usage.input_tokens for said in of(events, "usage") if said.scope == "turn"]
+    shares = [said.usage.input_tokens for said in payloads(events, "usage") if said.scope == "turn"]
     assert shares == [1000, 2300, 1300]
-    assert [said.usage.input_tokens for said in of(events, "usage") if said.scope == "session"] == [1000, 3300, 4600]
+    assert [said.usage.input_tokens for said in payloads(events, "usage") if said.scope == "session"] == [1000, 3300, 4600]
 
 
 def test_the_first_share_of_a_resumed_thread_is_unknown() -> None:
     adapter = CodexExec(Context(resumed=True))
     events = feed(adapter, {"type": "turn.started"}, {"type": "turn.completed", "usage": {"input_tokens": 3300, "output_tokens": 60}})
-    assert [said.scope for said in of(events, "usage")] == ["session"]
+    assert [said.scope for said in payloads(events, "usage")] == ["session"]
 
 
 def test_counted_ids_of_two_processes_do_not_meet() -> None:
@@ -129,10 +120,10 @@ def test_counted_ids_of_two_processes_do_not_meet() -> None:
         {"type": "turn.completed"},
     ]
     events = feed(adapter, *run, *run)
-    calls = [call.tool_call_id for call in of(events, "tool_call")]
+    calls = [call.tool_call_id for call in payloads(events, "tool_call")]
     assert len(set(calls)) == 2
-    assert [done.tool_call_id for done in of(events, "tool_result")] == calls
-    assert of(events, "tool_call")[0].args["cmd"] == "echo a"
+    assert [done.tool_call_id for done in payloads(events, "tool_result")] == calls
+    assert payloads(events, "tool_call")[0].args["cmd"] == "echo a"
     assert len({event.response_id for event in events if event.type == "assistant_done"}) == 2
 
 
@@ -148,7 +139,7 @@ def test_a_warning_before_the_turn_is_no_turn() -> None:
     adapter = CodexExec()
     warning = {"type": "item.completed", "item": {"id": "item_0", "type": "error", "message": "careful"}}
     events = feed(adapter, warning, {"type": "turn.started"}, {"type": "turn.completed"})
-    assert [end.status for end in of(events, "turn_end")] == ["completed"]
+    assert [end.status for end in payloads(events, "turn_end")] == ["completed"]
 
 
 def test_an_error_and_the_failed_turn_after_it_are_one_error() -> None:
@@ -157,8 +148,8 @@ def test_an_error_and_the_failed_turn_after_it_are_one_error() -> None:
     events = feed(
         adapter, {"type": "turn.started"}, {"type": "error", "message": message}, {"type": "turn.failed", "error": {"message": message}}
     )
-    assert [said.code for said in of(events, "error")] == ["rate_limit"]
-    (end,) = of(events, "turn_end")
+    assert [said.code for said in payloads(events, "error")] == ["rate_limit"]
+    (end,) = payloads(events, "turn_end")
     assert (end.status, end.error.code, end.error.status) == ("error", "rate_limit", 429)
 
 
@@ -169,7 +160,7 @@ def test_a_stream_that_stops_in_a_turn_is_lost_not_completed() -> None:
         {"type": "turn.started"},
         {"type": "item.completed", "item": {"id": "item_0", "type": "agent_message", "text": "Once upon"}},
     )
-    assert [end.status for end in of(adapter.finish(), "turn_end")] == ["lost"]
+    assert [end.status for end in payloads(adapter.finish(), "turn_end")] == ["lost"]
 
 
 def test_declined_and_failed_items_are_errors() -> None:
@@ -177,8 +168,8 @@ def test_declined_and_failed_items_are_errors() -> None:
     declined = {"id": "item_0", "type": "command_execution", "command": "rm", "aggregated_output": "", "status": "declined"}
     failed = {"id": "item_1", "type": "file_change", "changes": [{"path": "a", "kind": "add"}], "status": "failed"}
     events = feed(adapter, *({"type": "item.completed", "item": each} for each in (declined, failed)))
-    assert [done.is_error for done in of(events, "tool_result")] == [True, True]
-    assert of(events, "tool_result")[0].error == "declined"
+    assert [done.is_error for done in payloads(events, "tool_result")] == [True, True]
+    assert payloads(events, "tool_result")[0].error == "declined"
 
 
 # ---- how turns end
@@ -229,11 +220,11 @@ FAILURES = {
 @pytest.mark.parametrize("scenario", FAILURES)
 def test_a_recorded_failure_has_its_code_live_and_on_disk(folder: str, scenario: str) -> None:
     for format in (folder, "codex-rollout"):
-        events, _ = told(Recording(FOLDER / folder / scenario), format)
-        (end,) = of(events, "turn_end")
+        events, _ = normalize_recording(Recording(FOLDER / folder / scenario), format)
+        (end,) = payloads(events, "turn_end")
         assert (end.status, end.error.code) == FAILURES[scenario]
-        assert (end.status, end.error.code) in [(said.status, said.error.code) for said in of(events, "result")]
-        assert end.error.code in [said.code for said in of(events, "error")]
+        assert (end.status, end.error.code) in [(said.status, said.error.code) for said in payloads(events, "result")]
+        assert end.error.code in [said.code for said in payloads(events, "error")]
 
 
 # ---- codex app-server
@@ -244,7 +235,7 @@ SAMPLES = [json.loads(line) for line in (Path(__file__).parent / "codex-app-serv
 ONLY_RECORDED = {"rawResponseItem/completed", "rawResponse/completed"}
 """Notifications that the schema leaves out; the recording raw_events has them."""
 
-# The event that each notification becomes before all others. What is not here is passed on in its own word (`TOLD`).
+# The event that each notification becomes before all others. What is not here is passed on in its own word (`PASSED_ON`).
 BECOMES = {
     "session_lifecycle": "thread/started thread/archived thread/deleted thread/unarchived thread/closed thread/reverted "
     "thread/name/updated turn/diff/updated thread/compacted",
@@ -303,7 +294,7 @@ def samples(*methods: str) -> list[Any]:
 def test_every_declared_notification_request_and_item_is_known() -> None:
     notes = {one["method"] for one in SAMPLES if "id" not in one}
     assert app_wire.NOTES.keys() == notes | ONLY_RECORDED
-    assert notes == by_name(BECOMES).keys() | (set(app_wire.TOLD) & notes) | {"item/started", "item/completed"}
+    assert notes == by_name(BECOMES).keys() | (set(app_wire.PASSED_ON) & notes) | {"item/started", "item/completed"}
     assert by_name(ASKED).keys() == {one["method"] for one in SAMPLES if "id" in one}
     assert by_name(ITEMS).keys() == {one["params"]["item"]["type"] for one in SAMPLES if one["method"] == "item/completed"}
     assert (len(app_wire.NOTES), len(by_name(ASKED)), len(by_name(ITEMS))) == (87, 11, 19)
@@ -335,7 +326,7 @@ def test_every_declared_request_is_read_and_can_be_answered(message: dict[str, A
     assert kinds[1] not in [event.type for event in adapter.finish()]
 
 
-@pytest.mark.parametrize("method", app_wire.TOLD)
+@pytest.mark.parametrize("method", app_wire.PASSED_ON)
 def test_notices_are_passed_on_in_the_agents_own_word(method: str) -> None:
     (event,) = feed(CodexAppServer(), note(method, message="hear"))
     assert event.type == "status_change"
@@ -406,7 +397,7 @@ def test_the_users_message_is_said_once_and_its_echoes_are_notes() -> None:
     )
     came = {"type": "userMessage", "id": "i", "clientId": "c", "content": [_text("hi")]}
     back = feed(adapter, item("item/started", **came), item("item/completed", **came))
-    assert [said.text for said in of(sent + back, "user_message")] == ["hi"]
+    assert [said.text for said in payloads(sent + back, "user_message")] == ["hi"]
 
 
 def test_without_a_clients_id_an_echo_is_known_by_its_content() -> None:
@@ -414,7 +405,7 @@ def test_without_a_clients_id_an_echo_is_known_by_its_content() -> None:
     echo = {"type": "userMessage", "id": "i", "clientId": None, "content": [_text("go")]}
     other = {"type": "userMessage", "id": "j", "clientId": None, "content": [_text("from another client")]}
     events = feed(adapter, item("item/started", **echo), item("item/completed", **echo), item("item/started", **other))
-    assert [said.text for said in of(events, "user_message")] == ["from another client"]
+    assert [said.text for said in payloads(events, "user_message")] == ["from another client"]
 
 
 def test_chunks_and_done_share_their_key() -> None:
@@ -444,7 +435,7 @@ def test_a_sub_agents_turn_is_not_ours() -> None:
     events = feed(adapter, child, over)
     assert {event.parent_tool_call_id for event in events} == {"call"}
     assert adapter.turn is not None
-    assert not of(events, "turn_end")
+    assert not payloads(events, "turn_end")
 
 
 def test_a_denied_turn_is_not_completed() -> None:
@@ -454,19 +445,19 @@ def test_a_denied_turn_is_not_completed() -> None:
         {"method": "item/commandExecution/requestApproval", "id": 0, "params": {"threadId": "t1", "itemId": "c", "command": "rm x"}},
     )
     feed(adapter, {"id": 0, "result": {"decision": "decline"}}, out=True)
-    (end,) = of(feed(adapter, note("turn/completed", turn={"id": "u1", "status": "completed"})), "turn_end")
+    (end,) = payloads(feed(adapter, note("turn/completed", turn={"id": "u1", "status": "completed"})), "turn_end")
     assert (end.status, end.stop_reason) == ("denied", "completed")
 
 
 def test_a_status_nobody_knows_is_not_completed() -> None:
-    (end,) = of(feed(connected(), note("turn/completed", turn={"id": "u1", "status": "evaporated"})), "turn_end")
+    (end,) = payloads(feed(connected(), note("turn/completed", turn={"id": "u1", "status": "evaporated"})), "turn_end")
     assert end.status == "lost"
 
 
 def test_a_turn_that_was_not_granted_ends() -> None:
     adapter = CodexAppServer()
     feed(adapter, {"method": "turn/start", "id": 1, "params": {"threadId": "t1", "input": [_text("go")]}}, out=True)
-    (end,) = of(feed(adapter, {"id": 1, "error": {"code": -32600, "message": "no such thread"}}), "turn_end")
+    (end,) = payloads(feed(adapter, {"id": 1, "error": {"code": -32600, "message": "no such thread"}}), "turn_end")
     assert (end.status, end.error.message) == ("error", "no such thread")
 
 
@@ -476,7 +467,7 @@ def test_tokens_of_a_failed_response_are_what_the_total_grew_by() -> None:
     nothing = dict.fromkeys(total, 0)
     usage = {"total": total, "last": nothing, "modelContextWindow": 9}
     events = feed(adapter, note("thread/tokenUsage/updated", tokenUsage=usage), note("thread/tokenUsage/updated", tokenUsage=usage))
-    assert [(said.scope, said.usage.input_tokens) for said in of(events, "usage")] == [("message", 1200), ("context", 0)]
+    assert [(said.scope, said.usage.input_tokens) for said in payloads(events, "usage")] == [("message", 1200), ("context", 0)]
 
 
 def test_file_changes_are_diffs() -> None:
@@ -486,7 +477,7 @@ def test_file_changes_are_diffs() -> None:
         {"path": "mid", "kind": {"type": "update", "move_path": None}, "diff": "@@ -1 +1 @@\n-a\n+b\n"},
     ]
     events = feed(connected(), item("item/completed", type="fileChange", id="c", changes=changes, status="completed"))
-    assert of(events, "tool_result")[0].content == [
+    assert payloads(events, "tool_result")[0].content == [
         DiffBlock(path="new", new_text="content\n"),
         DiffBlock(path="old", old_text="gone\n"),
         DiffBlock(path="mid", diff="@@ -1 +1 @@\n-a\n+b\n"),
@@ -499,9 +490,9 @@ def test_file_changes_are_diffs() -> None:
 def test_recorded_commands_are_encoded_as_they_were_sent() -> None:
     """Except for options that stand beside a message (reviewer, output schema, mode): those are settings of their own."""
     different: list[Any] = []
-    for path in recordings("codex-app-server/*/wire*.jsonl"):
+    for path in glob("codex-app-server/*/wire*.jsonl"):
         reader, writer = CodexAppServer(), CodexAppServer()
-        for frame in frames([path.read_bytes()], TwoWay()):
+        for frame in frames([read(path)], TwoWay()):
             events = reader.feed(frame)
             if frame.out:
                 command = next(event for event in events if isinstance(event, COMMANDS))
@@ -561,7 +552,7 @@ APPROVALS: list[tuple[str, dict[str, Any], str, Any]] = [
 @pytest.mark.parametrize(("method", "params", "option", "result"), APPROVALS, ids=lambda value: value if isinstance(value, str) else "")
 def test_every_approval_is_answered_in_the_words_of_its_question(method: str, params: dict[str, Any], option: str, result: Any) -> None:
     adapter = connected()
-    (request,) = of(feed(adapter, {"method": method, "id": "q-1", "params": params}), "permission_request")
+    (request,) = payloads(feed(adapter, {"method": method, "id": "q-1", "params": params}), "permission_request")
     offered = {each.option_id: each.kind for each in request.options}
     decision = "allow" if offered[option].startswith("allow") else "deny"
     reply = permission_response(request_id="q-1", decision=decision, option_id=option)
@@ -644,7 +635,7 @@ def user_item(text: str, *kinds: str) -> dict[str, Any]:
     return response_item("message", role="user", content=[{"type": "input_text", "text": text}], **passthrough)
 
 
-def said(text: str, **fields: Any) -> dict[str, Any]:
+def assistant_item(text: str, **fields: Any) -> dict[str, Any]:
     return response_item("message", role="assistant", content=[{"type": "output_text", "text": text}], **fields)
 
 
@@ -661,18 +652,18 @@ def test_what_0_137_says_twice_is_said_once() -> None:
         event_msg("agent_reasoning_raw_content", text="raw"),
         response_item("reasoning", summary=[{"text": "one"}, {"text": "two"}], content=[{"text": "raw"}], encrypted_content="sealed"),
         event_msg("agent_message", message="Hi", phase="commentary"),
-        said("Hi", phase="commentary"),
+        assistant_item("Hi", phase="commentary"),
         event_msg("web_search_end", call_id="ws", query="q", action={"type": "search", "query": "q"}),
         response_item("web_search_call", status="completed", action={"type": "search", "query": "q"}),
         event_msg("agent_message", message="Hi"),
-        said("Hi"),
+        assistant_item("Hi"),
         event_msg("task_complete", last_agent_message="Hi"),
     )
-    assert [(each.text, each.author) for each in of(events, "user_message")][1:] == [("Hello", "human")]
-    assert [each.text for each in of(events, "assistant_done")] == ["Hi", "Hi"]
-    assert [each.text for each in of(events, "thinking_done")] == ["one", "two", "raw", ""]
-    assert of(events, "thinking_done")[-1].redacted == "sealed"
-    assert len(of(events, "tool_call")) == len(of(events, "tool_result")) == 1
+    assert [(each.text, each.author) for each in payloads(events, "user_message")][1:] == [("Hello", "human")]
+    assert [each.text for each in payloads(events, "assistant_done")] == ["Hi", "Hi"]
+    assert [each.text for each in payloads(events, "thinking_done")] == ["one", "two", "raw", ""]
+    assert payloads(events, "thinking_done")[-1].redacted == "sealed"
+    assert len(payloads(events, "tool_call")) == len(payloads(events, "tool_result")) == 1
     keys = [(event.response_id, event.block_index) for event in events if event.type in ("assistant_done", "thinking_done")]
     assert len(set(keys)) == len(keys)
 
@@ -687,32 +678,32 @@ def test_what_0_166_says_twice_is_said_once_in_either_order() -> None:
         completed(type="Reasoning", id="rs", summary_text=["one"], raw_content=[]),
         response_item("reasoning", id="rs", summary=[{"text": "one"}]),
         completed(type="AgentMessage", id="m1", content=[{"type": "Text", "text": "Hi"}]),
-        said("Hi", id="m1"),
-        said("Hi", id="m2"),
+        assistant_item("Hi", id="m1"),
+        assistant_item("Hi", id="m2"),
         completed(type="AgentMessage", id="m2", content=[{"type": "Text", "text": "Hi"}]),
         event_msg("task_complete", last_agent_message="Hi"),
     )
-    assert [(each.text, each.message_id) for each in of(events, "user_message")] == [("Hello", "c")]
+    assert [(each.text, each.message_id) for each in payloads(events, "user_message")] == [("Hello", "c")]
     assert [event.response_id for event in events if event.type == "assistant_done"] == ["m1", "m2"]
-    assert [each.text for each in of(events, "thinking_done")] == ["one"]
+    assert [each.text for each in payloads(events, "thinking_done")] == ["one"]
 
 
 def test_words_in_the_users_name_that_no_event_claims_are_the_harnesss() -> None:
-    events = feed(CodexRollout(), META, STARTED, user_item("injected context"), said("Hi"))
-    assert [(each.text, each.author) for each in of(events, "user_message")] == [("injected context", "harness")]
+    events = feed(CodexRollout(), META, STARTED, user_item("injected context"), assistant_item("Hi"))
+    assert [(each.text, each.author) for each in payloads(events, "user_message")] == [("injected context", "harness")]
 
 
 def test_the_users_words_are_known_however_the_item_cuts_them() -> None:
     content = [{"type": "input_text", "text": "one"}, {"type": "input_text", "text": "two"}]
     item = response_item("message", role="user", content=content)
     events = feed(CodexRollout(), META, STARTED, item, event_msg("user_message", message="one\ntwo"))
-    assert [(each.text, each.author) for each in of(events, "user_message")] == [("one\ntwo", "human")]
+    assert [(each.text, each.author) for each in payloads(events, "user_message")] == [("one\ntwo", "human")]
 
 
 def test_the_last_words_of_a_torn_file_are_the_users() -> None:
     adapter = CodexRollout()
     feed(adapter, META, STARTED, user_item("Hello"))
-    assert [(each.text, each.author) for each in of(adapter.finish(), "user_message")] == [("Hello", "human")]
+    assert [(each.text, each.author) for each in payloads(adapter.finish(), "user_message")] == [("Hello", "human")]
 
 
 def test_a_result_has_the_data_of_the_event_and_what_the_model_was_shown() -> None:
@@ -731,7 +722,7 @@ def test_a_result_has_the_data_of_the_event_and_what_the_model_was_shown() -> No
         ),
         response_item("function_call_output", call_id="c", output="Process exited with code 3\nOutput:\nhi\n"),
     )
-    (call,), (result,) = of(events, "tool_call"), of(events, "tool_result")
+    (call,), (result,) = payloads(events, "tool_call"), payloads(events, "tool_result")
     assert (call.tool_name, call.args) == ("exec_command", {"cmd": "echo hi; exit 3"})
     assert (result.result, result.exit_code, result.is_error) == ("hi\n", 3, True)
     assert result.content == [TextBlock("Process exited with code 3\nOutput:\nhi\n")]
@@ -746,21 +737,30 @@ def test_a_command_that_goes_on_has_one_result_and_progress_afterwards() -> None
         response_item("function_call_output", call_id="c", output="Process running with session ID 7\nOutput:\nname? "),
         completed(type="CommandExecution", id="c", command=["sh"], status="completed", aggregated_output="name? Ada\n", exit_code=0),
     )
-    assert len(of(events, "tool_result")) == 1
-    assert of(events, "tool_progress")[-1].detail["result"] == "name? Ada\n"
+    assert len(payloads(events, "tool_result")) == 1
+    assert payloads(events, "tool_progress")[-1].detail["result"] == "name? Ada\n"
 
 
 def test_a_result_that_the_model_never_saw_is_kept_at_the_end() -> None:
     adapter = CodexRollout()
     feed(adapter, PAGINATED, STARTED, response_item("function_call", name="exec_command", arguments="{}", call_id="c"))
     feed(adapter, completed(type="CommandExecution", id="c", command=["sh"], status="completed", aggregated_output="out", exit_code=0))
-    (result,) = of(feed(adapter, event_msg("turn_aborted", reason="interrupted")), "tool_result")
+    (result,) = payloads(feed(adapter, event_msg("turn_aborted", reason="interrupted")), "tool_result")
     assert result.result == "out"
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_a_response_is_counted_once_whether_or_not_the_file_records_it(recorded: bool) -> None:
+    used = {"input_tokens": 100, "cached_input_tokens": 0, "output_tokens": 5, "reasoning_output_tokens": 0, "total_tokens": 105}
+    record = {"timestamp": "2026-11-15T19:37:37.000Z", "type": "token_usage_record", "payload": {"response_id": "r", "usage": used}}
+    total = event_msg("token_count", info={"total_token_usage": used, "last_token_usage": used})
+    events = feed(CodexRollout(), META, STARTED, *([record] if recorded else []), total)
+    assert [said.usage.input_tokens for said in payloads(events, "usage") if said.scope == "message"] == [100]
 
 
 def test_arguments_that_are_no_json_stay_text() -> None:
     events = feed(CodexRollout(), response_item("function_call", name="exec_command", arguments='{"cmd": "echo', call_id="c"))
-    assert of(events, "tool_call")[0].args == '{"cmd": "echo'
+    assert payloads(events, "tool_call")[0].args == '{"cmd": "echo'
 
 
 @pytest.mark.parametrize(
@@ -776,14 +776,14 @@ def test_arguments_that_are_no_json_stay_text() -> None:
 )
 def test_files_of_0_137_do_not_say_why_a_turn_failed_but_that_it_did(lines: list[Any], status: str) -> None:
     events = feed(CodexRollout(), META, STARTED, user_item("Hello"), event_msg("user_message", message="Hello"), *lines)
-    assert [end.status for end in of(events, "turn_end")] == [status]
+    assert [end.status for end in payloads(events, "turn_end")] == [status]
 
 
 def test_a_plan_is_told_whole_and_once() -> None:
     plan = {"plan": [{"step": "Read", "status": "in_progress"}, {"step": "Write", "status": "pending"}]}
     call = response_item("function_call", name="update_plan", arguments=json.dumps(plan), call_id="c")
     events = feed(CodexRollout(), call, event_msg("plan_update", plan=plan["plan"]))
-    assert [[(entry.content, entry.status) for entry in each.entries] for each in of(events, "plan_update")] == [
+    assert [[(entry.content, entry.status) for entry in each.entries] for each in payloads(events, "plan_update")] == [
         [("Read", "in_progress"), ("Write", "pending")]
     ]
 
@@ -796,7 +796,7 @@ def test_unknown_events_items_and_lines_are_raw() -> None:
         response_item("hologram", id="h"),
         {"timestamp": "2026-11-15T19:37:37.000Z", "type": "aura", "payload": {}},
     )
-    assert [(each.kind, each.reason) for each in of(events, "raw")] == [
+    assert [(each.kind, each.reason) for each in payloads(events, "raw")] == [
         ("event_msg/levitated", "unknown_type"),
         ("event_msg/item_completed/Hologram", "unknown_type"),
         ("response_item/hologram", "unknown_type"),
@@ -811,35 +811,35 @@ def test_each_format_knows_its_own_first_line() -> None:
         CodexRollout: META,
     }
     for adapter in map(adapter_for, FORMATS):
-        assert [each for each, first in firsts.items() if adapter.recognises(first)] == [adapter]
+        assert [each for each, first in firsts.items() if adapter.detects(first)] == [adapter]
 
 
 # ---- every recording
 
 
 def runs() -> Iterator[tuple[type[Any], Path]]:
-    yield from ((CodexExec, path) for path in recordings("codex-exec-json/*/stdout*.jsonl"))
-    yield from ((CodexAppServer, path) for path in recordings("codex-app-server/*/wire*.jsonl"))
-    yield from ((CodexRollout, path) for path in recordings("codex-*/*/disk/sessions/**/rollout-*.jsonl"))
+    yield from ((CodexExec, path) for path in glob("codex-exec-json/*/stdout*.jsonl"))
+    yield from ((CodexAppServer, path) for path in glob("codex-app-server/*/wire*.jsonl"))
+    yield from ((CodexRollout, path) for path in glob("codex-*/*/disk/sessions/**/rollout-*.jsonl"))
 
 
 def test_in_every_recording_calls_and_results_pair_and_nothing_is_raw_or_said_twice() -> None:
     for adapter, path in runs():
         reader = adapter(Context(source=path.name))
-        events = [event for frame in frames([path.read_bytes()], TwoWay()) for event in reader.feed(frame)] + reader.finish()
-        calls = [call.tool_call_id for call in of(events, "tool_call")]
-        assert sorted(calls) == sorted({result.tool_call_id for result in of(events, "tool_result")}), path
+        events = [event for frame in frames([read(path)], TwoWay()) for event in reader.feed(frame)] + reader.finish()
+        calls = [call.tool_call_id for call in payloads(events, "tool_call")]
+        assert sorted(calls) == sorted({result.tool_call_id for result in payloads(events, "tool_result")}), path
         done = [(event.response_id, event.block_index) for event in events if event.type in ("assistant_done", "thinking_done")]
         assert len(done) == len(set(done)), path
-        assert not of(events, "raw"), path
-        assert len(of(events, "turn_start")) == len(of(events, "turn_end")), path
+        assert not payloads(events, "raw"), path
+        assert len(payloads(events, "turn_start")) == len(payloads(events, "turn_end")), path
 
 
 def shell(call_id: str, **more: Any) -> dict[str, Any]:
     return response_item("function_call", name="exec_command", call_id=call_id, arguments=json.dumps({"cmd": "rm x", **more}))
 
 
-def shown(call_id: str, output: str) -> dict[str, Any]:
+def output_item(call_id: str, output: str) -> dict[str, Any]:
     return response_item("function_call_output", call_id=call_id, output=output)
 
 
@@ -851,25 +851,25 @@ REJECTED = 'exec_command failed: CreateProcess { message: "Rejected(\\"rejected 
     [
         ([], "denied"),
         (
-            [shell("a", sandbox_permissions="require_escalated"), shown("a", "ok")],
+            [shell("a", sandbox_permissions="require_escalated"), output_item("a", "ok")],
             "completed",
         ),
-        ([shell("a"), shown("a", "ok")], "denied"),
+        ([shell("a"), output_item("a", "ok")], "denied"),
     ],
     ids=["nothing else asked", "another was allowed", "another did not ask"],
 )
 def test_a_file_tells_what_the_user_rejected(first: list[Any], status: str) -> None:
-    rejected = [shell("c", sandbox_permissions="require_escalated"), shown("c", REJECTED)]
+    rejected = [shell("c", sandbox_permissions="require_escalated"), output_item("c", REJECTED)]
     over = event_msg("task_complete", turn_id="u", last_agent_message="So be it.")
     events = feed(CodexRollout(), event_msg("task_started", turn_id="u"), *first, *rejected, over)
-    assert [(said.request_id, said.decision, said.by) for said in of(events, "permission_response")] == [("c", "deny", "user")]
-    assert [end.status for end in of(events, "turn_end")] == [status]
+    assert [(said.request_id, said.decision, said.by) for said in payloads(events, "permission_response")] == [("c", "deny", "user")]
+    assert [end.status for end in payloads(events, "turn_end")] == [status]
 
 
 def test_a_command_that_prints_the_words_of_a_rejection_was_not_rejected() -> None:
     printed = "Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\nrejected by user\n"
-    events = feed(CodexRollout(), shell("c"), shown("c", printed))
-    assert not of(events, "permission_response")
+    events = feed(CodexRollout(), shell("c"), output_item("c", printed))
+    assert not payloads(events, "permission_response")
 
 
 @pytest.mark.parametrize(("context", "parent"), [(Context(), "t2"), (Context(parent_tool_call_id="call"), "call")], ids=["alone", "known"])
@@ -879,7 +879,7 @@ def test_a_sub_agents_file_hangs_below_the_call_or_else_its_thread(context: Cont
     adapter = CodexRollout(context)
     events = feed(adapter, line, event_msg("task_started", turn_id="u"), shell("c"), event_msg("task_complete", turn_id="u"))
     assert {event.parent_tool_call_id for event in events} == {parent}
-    assert [done.tool_call_id for done in of(events, "tool_result")] == ["c"]
+    assert [done.tool_call_id for done in payloads(events, "tool_result")] == ["c"]
 
 
 # ---- exec: the way back is the prompt
@@ -890,7 +890,7 @@ def test_the_prompt_of_exec_is_its_input_whatever_it_looks_like(text: str) -> No
     data, events = CodexExec().send(user_message(text=text))
     assert data == text.encode()
     assert [event.type for event in events] == ["turn_start", "user_message"]
-    assert of(events, "user_message")[0].text == text
+    assert payloads(events, "user_message")[0].text == text
     assert unwrap(events[0].original or Raw()) == data
     assert events[0].eol == ""
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from hansard.adapter import Adapter, Context
 from hansard.adapters import adapter_for
-from hansard.content import CodeBlock, ImageBlock, SlashCommandBlock, TextBlock
+from hansard.adapters.base import Adapter, Context
 from hansard.errors import CannotEncode
 from hansard.events import (
     Answer,
@@ -30,7 +29,9 @@ from hansard.events import (
     permission_response,
     user_message,
 )
-from tests.shared import frames_of, only, say, scenarios
+from hansard.events.content import CodeBlock, ImageBlock, SlashCommandBlock, TextBlock
+from tests.adapters import only, say
+from tests.recorded import frames_of, scenarios
 
 COMMANDS = (UserMessage, PermissionResponse, Answer, Interrupt, ConfigurationChange, ControlRequest, ControlResponse)
 

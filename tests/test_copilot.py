@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hansard.adapters import adapter_for
-from hansard.content import DiffBlock, FileBlock, ImageBlock
+from hansard.adapters.normalize import normalize
 from hansard.errors import CannotEncode
 from hansard.events import Event, interrupt
-from hansard.normalizing import normalize
+from hansard.events.content import DiffBlock, FileBlock, ImageBlock
+from tests import recorded
 
 LIVE, FILE = "copilot-json", "copilot-session"
-SHARED = Path(os.environ.get("HANSARD_SHARED") or Path(__file__).resolve().parents[1] / ".." / "shared")
-FILES = sorted(SHARED.glob("captures/copilot-*/*/disk/copilot/session-state/*/events.jsonl"))
-MISSING = f"no recordings at {SHARED}: set HANSARD_SHARED"
+FILES = recorded.glob("copilot-*/*/disk/copilot/session-state/*/events.jsonl")
 
 
 def event(kind: str, agent: str | None = None, **data: Any) -> dict[str, Any]:
@@ -41,7 +39,7 @@ def ends(events: list[Event]) -> list[tuple[str, str | None]]:
     return [(end.status, None if end.error is None else end.error.code) for end in payloads(events, "turn_end")]
 
 
-def said(text: str, message_id: str = "m", **more: Any) -> dict[str, Any]:
+def assistant_message(text: str, message_id: str = "m", **more: Any) -> dict[str, Any]:
     return event("assistant.message", messageId=message_id, content=text, **{"toolRequests": [], **more})
 
 
@@ -56,27 +54,29 @@ def over(exit_code: int = 0) -> dict[str, Any]:
 
 def test_a_message_replaces_its_deltas():
     deltas = [event("assistant.message_delta", messageId="m", deltaContent=piece) for piece in ("a", " ", "b")]
-    events = read(PROMPT, *deltas, said("a b"), over())
+    events = read(PROMPT, *deltas, assistant_message("a b"), over())
     assert [done.text for done in payloads(events, "assistant_done")] == ["a b"]
     assert "".join(chunk.text for chunk in payloads(events, "assistant_chunk")) == "a b"
 
 
 def test_reasoning_is_said_once_though_it_comes_three_times():
     delta = event("assistant.reasoning_delta", reasoningId="r", deltaContent="hm")
-    events = read(PROMPT, delta, said("x", reasoningText="hm"), event("assistant.reasoning", reasoningId="r", content="hm"), over())
+    events = read(
+        PROMPT, delta, assistant_message("x", reasoningText="hm"), event("assistant.reasoning", reasoningId="r", content="hm"), over()
+    )
     assert [done.text for done in payloads(events, "thinking_done")] == ["hm"]
-    assert [done.text for done in payloads(read(PROMPT, said("x", reasoningText="hm")), "thinking_done")] == ["hm"]
+    assert [done.text for done in payloads(read(PROMPT, assistant_message("x", reasoningText="hm")), "thinking_done")] == ["hm"]
 
 
 def test_reasoning_keeps_the_blanks_at_its_ends_where_its_pieces_have_them():
     delta = event("assistant.reasoning_delta", reasoningId="r", deltaContent="hm\n")
-    for whole in (said("x", reasoningText="hm"), event("assistant.reasoning", reasoningId="r", content="hm")):
+    for whole in (assistant_message("x", reasoningText="hm"), event("assistant.reasoning", reasoningId="r", content="hm")):
         assert [done.text for done in payloads(read(PROMPT, delta, whole, over()), "thinking_done")] == ["hm\n"]
 
 
 def test_a_call_is_made_once_though_it_is_requested_and_started():
     start = event("tool.execution_start", toolCallId="t", toolName="bash", arguments={"command": "x"}, toolTitle="Running")
-    events = read(PROMPT, said("", toolRequests=[request()]), start, over())
+    events = read(PROMPT, assistant_message("", toolRequests=[request()]), start, over())
     assert [made.kind for made in payloads(events, "tool_call")] == ["execute"]
     assert payloads(events, "assistant_done") == []
 
@@ -106,14 +106,16 @@ def test_output_has_offsets_per_stream():
 
 def test_tokens_go_with_the_message_of_the_same_request():
     used = {"inputTokens": 5, "outputTokens": 2, "apiCallId": "c", "finishReason": "stop", "model": "m"}
-    events = read(PROMPT, event("session.usage_record", usage=used), said("x", apiCallId="c"), format=FILE)
+    events = read(PROMPT, event("session.usage_record", usage=used), assistant_message("x", apiCallId="c"), format=FILE)
     assert [(made.response_id, made.payload.usage.total_tokens) for made in events if made.type == "usage"] == [("m", 7)]
 
 
 def test_what_a_sub_agent_says_nests_under_its_call():
     started = event("subagent.started", agent="a", toolCallId="t", agentDisplayName="looker")
-    inner = [event("user.message", agent="a", content="look"), said("inside") | {"agentId": "a"}]
-    events = read(PROMPT, said("", toolRequests=[request(name="task")]), started, *inner, said("Done.", "n"), over())
+    inner = [event("user.message", agent="a", content="look"), assistant_message("inside") | {"agentId": "a"}]
+    events = read(
+        PROMPT, assistant_message("", toolRequests=[request(name="task")]), started, *inner, assistant_message("Done.", "n"), over()
+    )
     assert [made.parent_tool_call_id for made in events if made.type == "assistant_done"] == ["t", None]
     assert [message.author for message in payloads(events, "user_message")] == ["human", "agent"]
     assert ends(events) == [("completed", None)]
@@ -149,7 +151,7 @@ def test_modes_are_said_when_they_change():
 
 def test_a_refused_call_is_a_decision_though_nobody_was_asked():
     refused = event("tool.execution_complete", toolCallId="t", success=False, error={"code": "denied", "message": "no approval"})
-    (answered,) = payloads(read(PROMPT, said("", toolRequests=[request()]), refused), "permission_response")
+    (answered,) = payloads(read(PROMPT, assistant_message("", toolRequests=[request()]), refused), "permission_response")
     assert (answered.request_id, answered.decision, answered.message) == ("t", "deny", "no approval")
     once = read(PROMPT, ASKED, DENIED, event("tool.execution_complete", toolCallId="t", success=False, error={"code": "rejected"}))
     assert [made.decision for made in payloads(once, "permission_response")] == ["deny"]
@@ -170,7 +172,7 @@ def test_fields_of_a_wrong_shape_cost_nothing_but_themselves():
     events = read(odd, event("assistant.message", content="no id"), over())
     assert [message.text for message in payloads(events, "user_message")] == ["go"]
     assert [(made.kind, made.reason) for made in payloads(events, "raw")] == [
-        ("UserSaid", "wrong_shape"),
+        ("user.message", "wrong_shape"),
         ("assistant.message", "wrong_shape"),
     ]
 
@@ -187,20 +189,23 @@ FAILED = event("session.error", errorType="query", message="500 x", statusCode=5
 @pytest.mark.parametrize(
     ("events", "end"),
     [
-        ([said("x"), over()], ("completed", None)),
-        ([said("x")], ("completed", None)),
-        ([said("", toolRequests=[request()])], ("lost", None)),
+        ([assistant_message("x"), over()], ("completed", None)),
+        ([assistant_message("x")], ("completed", None)),
+        ([assistant_message("", toolRequests=[request()])], ("lost", None)),
         ([event("abort", reason="user_initiated"), over()], ("interrupted", "aborted")),
         ([FAILED, over(1)], ("error", "api_error")),
-        ([FAILED, said("x"), over()], ("completed", None)),
+        ([FAILED, assistant_message("x"), over()], ("completed", None)),
         ([over(1)], ("error", "unknown")),
         ([ASKED, DENIED, event("abort", reason="user_initiated")], ("denied", None)),
         ([event("session.error", errorType="authentication", message="no", statusCode=401)], ("error", "provider_auth")),
         ([event("session.error", errorType="rate_limit", message="no", statusCode=429)], ("error", "rate_limit")),
         ([event("session.error", errorType="quota", message="no", statusCode=402)], ("error", "rate_limit")),
         ([event("session.error", errorType="context_limit", message="no")], ("error", "context_overflow")),
-        ([event("session.usage_record", usage={"finishReason": "length"}), said("x")], ("max_tokens", "output_length")),
-        ([event("session.usage_record", usage={"finishReason": "stop", "contentFilterTriggered": True}), said("x")], ("refused", None)),
+        ([event("session.usage_record", usage={"finishReason": "length"}), assistant_message("x")], ("max_tokens", "output_length")),
+        (
+            [event("session.usage_record", usage={"finishReason": "stop", "contentFilterTriggered": True}), assistant_message("x")],
+            ("refused", None),
+        ),
         ([event("assistant.turn_start", turnId="0"), event("session.shutdown", shutdownType="error")], ("lost", None)),
     ],
     ids=[
@@ -227,7 +232,7 @@ def test_how_a_turn_ends(events: list[dict[str, Any]], end: tuple[str, str | Non
 
 def test_a_thrown_away_answer_is_kept_as_cut_off():
     delta = event("assistant.message_delta", messageId="m", deltaContent="cut")
-    events = read(PROMPT, delta, event("assistant.turn_end", turnId="0"), said("whole", "n"), over())
+    events = read(PROMPT, delta, event("assistant.turn_end", turnId="0"), assistant_message("whole", "n"), over())
     assert [(done.text, done.interrupted) for done in payloads(events, "assistant_done")] == [("cut", True), ("whole", False)]
 
 
@@ -272,16 +277,15 @@ def test_unknown_types_are_kept():
 def test_nothing_but_a_prompt_can_be_sent_and_the_first_event_is_recognised():
     with pytest.raises(CannotEncode):
         adapter_for(LIVE)().encode(interrupt(reason="user_cancel"))
-    assert adapter_for(LIVE).recognises(PROMPT)
+    assert adapter_for(LIVE).detects(PROMPT)
 
 
 # ---- recordings
 
 
-@pytest.mark.skipif(not FILES, reason=MISSING)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parents[5].name}/{path.parents[4].name}")
 def test_a_file_tells_how_every_turn_ended(path: Path):
-    events = list(normalize(path.read_bytes(), FILE))
-    truth = json.loads((path.parents[4] / "truth.json").read_bytes())["turns"]
+    events = list(normalize(recorded.read(path), FILE))
+    truth = json.loads(recorded.read(path.parents[4] / "truth.json"))["turns"]
     assert ends(events) == [(turn["end"], turn.get("error_code")) for turn in truth]
     assert payloads(events, "raw") == []

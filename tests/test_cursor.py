@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hansard.adapters import adapter_for
-from hansard.content import DiffBlock, TextBlock
+from hansard.adapters.normalize import normalize
 from hansard.errors import CannotEncode
 from hansard.events import Event, PlanEntry, interrupt
-from hansard.normalizing import normalize
+from hansard.events.content import DiffBlock, TextBlock
+from tests import recorded
+from tests.recorded import glob
 
 FORMAT = "cursor-stream-json"
-SHARED = Path(os.environ.get("HANSARD_SHARED") or Path(__file__).resolve().parents[1] / ".." / "shared")
-RECORDINGS = sorted(SHARED.glob("captures/cursor-stream-json/*/stdout.jsonl"))
-MISSING = f"no recordings at {SHARED}: set HANSARD_SHARED"
+RECORDINGS = glob("cursor-stream-json/*/stdout.jsonl")
 
 INIT = {
     "type": "system",
@@ -191,15 +190,14 @@ def test_usage_is_absent_where_the_build_has_none():
 def test_nothing_but_a_prompt_can_be_sent_and_the_init_is_recognised():
     with pytest.raises(CannotEncode):
         adapter_for(FORMAT)().encode(interrupt(reason="user_cancel"))
-    assert adapter_for(FORMAT).recognises(INIT)
-    assert not adapter_for(FORMAT).recognises(INIT | {"tools": []})
+    assert adapter_for(FORMAT).detects(INIT)
+    assert not adapter_for(FORMAT).detects(INIT | {"tools": []})
 
 
-@pytest.mark.skipif(not RECORDINGS, reason=MISSING)
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.parent.name)
 def test_recordings_say_everything_once_and_end_as_they_did(path: Path):
-    events = list(normalize(path.read_bytes(), FORMAT))
-    (turn,) = json.loads((path.parent / "truth.json").read_bytes())["turns"]
+    events = list(normalize(recorded.read(path), FORMAT))
+    (turn,) = json.loads(recorded.read(path.parent / "truth.json"))["turns"]
     assert [done.text for done in payloads(events, "assistant_done")] == [item["text"] for item in turn["model"] if "text" in item]
     assert len(payloads(events, "tool_call")) == len(payloads(events, "tool_result")) == sum("tool_call" in item for item in turn["model"])
     assert ends(events) == [(turn["end"], turn.get("error_code"))]

@@ -62,7 +62,7 @@ class Place:
         with psycopg.connect(server.address(), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}".encode())
 
-    def of(self, role: str, **options: str) -> str:
+    def address_for(self, role: str, **options: str) -> str:
         """The address for a role."""
         words = "&".join(f"{key}={value}" for key, value in options.items())
         return f"postgresql://hansard_{role}:{PASSWORDS[role]}@localhost:{self.server.port}/{self.name}" + (f"?{words}" if words else "")
@@ -94,7 +94,7 @@ def place(server: Server, request: pytest.FixtureRequest) -> Iterator[Place]:
     """An empty store with the roles of the guide, migrated by its owner."""
     made = Place(server, re.sub(r"\W", "_", request.node.name)[:60].lower())
     psql(made.admin, DEPLOY / "roles.sql")
-    verb("migrate", "--store", made.of("owner"))
+    verb("migrate", "--store", made.address_for("owner"))
     try:
         yield made
     finally:
@@ -108,28 +108,28 @@ def fill(store: Store, sessions: int = 20) -> dict[str, list[bytes]]:
     """Sessions with events, a blob and a title; their lines, by session."""
     names = [store.create(title=f"number {number}").session_id for number in range(sessions)]
     for number, name in enumerate(names):
-        store.append(name, [user_message(text=f"hello {number}"), *(assistant_chunk(text=f"{word} ") for word in range(number))])
-        store.put_blob(name, b"blob %d" % number)
+        store[name].append([user_message(text=f"hello {number}"), *(assistant_chunk(text=f"{word} ") for word in range(number))])
+        store[name].put_blob(b"blob %d" % number)
     for name in names:
-        store.release(name)
+        store[name].release()
     return lines(store)
 
 
 def lines(store: Store) -> dict[str, list[bytes]]:
-    return {info.id: [record.line for record in store.records(info.id)] for info in store.sessions()}
+    return {info.id: [record.line for record in store[info.id].records()] for info in store.sessions()}
 
 
 def whole(store: Store) -> None:
     """Nothing is wrong with any log."""
-    assert {info.id: store.verify(info.id) for info in store.sessions()} == {info.id: [] for info in store.sessions()}
+    assert {info.id: store[info.id].verify() for info in store.sessions()} == {info.id: [] for info in store.sessions()}
 
 
 async def follows(store: Store, name: str) -> None:
     """An event that is written while somebody follows arrives."""
-    head = store.head(name).seq
-    store.append(name, [assistant_chunk(text="live")])
+    head = store[name].head().seq
+    store[name].append([assistant_chunk(text="live")])
     async with asyncio.timeout(30):
-        async for event in store.follow(name, head):
+        async for event in store[name].follow(head):
             assert event.seq == head + 1
             return
 
@@ -139,15 +139,15 @@ def everything(address: str, tmp_path: Path) -> None:
     with open_store(tmp_path / "folder") as folder, open_store(address) as store:
         fill(folder, 3)
         for info in folder.sessions():
-            store.transfer(info.id, folder.records(info.id))
+            store[info.id].ingest(folder[info.id].records())
         before = fill(store)
         name = next(iter(before))
-        store.append(name, [assistant_chunk(text="x" * 100) for _ in range(2_000)])
-        assert store.tail(name, 1)[0].payload.text == "x" * 100
+        store[name].append([assistant_chunk(text="x" * 100) for _ in range(2_000)])
+        assert store[name].tail(1)[0].payload.text == "x" * 100
         asyncio.run(follows(store, name))
-        assert store.get_blob(name, store.put_blob(name, b"large")) == b"large"
-        store.release(name)
-        store.append(name, [assistant_chunk(text="taken again")])
+        assert store[name].get_blob(store[name].put_blob(b"large")) == b"large"
+        store[name].release()
+        store[name].append([assistant_chunk(text="taken again")])
         store.delete(next(info.id for info in store.sessions() if info.id != name))
         assert store.abandoned() == []
         whole(store)
@@ -157,13 +157,13 @@ def everything(address: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_role_of_servers_can_do_everything_but_change_tables(place: Place, tmp_path: Path) -> None:
-    everything(place.of("server"), tmp_path)
-    with psycopg.connect(place.of("server"), autocommit=True) as connection:
+    everything(place.address_for("server"), tmp_path)
+    with psycopg.connect(place.address_for("server"), autocommit=True) as connection:
         for forbidden in ("CREATE TABLE hansard.mine ()", "ALTER TABLE hansard.event ADD x int", "DROP TABLE hansard.event",
                           "TRUNCATE hansard.event", "CREATE INDEX ON hansard.event (type)", "CREATE SCHEMA mine"):  # fmt: skip
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(forbidden.encode())
-    with psycopg.connect(place.of("reader"), autocommit=True) as connection:
+    with psycopg.connect(place.address_for("reader"), autocommit=True) as connection:
         assert connection.execute("SELECT count(*) FROM hansard.event").fetchone() != (0,)
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             connection.execute("DELETE FROM hansard.event")
@@ -171,9 +171,9 @@ def test_the_role_of_servers_can_do_everything_but_change_tables(place: Place, t
 
 @pytest.mark.slow
 def test_a_server_serves_with_that_role(place: Place) -> None:
-    with open_store(place.of("server")) as store:
+    with open_store(place.address_for("server")) as store:
         name = next(iter(fill(store, 1)))
-    with process(place.of("server"), "--observer-link") as server:  # type: ignore[arg-type]
+    with process(place.address_for("server"), "--observer-link") as server:  # type: ignore[arg-type]
         listed = httpx.get(f"{server.address}/api/sessions", headers=server.headers(), trust_env=False).json()
         assert [info["id"] for info in listed["sessions"]] == [name]
         page = httpx.get(f"{server.address}/api/sessions/{name}/events", headers=server.headers(), trust_env=False).json()
@@ -185,7 +185,7 @@ def test_tables_that_are_missing_are_the_owners_business(server: Server) -> None
     made = Place(server, "not_migrated")
     psql(made.admin, DEPLOY / "roles.sql")
     try:
-        with pytest.raises(StoreError, match="permission denied"), open_store(made.of("server")) as store:
+        with pytest.raises(StoreError, match="permission denied"), open_store(made.address_for("server")) as store:
             store.create()
         assert made.ask("SELECT count(*) FROM pg_class WHERE relnamespace = 'hansard'::regnamespace") == [(0,)]
     finally:
@@ -199,14 +199,14 @@ def test_tables_that_are_missing_are_the_owners_business(server: Server) -> None
 def test_tls_is_verified_in_full(place: Place, tmp_path: Path) -> None:
     root = tmp_path / "root.crt"
     root.write_bytes((place.server.data / "server.crt").read_bytes())
-    with open_store(place.of("server", sslmode="verify-full", sslrootcert=str(root))) as store:
+    with open_store(place.address_for("server", sslmode="verify-full", sslrootcert=str(root))) as store:
         store.create("s")
         encrypted = "SELECT bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'hansard'"
         assert place.ask(encrypted) == [(True,)]
     other = openssl(tmp_path, "other")
     wrong = [
-        place.of("server", sslmode="verify-full", sslrootcert=str(other)),
-        place.of("server", sslmode="verify-full", sslrootcert=str(root)).replace("localhost", "127.0.0.1"),
+        place.address_for("server", sslmode="verify-full", sslrootcert=str(other)),
+        place.address_for("server", sslmode="verify-full", sslrootcert=str(root)).replace("localhost", "127.0.0.1"),
     ]
     for address in wrong:
         with pytest.raises(StoreError, match="certificate") as problem:
@@ -217,16 +217,16 @@ def test_tls_is_verified_in_full(place: Place, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_parts_by_the_hash_of_the_session(place: Place, tmp_path: Path) -> None:
     """Before and after there is the same in the tables; everything works, and a page of a log comes from one part."""
-    with open_store(place.of("server")) as store:
+    with open_store(place.address_for("server")) as store:
         before = fill(store)
     indexes = "SELECT indexname FROM pg_indexes WHERE schemaname = 'hansard' AND tablename IN ('event', 'blob', 'damaged') ORDER BY 1"
     named = place.ask(indexes)
-    psql(place.of("owner"), DEPLOY / "partition.sql")
+    psql(place.address_for("owner"), DEPLOY / "partition.sql")
     assert place.ask(indexes) == named
-    with open_store(place.of("server")) as store:
+    with open_store(place.address_for("server")) as store:
         assert lines(store) == before
         whole(store)
-    everything(place.of("server"), tmp_path)
+    everything(place.address_for("server"), tmp_path)
     plan = place.ask("EXPLAIN SELECT line FROM event WHERE session_id = 'one' AND seq > 5 ORDER BY seq LIMIT 100")
     assert len({found for (text,) in plan for found in re.findall(r"\bevent_\d+\b", text)}) == 1
     assert len(place.ask("SELECT DISTINCT tableoid FROM event")) > 8  # 22 sessions, by chance in most of 16 parts
@@ -234,16 +234,16 @@ def test_parts_by_the_hash_of_the_session(place: Place, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_dump_is_restored_as_the_same_logs(place: Place, tmp_path: Path) -> None:
-    with open_store(place.of("server")) as store:
+    with open_store(place.address_for("server")) as store:
         before = fill(store)
     run(binaries() / "pg_dump", "--format=custom", "--file", tmp_path / "dump", place.admin)
     other = Place(place.server, "restored")
     try:
         run(binaries() / "pg_restore", "--exit-on-error", "--dbname", other.admin, tmp_path / "dump")
-        with open_store(other.of("server")) as store:
+        with open_store(other.address_for("server")) as store:
             assert lines(store) == before
             whole(store)
-            store.append(next(iter(before)), [assistant_chunk(text="and on")])
+            store[next(iter(before))].append([assistant_chunk(text="and on")])
             whole(store)
     finally:
         with psycopg.connect(place.server.address(), autocommit=True) as connection:

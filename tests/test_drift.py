@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from hansard.adapters import adapter_for, formats
-from hansard.audit import package_of
-from hansard.drift import MESSAGE, SEEN, Difference, Survey, Surveyor, drift, is_choice, seen, seen_lines
-from hansard.framing import Frame, frames
+from hansard.adapters.audit import package_of
+from hansard.adapters.drift import MESSAGE, SEEN, Difference, Survey, Surveyor, drift, is_choice, seen, seen_lines
+from hansard.adapters.framing import Frame, frames
 from tests.recorded import streams
 from tools.generate_seen import MADE_UP, folder_of, survey
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hansard.codec import encode
 from hansard.events import Event
+from hansard.events.codec import encode
 from tests.drops import DROPS, Drop, frames_of
 
 

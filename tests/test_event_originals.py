@@ -4,8 +4,8 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from hansard.codec import decode, encode
 from hansard.events import AssistantChunk, assistant_chunk
+from hansard.events.codec import decode, encode
 
 
 @pytest.mark.parametrize("original", [b'{"b":1.10,"a":1E5}', b"[1,2]", b'"text"', b"0", b"false"])

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 import hansard.events
-from hansard.codec import decode, encode, encode_lines, from_builtins, to_builtins
-from hansard.content import BLOCKS
 from hansard.events import TYPES, AssistantChunk, AssistantDone, Event, Unknown, UserMessage, assistant_chunk, assistant_done
+from hansard.events.codec import decode, encode, encode_lines, from_builtins, to_builtins
+from hansard.events.content import BLOCKS
 
 # As the design names them. A type that is renamed or lost is a broken log.
 DESIGNED_TYPES = [
@@ -224,6 +224,12 @@ def test_what_is_unknown_survives_reading_forwarding_and_writing(fields: dict[st
     assert json.loads(encode(event)) == fields
     assert json.loads(encode(decode(encode(event)))) == fields
     assert to_builtins(event) == fields
+
+
+def test_a_line_cannot_overwrite_its_own_fields_with_those_of_a_newer_writer() -> None:
+    event = decode(b'{"type":"user_message","payload":{"text":"hi"},"$extra":{"/payload/text":"forged"}}')
+    assert event.extra is None
+    assert json.loads(encode(event))["payload"]["text"] == "hi"
 
 
 def test_an_unknown_event_can_be_stamped() -> None:

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hansard.adapters.framing import DetectingFramer, Document, Frame, Framer, Lines, ServerSentEvents, TwoWay, frames
 from hansard.adapters.opencode.framers import EventStream, Export
-from hansard.framing import Document, Frame, Framer, Lines, ServerSentEvents, Sniffed, TwoWay, frames
 from hansard.testing import pieces
 from tests.proof import proves
 
-FRAMERS: list[type[Framer]] = [Lines, TwoWay, ServerSentEvents, Document, Sniffed, EventStream, Export]
+FRAMERS: list[type[Framer]] = [Lines, TwoWay, ServerSentEvents, Document, DetectingFramer, EventStream, Export]
 every_framer = pytest.mark.parametrize("framer", FRAMERS)
 
 
@@ -145,6 +145,7 @@ EVENTS = {
     "CR alone": (b"data: x\r\r", [(b"x", None)]),
     "CRLF": (b"data: x\r\n\r\n", [(b"x", None)]),
     "BOM": (b"\xef\xbb\xbfdata: x\n\n", [(b"x", None)]),
+    "a second BOM": (b"data: x\n\n\xef\xbb\xbfdata: y\n\n", [(b"x", None), (b"", "not_sse")]),
     "a comment": (b": hi\n\ndata: x\n\n", [(b"", "comment"), (b"x", None)]),
     "a comment inside": (b": hi\ndata: x\n\n", [(b"x", None)]),
     "no data": (b"event: ping\n\n", [(b"", "no_data")]),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +10,15 @@ import pytest
 
 from hansard.adapters import adapter_for
 from hansard.adapters.gemini.errors import classify, link_in
-from hansard.content import DiffBlock, ImageBlock
+from hansard.adapters.normalize import normalize
 from hansard.errors import CannotEncode
 from hansard.events import Event, interrupt
-from hansard.normalizing import normalize
+from hansard.events.content import DiffBlock, ImageBlock
+from tests import recorded
 
 STREAM, CHAT = "gemini-stream-json", "gemini-chat"
-SHARED = Path(os.environ.get("HANSARD_SHARED") or Path(__file__).resolve().parents[1] / ".." / "shared")
-RECORDINGS = sorted(SHARED.glob("captures/gemini-stream-json/*/stdout.jsonl"))
+RECORDINGS = recorded.glob("gemini-stream-json/*/stdout.jsonl")
 TIME = "2026-11-15T20:00:00.000Z"
-MISSING = f"no recordings at {SHARED}: set HANSARD_SHARED"
 
 
 def lines(*messages: dict[str, Any]) -> bytes:
@@ -40,7 +38,7 @@ def file(*records: dict[str, Any]) -> list[Event]:
     return list(normalize(lines(HEADER, *records), CHAT))
 
 
-def said(kind: str, record_id: str, content: Any, **more: Any) -> dict[str, Any]:
+def record(kind: str, record_id: str, content: Any, **more: Any) -> dict[str, Any]:
     return {"id": record_id, "timestamp": TIME, "type": kind, "content": content, **more}
 
 
@@ -170,9 +168,9 @@ def call(**more: Any) -> dict[str, Any]:
 
 
 def test_a_record_written_again_adds_only_its_calls():
-    first = said("gemini", "g", "Running.", thoughts=[], tokens={"input": 2, "output": 1})
-    answer = said("user", "r", call()["result"])
-    events = file(said("user", "u", "go"), first, {**first, "toolCalls": [call()]}, answer, said("gemini", "h", "Done."))
+    first = record("gemini", "g", "Running.", thoughts=[], tokens={"input": 2, "output": 1})
+    answer = record("user", "r", call()["result"])
+    events = file(record("user", "u", "go"), first, {**first, "toolCalls": [call()]}, answer, record("gemini", "h", "Done."))
     assert [done.text for done in payloads(events, "assistant_done")] == ["Running.", "Done."]
     assert [len(payloads(events, kind)) for kind in ("tool_call", "tool_result", "usage", "user_message")] == [1, 1, 1, 1]
     assert payloads(events, "tool_result")[0].exit_code == 3
@@ -181,7 +179,9 @@ def test_a_record_written_again_adds_only_its_calls():
 
 def test_a_refused_call_has_only_its_response():
     refused = {"functionResponse": {"id": "t", "name": "write_file", "response": {"error": 'Tool "write_file" was canceled by the user.'}}}
-    events = file(said("user", "u", "go"), said("gemini", "g", ""), said("user", "r", [refused]), said("gemini", "h", "As you like."))
+    events = file(
+        record("user", "u", "go"), record("gemini", "g", ""), record("user", "r", [refused]), record("gemini", "h", "As you like.")
+    )
     (result,) = payloads(events, "tool_result")
     assert (result.is_error, result.tool_name) == (True, "write_file")
     assert [(event.payload.tool_call_id, event.synthetic) for event in events if event.type == "tool_call"] == [("t", True)]
@@ -189,23 +189,23 @@ def test_a_refused_call_has_only_its_response():
 
 
 def test_a_prompt_that_is_taken_back_leaves_a_lost_turn():
-    events = file(said("user", "u", "go"), {"$set": {"messages": []}})
+    events = file(record("user", "u", "go"), {"$set": {"messages": []}})
     assert [life.message_id for life in payloads(events, "session_lifecycle") if life.subtype == "message_removed"] == ["u"]
     assert ends(events) == [("lost", "unknown")]
 
 
 def test_history_written_again_says_nothing_twice():
-    history = [said("user", "u", [{"text": "go"}]), said("gemini", "g", [{"text": "Done."}])]
+    history = [record("user", "u", [{"text": "go"}]), record("gemini", "g", [{"text": "Done."}])]
     events = file(
-        said("user", "u", "go"), said("gemini", "g", "Done."), HEADER, {"$set": {"sessionId": "s"}}, {"$set": {"messages": history}}
+        record("user", "u", "go"), record("gemini", "g", "Done."), HEADER, {"$set": {"sessionId": "s"}}, {"$set": {"messages": history}}
     )
     assert len(payloads(events, "user_message")) == len(payloads(events, "assistant_done")) == 1
     assert [life.subtype for life in payloads(events, "session_lifecycle")] == ["resumed", "resumed", "updated"]
 
 
 def test_compression_is_a_compacted_session_not_removed_messages():
-    snapshot = [said("user", "s", [{"text": "<state_snapshot>x</state_snapshot>"}]), said("gemini", "k", [{"text": "Got it."}])]
-    events = file(said("user", "u", "go"), said("gemini", "g", "Done."), {"$set": {"messages": snapshot}})
+    snapshot = [record("user", "s", [{"text": "<state_snapshot>x</state_snapshot>"}]), record("gemini", "k", [{"text": "Got it."}])]
+    events = file(record("user", "u", "go"), record("gemini", "g", "Done."), {"$set": {"messages": snapshot}})
     assert [life.subtype for life in payloads(events, "session_lifecycle")] == ["compacted", "updated"]
     assert [message.author for message in payloads(events, "user_message")] == ["human", "harness"]
     assert [done.text for done in payloads(events, "assistant_done")] == ["Done."]
@@ -214,8 +214,8 @@ def test_compression_is_a_compacted_session_not_removed_messages():
 def test_thoughts_and_patches_have_times_of_their_own():
     thought = {"subject": "Ropes", "description": "Which?", "timestamp": "2026-11-15T20:00:01.000Z"}
     events = file(
-        said("user", "u", "go"),
-        said("gemini", "g", "Done.", thoughts=[thought]),
+        record("user", "u", "go"),
+        record("gemini", "g", "Done.", thoughts=[thought]),
         {"$set": {"directories": ["/d"], "lastUpdated": "2026-11-15T20:00:09.000Z"}},
     )
     start = events[0].timestamp
@@ -225,21 +225,24 @@ def test_thoughts_and_patches_have_times_of_their_own():
 
 
 def test_a_rewind_is_recorded_and_nothing_is_erased():
-    events = file(said("user", "u", "go"), said("gemini", "g", "Done."), {"$rewindTo": "g"})
+    events = file(record("user", "u", "go"), record("gemini", "g", "Done."), {"$rewindTo": "g"})
     (life,) = payloads(events, "session_lifecycle")
     assert (life.subtype, life.detail) == ("rewound", {"removed": ["g"]})
 
 
 def test_notices_of_the_program_are_kept_and_end_the_turn():
     events = file(
-        said("user", "u", "a"), said("info", "i", "Request cancelled."), said("user", "v", "b"), said("error", "e", "[API Error: x]")
+        record("user", "u", "a"),
+        record("info", "i", "Request cancelled."),
+        record("user", "v", "b"),
+        record("error", "e", "[API Error: x]"),
     )
     assert ends(events) == [("interrupted", "aborted"), ("error", "api_error")]
     assert len(payloads(events, "interrupt")) == len(payloads(events, "error")) == 1
 
 
 def test_an_older_file_is_one_document():
-    document = {**HEADER, "messages": [said("user", "u", "go"), said("gemini", "g", "Done.", tokens={"input": 2, "output": 1})]}
+    document = {**HEADER, "messages": [record("user", "u", "go"), record("gemini", "g", "Done.", tokens={"input": 2, "output": 1})]}
     data = json.dumps(document, indent=2).encode()
     events = list(normalize(data, CHAT))
     assert [done.text for done in payloads(events, "assistant_done")] == ["Done."]
@@ -251,39 +254,38 @@ def test_what_a_tool_shows_is_a_block():
     display = {"fileDiff": "@@", "fileName": "a", "filePath": "/a", "originalContent": "", "newContent": "n", "isNewFile": True}
     picture = {"inlineData": {"mimeType": "image/png", "data": "AA=="}}
     calls = [call(resultDisplay=display), call(id="p", result=[*call()["result"], picture])]
-    first, second = payloads(file(said("user", "u", "go"), said("gemini", "g", "", toolCalls=calls)), "tool_result")
+    first, second = payloads(file(record("user", "u", "go"), record("gemini", "g", "", toolCalls=calls)), "tool_result")
     assert first.content == [DiffBlock(path="/a", new_text="n", diff="@@")]
     assert second.content == [ImageBlock(media_type="image/png", data="AA==")]
 
 
 def test_a_sub_agent_is_done_when_it_has_reported():
     report = call(name="complete_task", args={"result": {"response": "x"}})
-    records = [{**HEADER, "kind": "subagent"}, said("user", "u", "look"), said("gemini", "g", "", toolCalls=[report])]
+    records = [{**HEADER, "kind": "subagent"}, record("user", "u", "look"), record("gemini", "g", "", toolCalls=[report])]
     events = list(normalize(lines(*records), CHAT))
     assert ends(events) == [("completed", None)]
     assert [message.author for message in payloads(events, "user_message")] == ["agent"]
 
 
 def test_unknown_records_are_kept():
-    kinds = [(made.kind, made.reason) for made in payloads(file(said("novel", "n", "x"), {"strange": 1}), "raw")]
+    kinds = [(made.kind, made.reason) for made in payloads(file(record("novel", "n", "x"), {"strange": 1}), "raw")]
     assert kinds == [("novel", "unknown_type"), (None, "unknown_type")]
 
 
 def test_each_format_recognises_its_own_first_message():
     init = {"type": "init", "timestamp": TIME, "session_id": "s", "model": "m"}
-    assert adapter_for(STREAM).recognises(init) and not adapter_for(STREAM).recognises(HEADER)
-    assert adapter_for(CHAT).recognises(HEADER) and not adapter_for(CHAT).recognises(init)
+    assert adapter_for(STREAM).detects(init) and not adapter_for(STREAM).detects(HEADER)
+    assert adapter_for(CHAT).detects(HEADER) and not adapter_for(CHAT).detects(init)
 
 
 # ---- recordings
 
 
-@pytest.mark.skipif(not RECORDINGS, reason=MISSING)
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.parent.name)
 def test_turns_end_as_they_did_where_the_wire_can_tell(path: Path):
-    processes = sorted(path.parent.glob("stdout*.jsonl"), key=lambda file: (len(file.name), file.name))
-    told = [end for file in processes for end in ends(list(normalize(file.read_bytes(), STREAM)))]
-    truth = json.loads((path.parent / "truth.json").read_bytes())["turns"]
+    processes = sorted(recorded.glob("stdout*.jsonl", path.parent), key=lambda file: (len(file.name), file.name))
+    told = [end for file in processes for end in ends(list(normalize(recorded.read(file), STREAM)))]
+    truth = json.loads(recorded.read(path.parent / "truth.json"))["turns"]
     assert len(told) == len(truth)
     for turn, end in zip(truth, told, strict=True):
         if turn["end_on_wire"]:

@@ -12,11 +12,11 @@ import openai.types.chat as openai
 import pytest
 
 from hansard.adapters import adapter_for
-from hansard.audit import Audit, audit
+from hansard.adapters.audit import Audit, audit
+from hansard.adapters.detection import detect
+from hansard.adapters.framing import frames
+from hansard.adapters.normalize import normalize
 from hansard.events import Event
-from hansard.framing import frames
-from hansard.normalizing import normalize
-from hansard.recognising import recognise
 
 TEXT = {"type": "text", "text": "words"}
 PICTURE = {"type": "base64", "media_type": "image/png", "data": "AAAA"}
@@ -164,7 +164,7 @@ def test_every_role_and_every_part_of_openai():
     ],
 )
 def test_whose_it_is_is_told_by_what_only_one_of_them_has(data: str, format: str):
-    assert recognise(data.encode()) == format
+    assert detect(data.encode()) == format
     events = list(normalize(data.encode(), format))
     assert [event.payload.text for event in events if event.type == "user_message"][-1] == "a"
     assert not [event for event in events if event.type == "raw"]
@@ -177,7 +177,7 @@ def body(*texts: str, **fields: Any) -> str:
     return json.dumps({"model": "m", "messages": messages} | fields)
 
 
-def told(*bodies: str) -> list[str]:
+def texts_of(*bodies: str) -> list[str]:
     """What the bodies say, one after the other."""
     found: list[str] = []
     for event in normalize("\n".join(bodies).encode() + b"\n", "anthropic-messages"):
@@ -194,19 +194,19 @@ def told(*bodies: str) -> list[str]:
 
 
 def test_of_requests_that_repeat_the_history_each_message_is_told_once():
-    assert told(body("a"), body("a", "b", "c"), body("a", "b", "c", "d", "a")) == ["a", "b", "c", "d", "a"]
+    assert texts_of(body("a"), body("a", "b", "c"), body("a", "b", "c", "d", "a")) == ["a", "b", "c", "d", "a"]
 
 
 def test_a_request_that_says_nothing_new_says_so():
-    assert told(body("a"), body("a")) == ["a", "repeated"]
+    assert texts_of(body("a"), body("a")) == ["a", "repeated"]
 
 
 def test_a_history_that_goes_on_from_an_earlier_place_was_rewound():
-    assert told(body("a", "b", "c"), body("a", "b", "other")) == ["a", "b", "c", "rewound", "other"]
+    assert texts_of(body("a", "b", "c"), body("a", "b", "other")) == ["a", "b", "c", "rewound", "other"]
 
 
 def test_the_system_prompt_and_the_model_are_told_when_they_change():
-    assert told(body("a", system="s"), body("a", "b", "c", system="s"), body("a", "b", "c", system="t", model="n")) == [
+    assert texts_of(body("a", system="s"), body("a", "b", "c", system="s"), body("a", "b", "c", system="t", model="n")) == [
         *("s", "a", "b", "c"),
         *("model", "t", "repeated"),
     ]

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hansard.adapters import adapter_for
-from hansard.adapters.openai import items, responses_wire
-from hansard.content import DiffBlock, ImageBlock, RawBlock, RefusalBlock
+from hansard.adapters.framing import DetectingFramer, frames
+from hansard.adapters.normalize import normalize
+from hansard.adapters.openai import items_wire as items
+from hansard.adapters.openai import responses_wire
 from hansard.errors import CannotEncode
 from hansard.events import Event, user_message
-from hansard.framing import Sniffed, frames
-from hansard.normalizing import normalize
-from hansard.originals import unwrap
+from hansard.events.content import DiffBlock, ImageBlock, RawBlock, RefusalBlock
+from hansard.events.originals import unwrap
+from tests import recorded
 
 CHAT, RESPONSES = "openai-chat-completions", "openai-responses"
-SHARED = Path(os.environ.get("HANSARD_SHARED", Path(__file__).parents[1] / "../shared"))
-RECORDINGS = sorted(SHARED.glob("captures/openai-*/*"))
+RECORDINGS = [path.parent for path in recorded.glob("openai-*/*/wire.jsonl")]
 
 
 def received(*messages: Any) -> list[bytes]:
@@ -593,12 +593,12 @@ def test_a_command_has_no_frame_of_its_own(format: str) -> None:
     [(CHAT, chunk()), (CHAT, body({})), (RESPONSES, event("created", response=response())), (RESPONSES, response())],
 )
 def test_a_stream_is_recognised_by_its_first_message(format: str, first: dict[str, Any]) -> None:
-    assert [name for name in (CHAT, RESPONSES) if adapter_for(name).recognises(first)] == [format]
+    assert [name for name in (CHAT, RESPONSES) if adapter_for(name).detects(first)] == [format]
 
 
 def test_a_request_alone_may_be_of_this_format_or_a_list_of_messages():
-    assert [name for name in (CHAT, RESPONSES) if adapter_for(name).may_be(request())] == [CHAT]
-    assert not adapter_for(CHAT).recognises(request())
+    assert [name for name in (CHAT, RESPONSES) if adapter_for(name).may_detect(request())] == [CHAT]
+    assert not adapter_for(CHAT).detects(request())
 
 
 @pytest.mark.parametrize(
@@ -618,7 +618,7 @@ def test_a_request_alone_may_be_of_this_format_or_a_list_of_messages():
 )
 def test_the_first_bytes_say_how_a_stream_is_cut(data: bytes, expected: list[bytes]) -> None:
     for chunks in ([data], [data[i : i + 1] for i in range(len(data))]):
-        found = list(frames(chunks, Sniffed()))
+        found = list(frames(chunks, DetectingFramer()))
         assert [frame.data for frame in found] == expected
         assert b"".join(frame.verbatim for frame in found) == data
 
@@ -631,30 +631,26 @@ def test_a_body_over_many_lines_is_one_message() -> None:
 
 # ---- recordings
 
-needs_recordings = pytest.mark.skipif(not RECORDINGS, reason="no recordings: set HANSARD_SHARED to the folder that has captures/")
-
 
 def facts(events: list[Event]) -> list[Any]:
     kinds = ("assistant_done", "thinking_done", "tool_call", "content_block", "audio_done", "permission_request")
     return [(e.type, e.response_id, e.block_index, e.payload) for e in events if e.type in kinds]
 
 
-@needs_recordings
 @pytest.mark.parametrize("folder", RECORDINGS, ids=lambda folder: f"{folder.parent.name}/{folder.name}")
 def test_a_recording_reads_the_same_from_both_sides_from_one_and_as_a_raw_stream(folder: Path) -> None:
     format = folder.parent.name
-    both_ways = facts(list(normalize((folder / "wire.jsonl").read_bytes(), format)))
-    assert facts(list(normalize((folder / "stdout.jsonl").read_bytes(), format))) == both_ways
-    streams = sorted(folder.glob("events*.sse"), key=lambda path: (len(path.name), path.name))
+    both_ways = facts(list(normalize(recorded.read(folder / "wire.jsonl"), format)))
+    assert facts(list(normalize(recorded.read(folder / "stdout.jsonl"), format))) == both_ways
+    streams = sorted(recorded.glob("events*.sse", folder), key=lambda path: (len(path.name), path.name))
     if streams:
-        assert facts([e for path in streams for e in normalize(path.read_bytes(), format)]) == both_ways
+        assert facts([e for path in streams for e in normalize(recorded.read(path), format)]) == both_ways
 
 
-@needs_recordings
 @pytest.mark.parametrize("folder", RECORDINGS, ids=lambda folder: f"{folder.parent.name}/{folder.name}")
 def test_turns_of_a_recording_end_as_they_did(folder: Path) -> None:
-    turns = json.loads((folder / "truth.json").read_text())["turns"]
-    events = list(normalize((folder / "wire.jsonl").read_bytes(), folder.parent.name))
+    turns = json.loads(recorded.read(folder / "truth.json"))["turns"]
+    events = list(normalize(recorded.read(folder / "wire.jsonl"), folder.parent.name))
     expected = [(turn["end"], turn.get("error_code")) for turn in turns]
     if folder.name == "interrupt":  # a closed connection looks the same from either side
         expected = [("error", "api_error")]

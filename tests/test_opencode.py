@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hansard.adapter import Context
+from hansard.adapters.base import Context
+from hansard.adapters.framing import Frame
+from hansard.adapters.normalize import normalize
 from hansard.adapters.opencode import wire
 from hansard.adapters.opencode.session import frames_of
 from hansard.adapters.opencode.stream import OpenCodeEvents, OpenCodeNextEvents
-from hansard.codec import decode, encode
-from hansard.content import DiffBlock, FileBlock, ImageBlock, RefusalBlock, SlashCommandBlock, TextBlock
 from hansard.errors import CannotEncode
 from hansard.events import (
     ConfigurationChange,
@@ -30,40 +29,38 @@ from hansard.events import (
     UserMessagePayload,
     configuration_change,
 )
-from hansard.framing import Frame
-from hansard.normalizing import normalize
-from hansard.originals import unwrap
+from hansard.events.codec import decode, encode
+from hansard.events.content import DiffBlock, FileBlock, ImageBlock, RefusalBlock, SlashCommandBlock, TextBlock
+from hansard.events.originals import unwrap
+from tests import recorded
 
-SHARED = Path(os.environ.get("HANSARD_SHARED", Path(__file__).resolve().parents[1].parent / "shared"))
-RECORDINGS = SHARED / "captures"
-STREAMS = sorted(RECORDINGS.glob("opencode-sse*/*/events.sse"))
-RUNS = sorted(RECORDINGS.glob("opencode-run-json/*/stdout.jsonl"))
-recorded = pytest.mark.skipif(not STREAMS, reason=f"no recordings in {RECORDINGS}; set HANSARD_SHARED")
+STREAMS = recorded.glob("opencode-sse*/*/events.sse")
+RUNS = recorded.glob("opencode-run-json/*/stdout.jsonl")
 
 ROOT, CHILD = "ses_root", "ses_child"
 T = 1_794_771_604_240
 
 
-def said(kind: str, **properties: Any) -> dict[str, Any]:
+def bus_event(kind: str, **properties: Any) -> dict[str, Any]:
     return {"type": kind, "properties": properties}
 
 
 def session(id: str = ROOT, kind: str = "created", **info: Any) -> dict[str, Any]:
-    return said(f"session.{kind}", sessionID=id, info={"id": id, "time": {"created": T, "updated": T}, **info})
+    return bus_event(f"session.{kind}", sessionID=id, info={"id": id, "time": {"created": T, "updated": T}, **info})
 
 
 def user(id: str, session: str = ROOT, created: int = T) -> dict[str, Any]:
-    return said("message.updated", sessionID=session, info={"id": id, "role": "user", "time": {"created": created}})
+    return bus_event("message.updated", sessionID=session, info={"id": id, "role": "user", "time": {"created": created}})
 
 
 def assistant(id: str, session: str = ROOT, done: bool = False, created: int = T, **info: Any) -> dict[str, Any]:
     time = {"created": created, **({"completed": created + 9} if done else {})}
-    return said("message.updated", sessionID=session, info={"id": id, "role": "assistant", "time": time, **info})
+    return bus_event("message.updated", sessionID=session, info={"id": id, "role": "assistant", "time": time, **info})
 
 
 def part(message: str, id: str, kind: str, session: str = ROOT, **fields: Any) -> dict[str, Any]:
     inner = {"id": id, "messageID": message, "sessionID": session, "type": kind, **fields}
-    return said("message.part.updated", sessionID=session, part=inner, time=T)
+    return bus_event("message.part.updated", sessionID=session, part=inner, time=T)
 
 
 def tool(message: str, id: str, status: str, name: str = "bash", session: str = ROOT, call: str = "c1", **state: Any) -> dict[str, Any]:
@@ -71,11 +68,11 @@ def tool(message: str, id: str, status: str, name: str = "bash", session: str = 
 
 
 def delta(message: str, id: str, text: str, field: str = "text") -> dict[str, Any]:
-    return said("message.part.delta", sessionID=ROOT, messageID=message, partID=id, field=field, delta=text)
+    return bus_event("message.part.delta", sessionID=ROOT, messageID=message, partID=id, field=field, delta=text)
 
 
 def status(word: str, session: str = ROOT, **fields: Any) -> dict[str, Any]:
-    return said("session.status", sessionID=session, status={"type": word, **fields})
+    return bus_event("session.status", sessionID=session, status={"type": word, **fields})
 
 
 def prompt(text: str = "hi", id: str = "msg_u", session: str = ROOT) -> list[dict[str, Any]]:
@@ -87,12 +84,12 @@ def read(*messages: dict[str, Any], format: str = "opencode-sse") -> list[Event]
     return list(normalize(body, format))
 
 
-def of(events: list[Event], *kinds: str) -> list[Any]:
+def events_of(events: list[Event], *kinds: str) -> list[Any]:
     return [event for event in events if event.type in kinds]
 
 
 def ends(events: list[Event]) -> list[tuple[str, str | None]]:
-    return [(event.payload.status, event.payload.error and event.payload.error.code) for event in of(events, "turn_end")]
+    return [(event.payload.status, event.payload.error and event.payload.error.code) for event in events_of(events, "turn_end")]
 
 
 # ---- parts, deltas, repeats
@@ -108,18 +105,18 @@ def test_deltas_and_the_growing_part_are_said_once():
         part("msg_a", "p1", "text", text=" yes", time={"start": T, "end": T}),
         part("msg_a", "p1", "text", text=" yes", time={"start": T, "end": T}),
     )
-    assert [event.payload.text for event in of(events, "assistant_chunk")] == ["", " ", "yes"]
-    assert [event.payload.text for event in of(events, "assistant_done")] == [" yes"]
+    assert [event.payload.text for event in events_of(events, "assistant_chunk")] == ["", " ", "yes"]
+    assert [event.payload.text for event in events_of(events, "assistant_done")] == [" yes"]
 
 
 def test_an_early_version_sends_the_grown_part_with_its_delta():
     grown = [
-        said("message.part.updated", part=part("msg_a", "p1", "text", text=text)["properties"]["part"], delta=text[-1])
+        bus_event("message.part.updated", part=part("msg_a", "p1", "text", text=text)["properties"]["part"], delta=text[-1])
         for text in ("a", "ab")
     ]
     events = read(*prompt(), assistant("msg_a"), *grown, part("msg_a", "p1", "text", text="ab", time={"start": T, "end": T}))
-    assert [event.payload.text for event in of(events, "assistant_chunk")] == ["a", "b"]
-    assert [event.payload.text for event in of(events, "assistant_done")] == ["ab"]
+    assert [event.payload.text for event in events_of(events, "assistant_chunk")] == ["a", "b"]
+    assert [event.payload.text for event in events_of(events, "assistant_done")] == ["ab"]
 
 
 def test_a_user_message_is_one_event_for_all_its_parts():
@@ -132,7 +129,7 @@ def test_a_user_message_is_one_event_for_all_its_parts():
         part("msg_u", "p4", "agent", name="general"),
         status("busy"),
     )
-    human, harness = of(events, "user_message")
+    human, harness = events_of(events, "user_message")
     assert (human.payload.text, human.payload.author, harness.payload.author) == ("look", "human", "harness")
     assert human.payload.content[:2] == [TextBlock("look"), ImageBlock(media_type="image/png", data="AAAA")]
     assert human.payload.content[2].raw_type == "agent"
@@ -145,32 +142,35 @@ def test_growing_output_becomes_chunks_with_offsets():
         "msg_a", "p1", "completed", input={"command": "x"}, output="one\ntwo\n", metadata={"exit": 3}, time={"start": T, "end": T + 5}
     )
     events = read(*prompt(), assistant("msg_a"), tool("msg_a", "p1", "pending", input={}, raw=""), *running, done, done)
-    assert [(event.payload.chunk, event.payload.offset) for event in of(events, "tool_output_chunk")] == [("one\n", 0), ("two\n", 4)]
-    (call,), (result,) = of(events, "tool_call"), of(events, "tool_result")
+    assert [(event.payload.chunk, event.payload.offset) for event in events_of(events, "tool_output_chunk")] == [("one\n", 0), ("two\n", 4)]
+    (call,), (result,) = events_of(events, "tool_call"), events_of(events, "tool_result")
     assert (call.payload.args, call.payload.kind) == ({"command": "x"}, "execute")
     assert (result.payload.exit_code, result.payload.duration_ms, result.payload.is_error) == (3, 5, False)
-    assert of(events, "tool_progress")[0].payload.status == "pending"
+    assert events_of(events, "tool_progress")[0].payload.status == "pending"
 
 
 def test_an_output_that_lost_its_beginning_is_progress_not_a_chunk():
     texts = ("one\n", "...\n\ntwo\n")
     running = [tool("msg_a", "p1", "running", input={}, metadata={"output": text}) for text in texts]
     events = read(*prompt(), assistant("msg_a"), *running)
-    assert [event.payload.chunk for event in of(events, "tool_output_chunk")] == ["one\n"]
-    assert of(events, "tool_progress")[-1].payload.detail == {"output": "...\n\ntwo\n"}
+    assert [event.payload.chunk for event in events_of(events, "tool_output_chunk")] == ["one\n"]
+    assert events_of(events, "tool_progress")[-1].payload.detail == {"output": "...\n\ntwo\n"}
 
 
 def test_an_unknown_tool_keeps_the_name_that_the_model_called():
     state = {"input": {"tool": "nope", "error": "no such tool"}, "output": "The arguments are invalid"}
     events = read(*prompt(), assistant("msg_a"), tool("msg_a", "p1", "completed", "invalid", **state))
-    assert of(events, "tool_call")[0].payload.tool_name == "nope"
-    assert (of(events, "tool_result")[0].payload.is_error, of(events, "tool_result")[0].payload.error) == (True, "no such tool")
+    assert events_of(events, "tool_call")[0].payload.tool_name == "nope"
+    assert (events_of(events, "tool_result")[0].payload.is_error, events_of(events, "tool_result")[0].payload.error) == (
+        True,
+        "no such tool",
+    )
 
 
 def test_a_stopped_command_has_no_exit_code_and_is_an_error():
     output = "x\n\n\n<shell_metadata>\nUser aborted the command\n</shell_metadata>"
     events = read(*prompt(), assistant("msg_a"), tool("msg_a", "p1", "completed", input={}, output=output, metadata={"exit": None}))
-    result = of(events, "tool_result")[0].payload
+    result = events_of(events, "tool_result")[0].payload
     assert (result.is_error, result.error, result.exit_code) == (True, "User aborted the command", None)
 
 
@@ -183,7 +183,7 @@ def test_edits_and_attachments_are_blocks():
     events = read(
         *prompt(), assistant("msg_a"), tool("msg_a", "p1", "completed", "edit", input={}, output="ok", metadata=metadata, attachments=files)
     )
-    content = of(events, "tool_result")[0].payload.content
+    content = events_of(events, "tool_result")[0].payload.content
     assert content == [
         TextBlock("ok"),
         ImageBlock(media_type="image/png", data="AAAA"),
@@ -198,7 +198,7 @@ def test_reasoning_keeps_what_the_provider_sealed():
         part("msg_a", "p2", "reasoning", text="", time={"start": T, "end": T}, metadata={"anthropic": {"redactedData": "r"}}),
         part("msg_a", "p3", "reasoning", text="", time={"start": T, "end": T}, metadata={"openai": {"reasoningEncryptedContent": "e"}}),
     ]
-    first, second, third = (event.payload for event in of(read(*prompt(), assistant("msg_a"), *parts), "thinking_done"))
+    first, second, third = (event.payload for event in events_of(read(*prompt(), assistant("msg_a"), *parts), "thinking_done"))
     assert (first.signature, first.duration_ms, second.redacted, third.redacted) == ("s", 7, "r", "e")
 
 
@@ -216,15 +216,15 @@ def test_reasoning_keeps_what_the_provider_sealed():
 )
 def test_every_declared_part_has_a_word(kind: str, fields: dict[str, Any], word: str):
     events = read(*prompt(), assistant("msg_a"), part("msg_a", "p1", kind, **fields))
-    assert word in [event.payload.status for event in of(events, "status_change")]
-    assert of(events, "raw") == []
+    assert word in [event.payload.status for event in events_of(events, "status_change")]
+    assert events_of(events, "raw") == []
 
 
 def test_a_part_nobody_knows_is_kept_whole_and_spoils_nothing():
     events = read(*prompt(), assistant("msg_a"), part("msg_a", "p1", "hologram", scene=1), part("msg_a", "p2", "text", text="after"))
-    (block,) = of(events, "content_block")
+    (block,) = events_of(events, "content_block")
     assert (block.payload.block.raw_type, block.payload.block.raw["scene"]) == ("hologram", 1)
-    assert of(events, "assistant_done")[0].payload.text == "after"
+    assert events_of(events, "assistant_done")[0].payload.text == "after"
 
 
 FILLED: dict[str, Any] = {
@@ -297,18 +297,18 @@ def test_every_declared_event_is_understood(tag: str, field: str):
         "message.updated": {"info": {"id": "msg_a", "role": "assistant"}},
     }
     events = read({"id": "evt_1", "type": tag, field: FILLED | special.get(tag, {})})
-    assert of(events, "raw") == []
-    assert len(of(events, "turn_start")) == len(of(events, "turn_end"))
+    assert events_of(events, "raw") == []
+    assert len(events_of(events, "turn_start")) == len(events_of(events, "turn_end"))
 
 
 def test_an_event_that_says_nothing_is_raw():
-    assert [event.payload.reason for event in of(read({"type": "session.idle"}), "raw")] == ["wrong_shape"]
-    assert [event.payload.reason for event in of(read({"type": "session.prophecy", "properties": {}}), "raw")] == ["unknown_type"]
+    assert [event.payload.reason for event in events_of(read({"type": "session.idle"}), "raw")] == ["wrong_shape"]
+    assert [event.payload.reason for event in events_of(read({"type": "session.prophecy", "properties": {}}), "raw")] == ["unknown_type"]
 
 
 def test_the_stream_of_all_projects_wraps_its_events():
-    events = read({"directory": "/w", "payload": said("session.compacted", sessionID=ROOT)})
-    assert [event.payload.subtype for event in of(events, "session_lifecycle")] == ["compacted"]
+    events = read({"directory": "/w", "payload": bus_event("session.compacted", sessionID=ROOT)})
+    assert [event.payload.subtype for event in events_of(events, "session_lifecycle")] == ["compacted"]
 
 
 @pytest.mark.parametrize("body", [b'{"error":{"message":"bad key"}}', b'\n{"name":"NotFoundError","data":{}}\n'])
@@ -324,7 +324,7 @@ def test_an_error_body_is_no_event_stream(body: bytes):
 def test_events_may_stand_alone_line_by_line(wrapped: bool):
     lines = [{"directory": "/x", "payload": message} if wrapped else message for message in (session(), status("busy"))]
     events = list(normalize(b"".join(json.dumps(line).encode() + b"\n" for line in lines), "opencode-sse"))
-    assert not of(events, "error", "raw")
+    assert not events_of(events, "error", "raw")
     assert {event.frame for event in events} == {1, 2}
 
 
@@ -336,8 +336,8 @@ def test_a_delta_that_is_no_text_is_kept():
         delta("msg_a", "p1", '{"a', "state.raw"),
         delta("msg_a", "p1", "x", "title"),
     )
-    assert [(event.payload.tool_call_id, event.payload.chunk) for event in of(events, "tool_input_chunk")] == [("c1", '{"a')]
-    assert {"partID": "p1", "field": "title", "delta": "x"} in [event.payload.detail for event in of(events, "status_change")]
+    assert [(event.payload.tool_call_id, event.payload.chunk) for event in events_of(events, "tool_input_chunk")] == [("c1", '{"a')]
+    assert {"partID": "p1", "field": "title", "delta": "x"} in [event.payload.detail for event in events_of(events, "status_change")]
 
 
 # ---- sessions
@@ -347,7 +347,7 @@ def test_the_id_of_an_event_tells_its_time():
     created = session()
     later = {"id": "evt_1e0b96a18001TNZJ8SqnN8aTTO", "type": "server.heartbeat", "properties": {}}
     events = read(created, later)
-    assert of(events, "heartbeat")[0].timestamp == 1_794_771_610_136
+    assert events_of(events, "heartbeat")[0].timestamp == 1_794_771_610_136
 
 
 def test_a_sub_agent_nests_under_the_call_that_names_its_session():
@@ -369,14 +369,14 @@ def test_a_sub_agent_nests_under_the_call_that_names_its_session():
     )
     deep = [event for event in events if event.parent_tool_call_id == "c1"]
     assert {"user_message", "assistant_done", "session_lifecycle"} <= {event.type for event in deep}
-    assert [event.payload.text for event in of(events, "assistant_done")] == ["deep"]
-    assert of(deep, "user_message")[0].payload.author == "agent"
+    assert [event.payload.text for event in events_of(events, "assistant_done")] == ["deep"]
+    assert events_of(deep, "user_message")[0].payload.author == "agent"
     assert ends(events) == [("lost", None)]
 
 
 def test_a_sub_agent_that_is_not_on_the_wire_speaks_through_its_report():
     state = {"input": {}, "output": "<task id=x>\n<task_result>\ndeep\n</task_result>\n</task>", "metadata": {"sessionId": CHILD}}
-    (report,) = of(read(*prompt(), assistant("msg_a"), tool("msg_a", "p1", "completed", "task", **state)), "assistant_done")
+    (report,) = events_of(read(*prompt(), assistant("msg_a"), tool("msg_a", "p1", "completed", "task", **state)), "assistant_done")
     assert (report.payload.text, report.parent_tool_call_id, report.synthetic) == ("deep", "c1", True)
 
 
@@ -391,10 +391,10 @@ def test_two_sessions_on_one_stream_keep_their_turns_apart():
         assistant("msg_a1", "ses_1", done=True, finish="stop"),
         status("idle", "ses_1"),
     )
-    first, second = of(events, "user_message")
-    (answer,) = of(events, "assistant_done")
+    first, second = events_of(events, "user_message")
+    (answer,) = events_of(events, "assistant_done")
     assert first.turn_id == answer.turn_id != second.turn_id
-    assert [(event.turn_id, event.payload.status) for event in of(events, "turn_end")] == [
+    assert [(event.turn_id, event.payload.status) for event in events_of(events, "turn_end")] == [
         (first.turn_id, "completed"),
         (second.turn_id, "lost"),
     ]
@@ -403,17 +403,17 @@ def test_two_sessions_on_one_stream_keep_their_turns_apart():
 def test_a_fork_does_not_say_its_history_again():
     history = [assistant("msg_a", done=True, finish="stop"), part("msg_a", "p1", "text", text="said")]
     copy = [assistant("msg_b", "ses_fork", done=True, finish="stop"), part("msg_b", "p2", "text", "ses_fork", text="said")]
-    fork = said("session.created", sessionID="ses_fork", info={"id": "ses_fork", "time": {"created": T + 100}})
+    fork = bus_event("session.created", sessionID="ses_fork", info={"id": "ses_fork", "time": {"created": T + 100}})
     events = read(session(), *history, fork, *copy)
-    assert [event.payload.text for event in of(events, "assistant_done")] == ["said"]
-    assert "copied" in [event.payload.subtype for event in of(events, "session_lifecycle")]
+    assert [event.payload.text for event in events_of(events, "assistant_done")] == ["said"]
+    assert "copied" in [event.payload.subtype for event in events_of(events, "session_lifecycle")]
 
 
 def test_a_new_title_and_a_new_model_are_told():
     model = {"id": "m2", "providerID": "p"}
     events = read(session(title="a"), session(kind="updated", title="b", agent="plan", model=model))
-    assert [event.payload.subtype for event in of(events, "session_lifecycle")] == ["created", "renamed"]
-    assert [(event.payload.model, event.payload.mode_id) for event in of(events, "configuration_change")] == [
+    assert [event.payload.subtype for event in events_of(events, "session_lifecycle")] == ["created", "renamed"]
+    assert [(event.payload.model, event.payload.mode_id) for event in events_of(events, "configuration_change")] == [
         ("p/m2", None),
         (None, "plan"),
     ]
@@ -447,7 +447,7 @@ def test_a_new_title_and_a_new_model_are_told():
 )
 def test_how_a_turn_ends(info: dict[str, Any], end: tuple[str, str | None]):
     events = read(
-        *prompt(), assistant("msg_a"), assistant("msg_a", done=True, **info), status("idle"), said("session.idle", sessionID=ROOT)
+        *prompt(), assistant("msg_a"), assistant("msg_a", done=True, **info), status("idle"), bus_event("session.idle", sessionID=ROOT)
     )
     assert ends(events) == [end]
 
@@ -457,12 +457,12 @@ def test_an_error_is_told_once_and_keeps_its_status():
     events = read(
         *prompt(),
         assistant("msg_a"),
-        said("session.error", sessionID=ROOT, error=error),
+        bus_event("session.error", sessionID=ROOT, error=error),
         status("idle"),
         assistant("msg_a", done=True, error=error),
         status("idle"),
     )
-    (told,) = of(events, "error")
+    (told,) = events_of(events, "error")
     assert (told.payload.code, told.payload.provider_code, told.payload.status, told.payload.retryable) == (
         "provider_auth",
         "APIError",
@@ -476,8 +476,8 @@ def test_an_error_is_told_once_and_keeps_its_status():
 def test_a_refusal_is_a_block():
     error = {"name": "ContentFilterError", "data": {"message": "blocked"}}
     events = read(*prompt(), assistant("msg_a"), assistant("msg_a", done=True, finish="content-filter", error=error), status("idle"))
-    assert of(events, "content_block")[0].payload.block == RefusalBlock(text="blocked", category="ContentFilterError")
-    assert of(events, "error") == []
+    assert events_of(events, "content_block")[0].payload.block == RefusalBlock(text="blocked", category="ContentFilterError")
+    assert events_of(events, "error") == []
 
 
 def test_a_tool_that_reports_after_the_first_idle_belongs_to_the_turn():
@@ -486,14 +486,14 @@ def test_a_tool_that_reports_after_the_first_idle_belongs_to_the_turn():
         *prompt(),
         assistant("msg_a"),
         tool("msg_a", "p1", "running", input={}),
-        said("session.error", sessionID=ROOT, error=aborted),
+        bus_event("session.error", sessionID=ROOT, error=aborted),
         status("idle"),
         tool("msg_a", "p1", "completed", input={}, output="half"),
         assistant("msg_a", done=True, error=aborted),
         status("idle"),
     )
-    assert [event.synthetic for event in of(events, "tool_result")] == [False]
-    assert len(of(events, "interrupt")) == 1
+    assert [event.synthetic for event in events_of(events, "tool_result")] == [False]
+    assert len(events_of(events, "interrupt")) == 1
     assert ends(events) == [("interrupted", "aborted")]
 
 
@@ -513,13 +513,13 @@ def test_a_plain_no_ends_the_turn_as_denied(error: str, end: str):
 
 def test_a_prompt_while_the_session_is_busy_is_queued_in_the_same_turn():
     events = read(*prompt(), assistant("msg_a"), *prompt("also", "msg_u2"), assistant("msg_a", done=True, finish="stop"), status("idle"))
-    assert [event.payload.queued for event in of(events, "user_message")] == [False, True]
+    assert [event.payload.queued for event in events_of(events, "user_message")] == [False, True]
     assert ends(events) == [("completed", None)]
 
 
 def test_a_retry_tells_when_it_goes_on():
     events = read(session(), *prompt(), status("retry", attempt=1, message="Rate limited", next=T + 5000))
-    (error,) = of(events, "error")
+    (error,) = events_of(events, "error")
     assert (error.payload.code, error.payload.retryable, error.payload.retry_after_ms) == ("rate_limit", True, 5000)
 
 
@@ -528,17 +528,20 @@ def test_zeros_are_no_usage_and_steps_add_up():
     none = {"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}}
     steps = [part("msg_a", f"p{number}", "step-finish", reason="tool-calls", cost=0.5, tokens=tokens) for number in (1, 2)]
     first = [*prompt(), assistant("msg_a"), *steps, assistant("msg_a", done=True, finish="stop", tokens=tokens), status("idle")]
-    message, turn = of(read(*first), "usage")
+    message, turn = events_of(read(*first), "usage")
     assert (message.payload.scope, message.payload.usage.total_tokens, message.payload.cost_usd) == ("message", 12, 1.0)
     assert (turn.payload.scope, turn.payload.usage.cache_read_input_tokens) == ("turn", 16)
-    assert of(read(*prompt(), assistant("msg_a"), assistant("msg_a", done=True, finish="stop", tokens=none), status("idle")), "usage") == []
+    assert (
+        events_of(read(*prompt(), assistant("msg_a"), assistant("msg_a", done=True, finish="stop", tokens=none), status("idle")), "usage")
+        == []
+    )
 
 
 # ---- questions
 
 
 def test_permissions_of_both_generations():
-    asked = said(
+    asked = bus_event(
         "permission.asked",
         id="per_1",
         sessionID=ROOT,
@@ -548,30 +551,32 @@ def test_permissions_of_both_generations():
         always=["ls *"],
         tool={"callID": "c1"},
     )
-    old = said(
+    old = bus_event(
         "permission.updated", id="per_2", sessionID=ROOT, type="bash", pattern="ls", messageID="m", callID="c2", title="List", metadata={}
     )
     replies = [
-        said("permission.replied", sessionID=ROOT, requestID="per_1", reply="always"),
-        said("permission.replied", sessionID=ROOT, permissionID="per_2", response="reject"),
+        bus_event("permission.replied", sessionID=ROOT, requestID="per_1", reply="always"),
+        bus_event("permission.replied", sessionID=ROOT, permissionID="per_2", response="reject"),
     ]
     events = read(*prompt(), asked, old, *replies)
-    first, second = of(events, "permission_request")
+    first, second = events_of(events, "permission_request")
     assert (first.payload.tool_call_id, first.payload.suggestions, second.payload.description) == ("c1", ["ls *"], "List")
     assert [option.kind for option in first.payload.options] == ["allow_once", "allow_always", "reject_once"]
-    answers = [(event.payload.request_id, event.payload.decision, event.payload.option_id) for event in of(events, "permission_response")]
+    answers = [
+        (event.payload.request_id, event.payload.decision, event.payload.option_id) for event in events_of(events, "permission_response")
+    ]
     assert answers == [("per_1", "allow", "always"), ("per_2", "deny", "reject")]
 
 
 def test_questions_and_todos():
     todos = [{"content": "a", "status": "pending", "priority": "high"}]
     events = read(
-        said("question.asked", id="que_1", sessionID=ROOT, questions=[{"question": "?"}], tool={"callID": "c1"}),
-        said("question.rejected", sessionID=ROOT, requestID="que_1"),
-        said("todo.updated", sessionID=ROOT, todos=todos),
+        bus_event("question.asked", id="que_1", sessionID=ROOT, questions=[{"question": "?"}], tool={"callID": "c1"}),
+        bus_event("question.rejected", sessionID=ROOT, requestID="que_1"),
+        bus_event("todo.updated", sessionID=ROOT, todos=todos),
     )
-    assert (of(events, "question")[0].payload.tool_call_id, of(events, "answer")[0].payload.action) == ("c1", "decline")
-    assert [(entry.content, entry.priority) for entry in of(events, "plan_update")[0].payload.entries] == [("a", "high")]
+    assert (events_of(events, "question")[0].payload.tool_call_id, events_of(events, "answer")[0].payload.action) == ("c1", "decline")
+    assert [(entry.content, entry.priority) for entry in events_of(events, "plan_update")[0].payload.entries] == [("a", "high")]
 
 
 # ---- the way back
@@ -676,7 +681,7 @@ def test_what_the_server_says_it_has_is_what_can_be_chosen():
         "/config/providers": {"providers": [{"id": "p", "models": {"m": {"name": "M"}}}]},
         "/agent": [{"name": "build", "mode": "primary"}, {"name": "title", "hidden": True}, {"name": "explore", "mode": "subagent"}],
     }.items():
-        adapter.feed(Frame(json.dumps(said("http.response", method="GET", path=path, status=200, body=body)).encode()))
+        adapter.feed(Frame(json.dumps(bus_event("http.response", method="GET", path=path, status=200, body=body)).encode()))
     adapter.encode(configuration_change(subtype="set_model", model="p/m"))
     adapter.encode(configuration_change(subtype="set_mode", mode_id="build"))
     for refused in ("p/n", "m", None):
@@ -702,14 +707,14 @@ def test_our_own_prompt_is_not_said_again_and_its_turn_is_one():
 def test_our_own_answers_are_not_said_again():
     adapter = server()
     _, events = adapter.send(PermissionResponse(payload=PermissionResponsePayload(request_id="per_1", decision="allow", option_id="once")))
-    events += adapter.feed(Frame(json.dumps(said("permission.replied", sessionID=ROOT, requestID="per_1", reply="once")).encode()))
-    assert len(of(events, "permission_response")) == 1
+    events += adapter.feed(Frame(json.dumps(bus_event("permission.replied", sessionID=ROOT, requestID="per_1", reply="once")).encode()))
+    assert len(events_of(events, "permission_response")) == 1
 
 
 def test_a_prompt_that_the_server_turns_away_ends_its_turn():
     adapter = server()
     _, events = adapter.send(UserMessage(payload=UserMessagePayload(text="hi")))
-    reply = said(
+    reply = bus_event(
         "http.response",
         method="POST",
         path=f"/session/{ROOT}/prompt_async",
@@ -718,37 +723,48 @@ def test_a_prompt_that_the_server_turns_away_ends_its_turn():
     )
     events += adapter.feed(Frame(json.dumps(reply).encode()))
     assert ends(events) == [("error", "execution_error")]
-    assert of(events, "error")[0].payload.status == 404
+    assert events_of(events, "error")[0].payload.status == 404
 
 
 def test_an_answer_that_comes_late_does_not_end_the_next_turn():
     adapter = server()
     data, events = adapter.send(UserMessage(payload=UserMessagePayload(text="hi")))
-    failed = said("session.error", sessionID=ROOT, error={"name": "UnknownError", "data": {"message": "no such model"}})
+    failed = bus_event("session.error", sessionID=ROOT, error={"name": "UnknownError", "data": {"message": "no such model"}})
     for message in (status("busy"), failed, status("idle")):
         events += adapter.feed(Frame(json.dumps(message).encode()))
     events += adapter.send(UserMessage(payload=UserMessagePayload(text="again")))[1]
-    reply = said("http.response", id=json.loads(data)["id"], method="POST", path=f"/session/{ROOT}/message", status=500, body={})
+    reply = bus_event("http.response", id=json.loads(data)["id"], method="POST", path=f"/session/{ROOT}/message", status=500, body={})
     events += adapter.feed(Frame(json.dumps(reply).encode()))
     assert ends(events) == [("error", "unknown")]
     assert adapter.turn is not None
+
+
+def test_the_second_idle_of_a_turn_does_not_end_the_next_one():
+    adapter = server()
+    _, events = adapter.send(UserMessage(payload=UserMessagePayload(text="hi")))
+    for message in (status("busy"), assistant("msg_a"), assistant("msg_a", done=True, finish="stop"), status("idle")):
+        events += adapter.feed(Frame(json.dumps(message).encode()))
+    events += adapter.send(UserMessage(payload=UserMessagePayload(text="again")))[1]
+    events += adapter.feed(Frame(json.dumps(bus_event("session.idle", sessionID=ROOT)).encode()))
+    assert ends(events) == [("completed", None)]
+    assert adapter.turn is not None
+    for message in (status("busy"), assistant("msg_b"), assistant("msg_b", done=True, finish="stop"), status("idle")):
+        events += adapter.feed(Frame(json.dumps(message).encode()))
+    assert ends(events) == [("completed", None)] * 2
 
 
 def test_a_two_way_recording_of_the_stream_is_recognised():
     request = {"method": "POST", "path": f"/session/{ROOT}/prompt_async", "body": {"parts": [{"type": "text", "text": "hi"}]}}
     lines = [{"t": 0, "dir": "recv", "line": json.dumps(session())}, {"t": 5, "dir": "send", "line": json.dumps(request)}]
     events = list(normalize(b"".join(json.dumps(line).encode() + b"\n" for line in lines), "opencode-sse"))
-    (spoken,) = of(events, "user_message")
+    (spoken,) = events_of(events, "user_message")
     assert (spoken.payload.text, spoken.direction) == ("hi", "out")
 
 
-@recorded
-@pytest.mark.parametrize(
-    "path", sorted(RECORDINGS.glob("opencode-sse*/*/http.jsonl")), ids=lambda path: f"{path.parts[-3]}-{path.parts[-2]}"
-)
+@pytest.mark.parametrize("path", recorded.glob("opencode-sse*/*/requests.jsonl"), ids=lambda path: f"{path.parts[-3]}-{path.parts[-2]}")
 def test_what_was_sent_to_the_real_server_is_what_we_would_send(path: Path):
     adapter: Any = (OpenCodeNextEvents if "v2" in path.parts[-3] else OpenCodeEvents)()
-    for line in path.read_bytes().splitlines():
+    for line in recorded.read(path).splitlines():
         sent = {key: value for key, value in json.loads(line).items() if key in ("method", "path", "body")}
         if "parts" in (sent["body"] or {}) and len(sent["body"]) > 1:
             continue  # a prompt with a model or an agent of its own: commands have no word for it
@@ -778,7 +794,7 @@ def run(*lines: dict[str, Any]) -> list[Event]:
 def test_a_run_that_stops_inside_a_step_was_interrupted():
     events = run(run_line("step_start"), run_line("text", text="half"))
     assert ends(events) == [("interrupted", "aborted")]
-    assert len(of(events, "interrupt")) == 1
+    assert len(events_of(events, "interrupt")) == 1
 
 
 def test_a_run_that_stops_between_steps_is_lost():
@@ -796,7 +812,7 @@ def test_a_run_goes_on_after_its_own_summary():
         run_line("step_finish", "msg_b", reason="stop"),
     )
     assert ends(events) == [("completed", None)]
-    assert [(event.payload.text, event.payload.author) for event in of(events, "user_message")] == [("Continue", "harness")]
+    assert [(event.payload.text, event.payload.author) for event in events_of(events, "user_message")] == [("Continue", "harness")]
 
 
 def test_an_error_line_ends_the_run():
@@ -826,7 +842,7 @@ def test_a_step_that_fails_tells_why():
         failed = next_said("step.failed", assistantMessageID="msg_a", error={"type": "unknown", "message": message})
         events = read(*start, failed, format="opencode-sse-v2")
         assert ends(events) == [end]
-        assert [event.payload.text for event in of(events, "user_message")] == ["hi"]
+        assert [event.payload.text for event in events_of(events, "user_message")] == ["hi"]
 
 
 def test_compaction_of_the_newer_engine():
@@ -836,8 +852,11 @@ def test_compaction_of_the_newer_engine():
         next_said("compaction.ended", messageID="msg_c", reason="auto", text="sum", recent="r"),
         format="opencode-sse-v2",
     )
-    assert (of(events, "assistant_done")[0].payload.text, of(events, "assistant_done")[0].payload.phase) == ("sum", "compaction")
-    assert of(events, "session_lifecycle")[-1].payload.subtype == "compacted"
+    assert (events_of(events, "assistant_done")[0].payload.text, events_of(events, "assistant_done")[0].payload.phase) == (
+        "sum",
+        "compaction",
+    )
+    assert events_of(events, "session_lifecycle")[-1].payload.subtype == "compacted"
 
 
 def test_a_shell_of_the_user_is_a_turn_of_its_own():
@@ -846,7 +865,7 @@ def test_a_shell_of_the_user_is_a_turn_of_its_own():
         next_said("shell.ended", callID="c1", output="a"),
         format="opencode-sse-v2",
     )
-    assert (of(events, "tool_call")[0].payload.args, of(events, "tool_result")[0].payload.result) == ({"command": "ls"}, "a")
+    assert (events_of(events, "tool_call")[0].payload.args, events_of(events, "tool_result")[0].payload.result) == ({"command": "ls"}, "a")
     assert ends(events) == [("completed", None)]
 
 
@@ -875,7 +894,7 @@ def test_an_export_is_cut_into_messages_and_keeps_its_bytes(indent: int | None):
     ]
     assert b"".join(originals) == data
     assert len(originals) == 3
-    assert (of(events, "user_message")[0].payload.text, of(events, "assistant_done")[0].payload.text) == (tricky, "yes")
+    assert (events_of(events, "user_message")[0].payload.text, events_of(events, "assistant_done")[0].payload.text) == (tricky, "yes")
     assert ends(events) == [("completed", None)]
     assert [encode(event) for event in normalize([bytes([byte]) for byte in data], "opencode-session")] == [
         encode(event) for event in events
@@ -889,7 +908,7 @@ def test_an_export_without_messages_is_its_head_alone():
 
 def test_half_an_export_is_kept():
     events = list(normalize(export()[:-5], "opencode-session"))
-    assert [event.payload.reason for event in of(events, "raw")] == ["invalid_json"]
+    assert [event.payload.reason for event in events_of(events, "raw")] == ["invalid_json"]
 
 
 def test_rows_without_events_are_read_message_by_message():
@@ -902,7 +921,7 @@ def test_rows_without_events_are_read_message_by_message():
     ]
     lines = b"".join(frame.data + b"\n" for frame in frames_of(rows))
     events = list(normalize(lines, "opencode-session"))
-    assert [event.payload.text for event in of(events, "user_message", "assistant_done")] == ["hi", "yes"]
+    assert [event.payload.text for event in events_of(events, "user_message", "assistant_done")] == ["hi", "yes"]
     assert ends(events) == [("completed", None)]
 
 
@@ -917,26 +936,25 @@ def test_rows_that_events_have_told_are_left_out_and_older_ones_come_first():
 # ---- the recordings
 
 
-@recorded
 @pytest.mark.parametrize("path", [*STREAMS, *RUNS], ids=lambda path: f"{path.parts[-3]}-{path.parts[-2]}")
 def test_turns_end_as_they_really_ended(path: Path):
-    truth = json.loads((path.parent / "truth.json").read_bytes())["turns"]
-    streams = sorted(path.parent.glob(f"{path.stem}*{path.suffix}"), key=lambda path: (len(path.name), path.name))
-    events = [event for stream in streams for event in normalize(stream.read_bytes(), path.parts[-3])]
+    truth = json.loads(recorded.read(path.parent / "truth.json"))["turns"]
+    streams = sorted(recorded.glob(f"{path.stem}*{path.suffix}", path.parent), key=lambda path: (len(path.name), path.name))
+    events = [event for stream in streams for event in normalize(recorded.read(stream), path.parts[-3])]
     shell = [
         event.turn_id
-        for event in of(events, "user_message")
+        for event in events_of(events, "user_message")
         if event.payload.text.startswith("The following tool was executed by the user")
     ]
     told = [
         (event.payload.status, event.payload.error and event.payload.error.code)
-        for event in of(events, "turn_end")
+        for event in events_of(events, "turn_end")
         if event.turn_id not in shell
     ]
     assert [status for status, _ in told] == [turn["end"] for turn in truth]
     for (_, code), turn in zip(told, truth, strict=True):
         assert turn.get("error_code") in (None, code)
-    assert of(events, "raw") == []
+    assert events_of(events, "raw") == []
 
 
 def test_a_time_that_is_true_is_no_time() -> None:

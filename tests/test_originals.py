@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from hansard.codec import decode, encode
 from hansard.errors import UsageError
 from hansard.events import assistant_chunk
-from hansard.originals import BASE64, MAX_DEPTH, MAX_DIGITS, TEXT, reference, unwrap, wrap
+from hansard.events.codec import decode, encode
+from hansard.events.originals import BASE64, MAX_DEPTH, MAX_DIGITS, TEXT, reference, unwrap, wrap
 
 VERBATIM = {
     "an object": b'{"type":"x","text":" "}',

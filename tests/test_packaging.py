@@ -89,7 +89,7 @@ def test_the_wheel_has_all_that_is_needed_and_nothing_else(built: dict[str, list
         data = f"hansard-{__version__}.data/data/share/man/man1/hansard.1"
         ours = {name.removeprefix("src/") for name in tracked_files() if name.startswith("src/")}
         assert {name for name in names if name.startswith("hansard/")} == ours
-        assert ours > {"hansard/page/static/index.html", "hansard/py.typed", "hansard/demo/claude_permission.jsonl.gz"}
+        assert ours > {"hansard/projections/page/static/index.html", "hansard/py.typed", "hansard/demo/claude_permission.jsonl.gz"}
         rest = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE", "sboms/hansard.cdx.json"}
         assert names - ours == {data, *(f"{about}/{name}" for name in rest)}
         assert wheel.read(data) == MAN.read_bytes()
@@ -145,7 +145,7 @@ def test_the_bill_lists_what_is_installed_in_the_locked_version() -> None:
 
 
 def test_the_bill_has_every_file_of_the_libraries_of_the_page_by_its_hash() -> None:
-    vendor = ROOT / "src/hansard/page/static/vendor"
+    vendor = ROOT / "src/hansard/projections/page/static/vendor"
     inside = {file["name"]: file["hashes"][0]["content"] for one in BOM["components"] for file in one.get("components", [])}
     there = [path for path in vendor.rglob("*") if path.is_file() and path.name != "VENDOR.toml"]
     assert inside == {f"hansard/{path.relative_to(ROOT / 'src/hansard')}": hashlib.sha256(path.read_bytes()).hexdigest() for path in there}

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from hansard.content import ImageBlock
+from hansard.adapters.normalize import normalize
 from hansard.events import Event
-from hansard.importing.find import homes
-from hansard.normalizing import normalize
+from hansard.events.content import ImageBlock
+from hansard.importing.discovery import homes
 from tests.imported import original, run
 from tests.recorded import FOLDER
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+import hansard
 from tests.documents import Block, blocks
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "hansard-parrot"
@@ -140,10 +142,10 @@ def test_it_is_driven_and_asked_and_its_wire_is_on_the_record(parrot: Hansard) -
 
 BROKEN = {
     "nowhere": ("hansard.adapters", "no_such_module_here:Adapter", "ModuleNotFoundError"),
-    "bad": ("hansard.adapters", "wrong_things:number", "is no subclass of hansard.adapter.Adapter"),
+    "bad": ("hansard.adapters", "wrong_things:number", "is no subclass of hansard.adapters.base.Adapter"),
     "misnamed": ("hansard.adapters", "wrong_things:Nameless", "do not name 'misnamed'"),
     "quits": ("hansard.agents", "quits:Agent", "SystemExit"),
-    "silent": ("hansard.projections", "wrong_things:Silent", "neither uses nor leaves"),
+    "silent": ("hansard.projections", "wrong_things:Silent", "neither handles nor skips"),
     "scheme": ("hansard.stores", "wrong_things:number", "cannot be called"),
     "claude-session": ("hansard.adapters", "wrong_things:Nameless", "is hansard's own"),
 }
@@ -154,7 +156,7 @@ number = 5
 class Nameless(Adapter):
     pass
 class Silent(Projection):
-    uses, leaves = frozenset({"usage"}), {}
+    handled, skipped = frozenset({"usage"}), {}
 """
 
 
@@ -234,6 +236,36 @@ def test_a_block_of_the_page_is_a_part_of_the_file_it_names(block: Block) -> Non
     assert block.source is not None
     said, lines = block.code, (EXAMPLE / block.source).read_text("utf-8")
     assert said in lines
+
+
+PLUGINS = (EXAMPLE.parents[1] / "docs" / "plugins.md").read_text()
+MOVED = re.findall(r"^\| `[\w.]+`: (.*) \| `([\w.]+)` \|$", PLUGINS, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("name", "module"), [(name, module) for names, module in MOVED for name in re.findall(r"\w+", names)])
+def test_a_name_that_moved_is_where_the_page_says(name: str, module: str) -> None:
+    assert hasattr(importlib.import_module(module), name)
+
+
+RENAMED = re.findall(r"^\| (`.*`) \| (`.*`) \|$", PLUGINS.partition("\nThese names changed, too:\n")[2], re.MULTILINE)
+
+
+@pytest.mark.parametrize(("before", "now"), RENAMED)
+def test_a_name_that_changed_has_the_new_name_and_not_the_old_one(before: str, now: str) -> None:
+    assert {exists(name) for name in re.findall(r"[\w.]+", now)} == {True}
+    assert {exists(name) for name in re.findall(r"[\w.]+", before)} == {False}
+
+
+def exists(name: str) -> bool:
+    """Whether there is an attribute of that name, of a module or of a public class."""
+    owner, _, attribute = name.rpartition(".")
+    home = importlib.import_module(owner) if owner.startswith("hansard") else getattr(hansard, owner)
+    return hasattr(home, attribute) or attribute in getattr(home, "__annotations__", {})
+
+
+def test_the_page_lists_what_moved_and_what_changed() -> None:
+    assert len(MOVED) > 10
+    assert len(RENAMED) > 4
 
 
 def test_every_other_block_of_the_page_is_commands() -> None:

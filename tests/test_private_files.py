@@ -15,10 +15,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from hansard.agents.handover import put
+from hansard.agents.handoff import write_handoff_file
 from hansard.events import assistant_done, user_message
-from hansard.projections.claude_session import ClaudeSession
-from hansard.projections.codex_rollout import CodexRollout
+from hansard.projections.formats.claude_session import ClaudeSession
+from hansard.projections.formats.codex_rollout import CodexRollout
 from tests.proof import Figures, proves
 from tests.server.served import Process
 from tests.sessions import project, turn
@@ -122,7 +122,7 @@ def test_of_the_command_line(umask: int, tmp_path: Path, figure: Figures) -> Non
 def test_of_the_session_files_that_an_agent_takes_over(umask: int, form: type[ClaudeSession] | type[CodexRollout], tmp_path: Path) -> None:
     home = tmp_path / "home"
     made = form("/work", "01a1e2a3-0000-7000-8000-000000000000")
-    assert put(made, [user_message(text="a secret"), assistant_done(text="kept")], home)
+    assert write_handoff_file(made, [user_message(text="a secret"), assistant_done(text="kept")], home)
     found = [home, *home.rglob("*")]
     assert len(found) >= 3
     assert {oct(path.stat().st_mode & 0o777) for path in found if path.is_dir()} == {"0o700"}

@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hansard.adapters import formats
+from hansard.adapters.normalize import normalize
 from hansard.events import Event
-from hansard.normalizing import normalize
 from hansard.testing import check_closed, check_frames, check_json, check_order, check_originals, check_splits, check_turns, pieces
 from tests.mutants import Recorded, mutate
 from tests.proof import SEED, Figures, amount, proves
 from tests.recorded import streams
 
 RECORDED = sorted({stream.format for stream in streams()} & formats().keys())
-MUTANTS = amount(10_000, max(40_000, -(-1_000_000 // len(RECORDED))))
+MUTANTS = amount(1_000, max(40_000, -(-1_000_000 // len(RECORDED))))
 """Of each format: so many in `make test`, a million of them all in `make soak`."""
 BATCH = 1000
 AT_ONCE = 5

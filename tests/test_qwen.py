@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hansard.adapters import adapter_for
-from hansard.adapters.qwen.words import error_of
-from hansard.content import DiffBlock, ImageBlock, ResourceBlock, TextBlock
+from hansard.adapters.framing import Frame
+from hansard.adapters.normalize import normalize
+from hansard.adapters.qwen.fields import error_of
 from hansard.errors import CannotEncode
 from hansard.events import (
     Event,
@@ -23,13 +23,11 @@ from hansard.events import (
     permission_response,
     user_message,
 )
-from hansard.framing import Frame
-from hansard.normalizing import normalize
+from hansard.events.content import DiffBlock, ImageBlock, ResourceBlock, TextBlock
+from tests import recorded
 
 STREAM, CHAT = "qwen-stream-json", "qwen-chat"
-SHARED = Path(os.environ.get("HANSARD_SHARED") or Path(__file__).resolve().parents[1] / ".." / "shared")
-RECORDINGS = sorted([*SHARED.glob("captures/qwen*-stream-json/*/stdout.jsonl"), *SHARED.glob("captures/qwen-stream-json-io/*/wire.jsonl")])
-MISSING = f"no recordings at {SHARED}: set HANSARD_SHARED"
+RECORDINGS = [*recorded.glob("qwen*-stream-json/*/stdout.jsonl"), *recorded.glob("qwen-stream-json-io/*/wire.jsonl")]
 
 
 def read(*messages: dict[str, Any], format: str = STREAM) -> list[Event]:
@@ -53,7 +51,7 @@ def piece(kind: str, **fields: Any) -> dict[str, Any]:
     return {"type": "stream_event", "event": {"type": kind, **fields}}
 
 
-def said(message_id: str, *content: Any, tokens: tuple[int, int] = (0, 0), parent: str | None = None) -> dict[str, Any]:
+def assistant_message(message_id: str, *content: Any, tokens: tuple[int, int] = (0, 0), parent: str | None = None) -> dict[str, Any]:
     used = {"input_tokens": tokens[0], "output_tokens": tokens[1]}
     message = {"id": message_id, "model": "m", "content": list(content), "usage": used}
     return {"type": "assistant", "message": message, "parent_tool_use_id": parent}
@@ -75,10 +73,10 @@ def test_an_answer_split_into_messages_stays_one():
         piece("content_block_start", index=0, content_block=text("")),
         piece("content_block_delta", index=0, delta={"type": "text_delta", "text": "Hi "}),
         piece("content_block_stop", index=0),
-        said("a", text("Hi ")),
+        assistant_message("a", text("Hi ")),
         piece("content_block_start", index=0, content_block={"type": "tool_use", "id": "t", "name": "edit", "input": {}}),
         piece("content_block_delta", index=0, delta={"type": "input_json_delta", "partial_json": "{}"}),
-        said("b", {"type": "tool_use", "id": "t", "name": "edit", "input": {}}, tokens=(3, 2)),
+        assistant_message("b", {"type": "tool_use", "id": "t", "name": "edit", "input": {}}, tokens=(3, 2)),
         over(3, 2),
     )
     places = [(event.response_id, event.block_index) for event in events if event.type in ("assistant_done", "tool_call")]
@@ -96,7 +94,7 @@ def test_text_goes_on_in_a_stopped_block_after_a_retry():
         piece("content_block_stop", index=0),
         {"type": "system", "subtype": "retry", "data": {"reason": "retry", "preserveText": True}},
         piece("content_block_delta", index=0, delta=words),
-        said("a", text("again again ")),
+        assistant_message("a", text("again again ")),
         over(),
     )
     assert "".join(chunk.text for chunk in payloads(events, "assistant_chunk")) == "again again "
@@ -104,13 +102,25 @@ def test_text_goes_on_in_a_stopped_block_after_a_retry():
 
 
 def test_without_pieces_each_message_has_its_own_blocks():
-    events = read(INIT, said("a", {"type": "thinking", "thinking": "hm", "signature": ""}, text("x")), said("b", text("y")), over())
+    events = read(
+        INIT,
+        assistant_message("a", {"type": "thinking", "thinking": "hm", "signature": ""}, text("x")),
+        assistant_message("b", text("y")),
+        over(),
+    )
     done = [(event.response_id, event.block_index) for event in events if event.type in ("assistant_done", "thinking_done")]
     assert done == [("a", 0), ("a", 1), ("b", 0)]
 
 
 def test_usage_of_a_turn_is_the_difference_to_the_result_before():
-    events = read(INIT, said("a", text("x"), tokens=(10, 1)), over(10, 1), INIT, said("b", text("y"), tokens=(20, 2)), over(30, 3))
+    events = read(
+        INIT,
+        assistant_message("a", text("x"), tokens=(10, 1)),
+        over(10, 1),
+        INIT,
+        assistant_message("b", text("y"), tokens=(20, 2)),
+        over(30, 3),
+    )
     turns = [(used.usage.input_tokens, used.usage.output_tokens) for used in payloads(events, "usage") if used.scope == "turn"]
     assert turns == [(10, 1), (20, 2)]
 
@@ -118,7 +128,7 @@ def test_usage_of_a_turn_is_the_difference_to_the_result_before():
 def test_the_first_result_of_a_continued_session_counts_older_turns_too():
     turns = [
         used.usage.input_tokens
-        for used in payloads(read(INIT, said("a", text("x"), tokens=(10, 1)), over(99, 9)), "usage")
+        for used in payloads(read(INIT, assistant_message("a", text("x"), tokens=(10, 1)), over(99, 9)), "usage")
         if used.scope == "turn"
     ]
     assert turns == [10]
@@ -126,7 +136,7 @@ def test_the_first_result_of_a_continued_session_counts_older_turns_too():
 
 def test_an_error_said_as_text_is_an_error_though_the_result_is_a_success():
     words = "[API Error: 429 Quota exceeded]"
-    events = read(INIT, said("a", text(words)), over(result=words))
+    events = read(INIT, assistant_message("a", text(words)), over(result=words))
     assert ends(events) == [("error", "rate_limit")]
     assert [done.phase for done in payloads(events, "assistant_done")] == ["error"]
     assert len(payloads(events, "error")) == 1
@@ -134,7 +144,7 @@ def test_an_error_said_as_text_is_an_error_though_the_result_is_a_success():
 
 def test_a_model_that_speaks_of_an_error_has_not_failed():
     words = "[API Error: is what you saw"
-    assert ends(read(INIT, said("a", text(words), tokens=(3, 2)), over(3, 2, result=words))) == [("completed", None)]
+    assert ends(read(INIT, assistant_message("a", text(words), tokens=(3, 2)), over(3, 2, result=words))) == [("completed", None)]
 
 
 @pytest.mark.parametrize(
@@ -153,7 +163,7 @@ def test_ends(line: dict[str, Any], end: tuple[str, str | None]):
 def test_a_tool_cancelled_by_the_user_ends_a_stream_without_result_as_interrupted():
     words = "[Operation Cancelled] Reason: User cancelled tool execution."
     block = {"type": "tool_result", "tool_use_id": "t", "is_error": True, "content": words}
-    call = said("a", {"type": "tool_use", "id": "t", "name": "run_shell_command", "input": {}})
+    call = assistant_message("a", {"type": "tool_use", "id": "t", "name": "run_shell_command", "input": {}})
     assert ends(read(INIT, call, {"type": "user", "message": {"role": "user", "content": [block]}})) == [("interrupted", "aborted")]
 
 
@@ -433,19 +443,18 @@ def test_declared_system_records_are_understood():
 
 
 def test_each_format_recognises_its_own_first_message():
-    assert adapter_for(STREAM).recognises(INIT) and not adapter_for(STREAM).recognises(prompt("x"))
-    assert adapter_for(CHAT).recognises(prompt("x")) and not adapter_for(CHAT).recognises(INIT)
+    assert adapter_for(STREAM).detects(INIT) and not adapter_for(STREAM).detects(prompt("x"))
+    assert adapter_for(CHAT).detects(prompt("x")) and not adapter_for(CHAT).detects(INIT)
 
 
 # ---- recordings
 
 
-@pytest.mark.skipif(not RECORDINGS, reason=MISSING)
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: f"{path.parents[1].name}/{path.parent.name}")
 def test_turns_end_as_they_did_where_the_wire_can_tell(path: Path):
-    files = sorted(path.parent.glob(f"{path.stem}*.jsonl"), key=lambda file: (len(file.name), file.name))
-    told = [end for file in files for end in ends(list(normalize(file.read_bytes(), STREAM)))]
-    truth = json.loads((path.parent / "truth.json").read_bytes())["turns"]
+    files = sorted(recorded.glob(f"{path.stem}*.jsonl", path.parent), key=lambda file: (len(file.name), file.name))
+    told = [end for file in files for end in ends(list(normalize(recorded.read(file), STREAM)))]
+    truth = json.loads(recorded.read(path.parent / "truth.json"))["turns"]
     assert len(told) == len(truth)
     for turn, (status, code) in zip(truth, told, strict=True):
         if turn["end_on_wire"]:

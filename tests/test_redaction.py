@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 import hansard
 from hansard.cli import main
-from hansard.codec import encode, encode_lines
 from hansard.events import (
     AssistantChunk,
     AssistantDone,
@@ -36,13 +35,13 @@ from hansard.events import (
     turn_start,
     user_message,
 )
-from hansard.normalizing import normalize
-from hansard.originals import unwrap, wrap
+from hansard.events.codec import encode, encode_lines
+from hansard.events.originals import unwrap, wrap
 from hansard.projections import FORMATS
-from hansard.redaction import HELD_EVENTS, INSIDE, KINDS, Patterns, _whole, redact
-from tests.projections.test_every import every_stream
+from hansard.projections.redaction.matching import Patterns, _whole
+from hansard.projections.redaction.patterns import INSIDE, KINDS
+from hansard.projections.redaction.redact import HELD_EVENTS, redact
 from tests.proof import proves
-from tests.recorded import Stream
 from tests.test_bad_input import cases
 
 OWN = "a-token-of-our-server"
@@ -63,7 +62,7 @@ def core(secret: str) -> str:
     )
 
 
-def spoken(text: str) -> list[Event]:
+def events_with(text: str) -> list[Event]:
     return [user_message(text=text), tool_call(tool_call_id="c", tool_name="Bash", args={"command": text}), assistant_done(text=text)]
 
 
@@ -72,7 +71,7 @@ def spoken(text: str) -> list[Event]:
 @pytest.mark.parametrize("around", ["{}", "see {} there", "first\n{}\nlast", '{{"key": "{}"}}', "a=1&x={}"])
 def test_a_secret_is_masked_in_every_field(secret: str, around: str) -> None:
     text = around.format(secret)
-    masked = redact([*spoken(text), user_message(text=json.dumps({"in": json.dumps([text])}))], [OWN])
+    masked = redact([*events_with(text), user_message(text=json.dumps({"in": json.dumps([text])}))], [OWN])
     out = encode_lines(masked).decode()
     assert "[redacted:" in out
     assert core(secret) not in out
@@ -249,17 +248,10 @@ ORDINARY = [
 
 @pytest.mark.parametrize("text", ORDINARY)
 def test_what_is_no_secret_stays(text: str) -> None:
-    events = [*spoken(text), *(assistant_chunk(text=char) for char in text), tool_result(tool_call_id="c", result={"out": text})]
+    events = [*events_with(text), *(assistant_chunk(text=char) for char in text), tool_result(tool_call_id="c", result={"out": text})]
     masked = redact(events)
     assert [encode(event) for event in masked] == [encode(event) for event in events]
     assert masked.masked == {}
-
-
-@pytest.mark.sampled
-@every_stream
-def test_nothing_of_a_recording_is_taken_for_a_secret(stream: Stream) -> None:
-    events = list(normalize(stream.data, stream.format, stream.context))
-    assert [encode(event) for event in redact(events)] == [encode(event) for event in events]
 
 
 words = st.sampled_from(
@@ -383,7 +375,7 @@ def test_a_frame_that_is_no_text_is_looked_at_wherever_the_secret_stands() -> No
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def secret_wire(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A wire that says every secret: in a question, a call, its result, and an answer in pieces."""
     file = tmp_path_factory.mktemp("secrets") / "wire.jsonl"
     lines: list[dict[str, Any]] = [{"type": "system", "subtype": "init", "session_id": "s", "model": "m"}]
@@ -410,9 +402,9 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @proves("S-06")
 @pytest.mark.parametrize("form", sorted(FORMATS))
-def test_every_form_is_exported_without_secrets(told: Path, tmp_path: Path, form: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_every_form_is_exported_without_secrets(secret_wire: Path, tmp_path: Path, form: str, capfd: pytest.CaptureFixture[str]) -> None:
     out, report = tmp_path / "out", tmp_path / "report.json"
-    assert main(["export", str(told), "--from", "claude-stream-json", "--to", form, "-o", str(out), "--report", str(report)]) == 0
+    assert main(["export", str(secret_wire), "--from", "claude-stream-json", "--to", form, "-o", str(out), "--report", str(report)]) == 0
     text = out.read_text() + report.read_text() + capfd.readouterr().err
     for case in cases("secrets"):
         if case["kind"] != "ours":
@@ -424,10 +416,10 @@ def test_every_form_is_exported_without_secrets(told: Path, tmp_path: Path, form
 
 
 @proves("S-06")
-def test_secrets_stay_if_one_says_so(told: Path, tmp_path: Path) -> None:
+def test_secrets_stay_if_one_says_so(secret_wire: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert main(["export", str(told), "--from", "claude-stream-json", "--to", "native", "--no-redact", "-o", str(out)]) == 0
-    assert out.read_bytes() == told.read_bytes()
+    assert main(["export", str(secret_wire), "--from", "claude-stream-json", "--to", "native", "--no-redact", "-o", str(out)]) == 0
+    assert out.read_bytes() == secret_wire.read_bytes()
 
 
 def test_it_is_there_by_its_name() -> None:

@@ -19,7 +19,7 @@ pytestmark = proves("S-09")
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "hansard"
-PAGE = SOURCE / "page" / "static"
+PAGE = SOURCE / "projections" / "page" / "static"
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Python: ruff says it, if it is asked to
@@ -53,18 +53,23 @@ def test_whoever_is_let_through_says_of_which_rule() -> None:
     assert [str(path) for path in SOURCE.rglob("*.py") if bare.search(path.read_text("utf-8"))] == []
 
 
+def test_nothing_waits_in_a_way_that_can_lose_a_cancellation() -> None:
+    """`asyncio.wait_for` of Python 3.11 drops a cancellation that comes together with the result, and with it a Ctrl-C (gh-86296)."""
+    assert [str(path) for path in SOURCE.rglob("*.py") if re.search(r"\bwait_for\(", path.read_text("utf-8"))] == []
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Where bytes come in
 
 INGEST = (
-    *("framing.py", "adapter.py", "originals.py", "codec.py", "loose.py", "ledger.py", "normalizing.py", "recognising.py"),
-    *("adapters", "store", "agents", "importing", "session"),
+    *("events/originals.py", "events/codec.py", "events/lenient.py"),
+    *("adapters", "store", "agents", "importing"),
 )
 REVIEWED = {
-    ("adapter.py", "replace"): "on the way out: half a character cannot be said in UTF-8",
-    ("adapters/acp/calls.py", "replace"): "a terminal's bytes shown as text; they stay in the frame as they came",
+    ("adapters/base.py", "replace"): "on the way out: half a character cannot be said in UTF-8",
+    ("adapters/acp/tool_calls.py", "replace"): "a terminal's bytes shown as text; they stay in the frame as they came",
     ("adapters/acp/tools.py", "replace"): "likewise",
-    ("session/services.py", "replace"): "on the way out: a command's output, as its agent asked for it",
+    ("agents/client_services.py", "replace"): "on the way out: a command's output, as its agent asked for it",
     ("store/postgres/rows.py", "replace"): "in the columns for lists and searching; the line beside them has it",
 }
 """What is found and does no harm, with the reason."""
@@ -89,7 +94,7 @@ def losses(source: str) -> Iterator[str]:
 def ingest() -> list[Path]:
     found = [path for name in INGEST for path in ([SOURCE / name] if name.endswith(".py") else sorted((SOURCE / name).rglob("*.py")))]
     assert len(found) > 100
-    return found
+    return [path for path in found if path.name not in ("audit.py", "drift.py")]  # they read our own lists
 
 
 def test_no_byte_is_guessed_at_where_bytes_come_in(figure: Figures) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hansard.terminal import columns, shortened, visible, visible_line, wants_colour
+from hansard.projections.terminal_text import columns, escape_text, shortened, visible_line, wants_colour
 from tests.proof import proves
 
 CASES = [json.loads(line) for line in (Path(__file__).parent / "bad-input" / "render.jsonl").read_text().splitlines()]
@@ -19,7 +19,7 @@ UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202
 @proves("S-02")
 @pytest.mark.parametrize("payload", TTY.values(), ids=TTY.keys())
 def test_nothing_reaches_the_terminal_that_drives_it_or_hides_in_it(payload):
-    assert not UNSAFE.search(visible(payload))
+    assert not UNSAFE.search(escape_text(payload))
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_nothing_reaches_the_terminal_that_drives_it_or_hides_in_it(payload):
     ],
 )
 def test_hidden_characters_are_spelled_out_and_others_stay(text, shown):
-    assert visible(text) == shown
+    assert escape_text(text) == shown
 
 
 def test_a_table_cell_is_one_line():

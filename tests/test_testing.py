@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from hansard.codec import decode, encode
+from hansard.adapters.normalize import normalize
 from hansard.events import (
     AssistantDone,
     ErrorInfo,
@@ -34,8 +34,9 @@ from hansard.events import (
     tool_call,
     user_message,
 )
-from hansard.normalizing import normalize
+from hansard.events.codec import decode, encode
 from hansard.store import JsonlStore
+from hansard.store.files.store import FolderLog
 from hansard.testing import (
     Loss,
     check_adapter,
@@ -46,15 +47,15 @@ from hansard.testing import (
     check_store,
     check_truth,
     facts,
-    others,
+    plugins,
     promises,
     unshown,
     write_golden,
 )
 from hansard.testing import recordings as recorded
 from hansard.testing.truth import Shown
-from hansard.testing.words import some
-from tests.recorded import FOLDER, Recording, recordings, told
+from hansard.testing.values import some
+from tests.recorded import FOLDER, Recording, normalize_recording, recordings
 
 FORMAT = "claude-control"
 
@@ -64,7 +65,7 @@ def recording(name: str) -> Recording:
 
 
 def events_of(name: str) -> list[Event]:
-    return told(recording(name), FORMAT)[0]
+    return normalize_recording(recording(name), FORMAT)[0]
 
 
 def first(events: list[Event], kind: type[Event]) -> Any:
@@ -217,7 +218,7 @@ def test_a_field_nobody_read_or_reviewed_is_found() -> None:
 
 
 def truth_of(name: str) -> tuple[list[Event], dict[str, Any], bytes]:
-    events, wire = told(recording(name), FORMAT)
+    events, wire = normalize_recording(recording(name), FORMAT)
     return [decode(encode(event)) for event in events], recording(name).truth, wire
 
 
@@ -397,7 +398,7 @@ ACP_LIES = [
 
 @pytest.mark.parametrize(("name", "change", "message"), ACP_LIES)
 def test_a_wire_without_boundaries_is_no_excuse(name: str, change: Callable[[list[Event]], None], message: str) -> None:
-    events, wire = told(recording(name), "acp")
+    events, wire = normalize_recording(recording(name), "acp")
     check_truth(events, recording(name).truth, wire)
     change(events)
     with pytest.raises(AssertionError, match=message):
@@ -487,7 +488,7 @@ def test_our_own_forms_pass(form: str) -> None:
 
 def test_a_form_that_gives_other_bytes_each_time_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = count()
-    monkeypatch.setattr(others, "written", lambda pieces, shape: [str((list(pieces), next(numbers))).encode()])
+    monkeypatch.setattr(plugins, "written", lambda pieces, shape: [str((list(pieces), next(numbers))).encode()])
     with pytest.raises(AssertionError, match="other bytes"):
         check_projection("markdown", events_of("claude-control/permission_ok"))
 
@@ -498,18 +499,19 @@ def test_our_own_store_passes(tmp_path: Path) -> None:
         assert store.sessions() == []
 
 
+_read = FolderLog.read
 BAD_STORES = {
-    "loses an event": ("read", lambda store: lambda *a, **k: list(JsonlStore.read(store, *a, **k))[1:]),
-    "forgets a title": ("sessions", lambda store: list),
-    "gives another blob": ("get_blob", lambda store: lambda *a: b"other"),
-    "heeds no cursor": ("read", lambda store: lambda session, after=0, *a, **k: JsonlStore.read(store, session, 0, *a, **k)),
+    "loses an event": (FolderLog, "read", lambda log, *a, **k: iter(list(_read(log, *a, **k))[1:])),
+    "forgets a title": (JsonlStore, "sessions", lambda store: []),
+    "gives another blob": (FolderLog, "get_blob", lambda log, *a: b"other"),
+    "heeds no cursor": (FolderLog, "read", lambda log, after=0, *a, **k: _read(log, 0, *a, **k)),
 }
 
 
 @pytest.mark.parametrize("wrong", BAD_STORES)
 def test_a_store_that_does_not_do_what_it_says_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
-    name, make = BAD_STORES[wrong]
+    owner, name, method = BAD_STORES[wrong]
     with JsonlStore(tmp_path) as store:
-        monkeypatch.setattr(store, name, make(store))
+        monkeypatch.setattr(owner, name, method)
         with pytest.raises(AssertionError):
             check_store(store)

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from hansard.events import ToolCallPayload
-from hansard.normalizing import normalize
-from hansard.tools import (
+from hansard.events.tool_inputs import (
     Ask,
     CallServer,
     Code,
@@ -33,56 +32,6 @@ from hansard.tools import (
     tool_input,
     tool_title,
 )
-from tests.projections.test_every import every_stream
-from tests.recorded import Stream
-
-KNOWN = ("execute", "read", "edit", "search", "fetch", "agent", "mcp")
-"""Kinds of tools whose input has a type here, but for what is listed below."""
-
-ANOTHER_AGENT = "speaks to a sub-agent that is there already, or about it"
-NOT_TYPED: dict[tuple[str, str], str] = {
-    ("claude", "SendMessage"): ANOTHER_AGENT,
-    ("codex", "closeAgent"): ANOTHER_AGENT,
-    ("codex", "close_agent"): ANOTHER_AGENT,
-    ("codex", "list_agents"): ANOTHER_AGENT,
-    ("codex", "subAgentActivity"): ANOTHER_AGENT,
-    ("codex", "wait"): ANOTHER_AGENT,
-    ("codex", "wait_agent"): ANOTHER_AGENT,
-    ("codex", "exec"): "a program of Codex's own, as text without a field to name it",
-    ("codex", "write_stdin"): "keys for a command that runs already",
-    ("cursor", "editToolCall"): "a text that may be the whole file or a part of it",
-    ("openai", "file_search"): "several queries to a store of files",
-    ("openai", "shell_call"): "several commands at once",
-}
-
-
-def shown_only(call: ToolCallPayload) -> bool:
-    """ACP agents that send no arguments: in their place stands what they show of the call."""
-    return (
-        call.kind != "mcp" and isinstance(call.args, dict) and "title" in call.args and set(call.args) <= {"title", "locations", "content"}
-    )
-
-
-def broken(call: ToolCallPayload) -> bool:
-    """No arguments, text that was to be JSON, or a number in the place of a command: what the scripted model said wrongly."""
-    return call.kind != "mcp" and (
-        call.args is None or (isinstance(call.args, str) and call.kind == "execute") or not isinstance(command_of(call), str | list)
-    )
-
-
-def command_of(call: ToolCallPayload) -> Any:
-    return call.args.get("command", "") if call.kind == "execute" and isinstance(call.args, dict) else ""
-
-
-@pytest.mark.sampled
-@every_stream
-def test_every_call_of_a_known_kind_is_typed_or_listed(stream: Stream) -> None:
-    for event in normalize(stream.data, stream.format, stream.context):
-        if event.type != "tool_call" or event.payload.kind not in KNOWN:
-            continue
-        call = event.payload
-        excused = (event.source, call.tool_name) in NOT_TYPED or shown_only(call) or broken(call)
-        assert (tool_input(call) is None) == excused, (event.source, call)
 
 
 def call(name: str, kind: Any, args: Any, **more: Any) -> ToolCallPayload:

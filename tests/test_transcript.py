@@ -7,7 +7,6 @@ from typing import get_args
 import msgspec
 import pytest
 
-from hansard.content import BLOCKS, AnyBlock
 from hansard.events import (
     TYPES,
     Event,
@@ -21,7 +20,8 @@ from hansard.events import (
     turn_end,
     turn_start,
 )
-from hansard.transcript import SHOWN, SKIPPED, Transcript, told
+from hansard.events.content import BLOCKS, AnyBlock
+from hansard.projections.transcript import SHOWN, SKIPPED, Transcript, block_text
 
 
 def lines(*events: Event, fold: int = 10) -> list[str]:
@@ -38,7 +38,7 @@ def test_every_type_is_shown_or_skipped():
 @pytest.mark.parametrize("kind", get_args(AnyBlock), ids=lambda kind: kind.__name__)
 def test_every_block_has_words(kind):
     required = {field.encode_name: "x" for field in msgspec.structs.fields(kind) if field.required}
-    assert isinstance(told(msgspec.convert({"type": kind.__struct_config__.tag, **required}, kind)), str)
+    assert isinstance(block_text(msgspec.convert({"type": kind.__struct_config__.tag, **required}, kind)), str)
     assert kind in BLOCKS.values()
 
 

@@ -10,9 +10,9 @@ import pytest
 
 import hansard
 from hansard.events import Event
-from hansard.projections.state import State
+from hansard.events.state import State
 from hansard.store import JsonlStore
-from tests.recorded import Recording, recordings, told
+from tests.recorded import Recording, normalize_recording, recordings
 
 
 @cache
@@ -20,13 +20,13 @@ def recording(name: str) -> Recording:
     return next(one for one in recordings() if one.id == name)
 
 
-def heard(name: str) -> list[Event]:
+def recorded_events(name: str) -> list[Event]:
     """The events of the stream that a recording is about."""
     one = recording(name)
-    return told(one, next(stream.format for stream in one.streams if stream.main))[0]
+    return normalize_recording(one, next(stream.format for stream in one.streams if stream.main))[0]
 
 
-def of(events: list[Event], *types: str) -> list[Any]:
+def events_of(events: list[Event], *types: str) -> list[Any]:
     return [event for event in events if event.type in types]
 
 
@@ -38,8 +38,8 @@ def frames(format: str, *messages: dict[str, Any]) -> list[Event]:
 
 
 def test_each_event_of_an_answer_has_the_providers_name_of_it() -> None:
-    events = heard("claude-control/text")
-    named = {event.response_id for event in of(events, "assistant_chunk", "assistant_done", "usage") if event.response_id}
+    events = recorded_events("claude-control/text")
+    named = {event.response_id for event in events_of(events, "assistant_chunk", "assistant_done", "usage") if event.response_id}
     said = [json.loads(line)["line"] for line in recording("claude-control/text").streams[0].data.splitlines()]
     wire = {json.loads(line)["message"]["id"] for line in said if json.loads(line).get("type") == "assistant"}
     assert named == wire
@@ -49,14 +49,14 @@ def test_each_event_of_an_answer_has_the_providers_name_of_it() -> None:
     "name", ["claude-control/tool_ok", "codex-app-server/tool_stream", "opencode-sse/tool_stream", "copilot-json/tool_ok"]
 )
 def test_a_call_has_the_agents_own_id_in_all_that_is_about_it(name: str) -> None:
-    events = heard(name)
-    (call,) = {event.payload.tool_call_id for event in of(events, "tool_call")}
+    events = recorded_events(name)
+    (call,) = {event.payload.tool_call_id for event in events_of(events, "tool_call")}
     assert {event.payload.tool_call_id for event in events if hasattr(event.payload, "tool_call_id")} == {call}
     assert json.dumps(call).encode()[1:-1] in recording(name).streams[0].data
 
 
 def test_blocks_of_one_message_are_told_apart_by_their_place() -> None:
-    done = of(heard("claude-control/parallel_tools"), "assistant_done", "tool_call")
+    done = events_of(recorded_events("claude-control/parallel_tools"), "assistant_done", "tool_call")
     places = [(event.response_id, event.block_index) for event in done]
     assert len(set(places)) == len(places) > len({name for name, _ in places})
 
@@ -65,11 +65,11 @@ def test_a_session_says_format_agent_and_version_and_each_frame_its_adapter(tmp_
     events = list(hansard.normalize(recording("claude-control/text").streams[0].data, "claude-control"))
     with JsonlStore(tmp_path) as store:
         head = store.create(format="claude-control")
-        store.append(head.session_id, events)
+        store[head.session_id].append(events)
         (info,) = store.sessions()
-        kept = list(store.read(head.session_id))
+        kept = list(store[head.session_id].read())
     assert (info.format, info.agent) == ("claude-control", "claude")
-    assert {event.payload.agent_version for event in of(kept, "session_init")} == {"2.1.325"}
+    assert {event.payload.agent_version for event in events_of(kept, "session_init")} == {"2.1.325"}
     assert {event.source for event in kept if event.original is not None} == {"claude"}
 
 
@@ -77,7 +77,10 @@ def test_a_session_says_format_agent_and_version_and_each_frame_its_adapter(tmp_
 
 
 def test_a_turn_says_who_set_it_off() -> None:
-    assert [event.payload.trigger for event in of(heard("claude-control/background_bash"), "turn_start")] == ["user", "system"]
+    assert [event.payload.trigger for event in events_of(recorded_events("claude-control/background_bash"), "turn_start")] == [
+        "user",
+        "system",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -91,11 +94,11 @@ def test_a_turn_says_who_set_it_off() -> None:
     ],
 )
 def test_thinking_is_thinking_for_every_provider(name: str) -> None:
-    events = heard(name)
-    chunks, done = (of(events, f"thinking_{kind}") for kind in ("chunk", "done"))
+    events = recorded_events(name)
+    chunks, done = (events_of(events, f"thinking_{kind}") for kind in ("chunk", "done"))
     thought = "".join(event.payload.text for event in done)
     assert "".join(event.payload.text for event in chunks) == thought
-    spoken = "".join(event.payload.text for event in of(events, "assistant_done"))
+    spoken = "".join(event.payload.text for event in events_of(events, "assistant_done"))
     facts = [part["thinking"] for turn in recording(name).truth["turns"] for part in turn["model"] if part.get("thinking")]
     for fact in facts:
         words = fact.split()[-1]
@@ -104,17 +107,17 @@ def test_thinking_is_thinking_for_every_provider(name: str) -> None:
 
 
 def test_a_thought_keeps_its_signature() -> None:
-    (thought,) = of(heard("claude-control/thinking"), "thinking_done")
+    (thought,) = events_of(recorded_events("claude-control/thinking"), "thinking_done")
     assert thought.payload.signature == "RXhhbXBsZVNpZ25hdHVyZQ=="
 
 
 def test_an_answer_keeps_what_it_cites() -> None:
-    (said,) = of(heard("openai-chat-completions/annotations_nonstream"), "assistant_done")
+    (said,) = events_of(recorded_events("openai-chat-completions/annotations_nonstream"), "assistant_done")
     assert [cited["url_citation"]["url"] for cited in said.payload.citations] == ["https://example.org/tides-91"]
 
 
 def test_every_kind_of_content_of_acp_is_a_block_of_its_own() -> None:
-    blocks = [event.payload.block for event in of(heard("sdkagent-acp/content_kinds"), "content_block")]
+    blocks = [event.payload.block for event in events_of(recorded_events("sdkagent-acp/content_kinds"), "content_block")]
     image, audio, link, embedded = blocks
     assert (image.media_type, bool(image.data), image.url) == ("image/png", True, "file:///home/user/demo/out.png")
     assert (audio.media_type, bool(audio.data)) == ("audio/wav", True)
@@ -126,16 +129,16 @@ def test_every_kind_of_content_of_acp_is_a_block_of_its_own() -> None:
 
 
 def test_arguments_come_in_pieces_that_say_where_they_belong() -> None:
-    events = heard("claude-control/tool_ok")
-    (call,), text = of(events, "tool_call"), ""
-    for piece in of(events, "tool_input_chunk"):
+    events = recorded_events("claude-control/tool_ok")
+    (call,), text = events_of(events, "tool_call"), ""
+    for piece in events_of(events, "tool_input_chunk"):
         assert piece.payload.offset == len(text)
         text += piece.payload.chunk
     assert json.loads(text) == call.payload.args
 
 
 def test_a_call_says_that_it_waits_runs_and_for_how_long() -> None:
-    steps = [event.payload for event in of(heard("claude-control/tool_progress"), "tool_progress")]
+    steps = [event.payload for event in events_of(recorded_events("claude-control/tool_progress"), "tool_progress")]
     assert [step.status for step in steps] == ["pending", "started", "running", "completed"]
     assert (steps[1].title, steps[2].elapsed_ms) == ("Wait", 30_000)
 
@@ -144,27 +147,27 @@ def test_a_call_says_that_it_waits_runs_and_for_how_long() -> None:
 
 
 def test_an_agent_introduces_itself_with_all_it_can_do() -> None:
-    told = of(heard("claude-control/mcp_tool"), "session_init")[-1].payload
+    told = events_of(recorded_events("claude-control/mcp_tool"), "session_init")[-1].payload
     assert (told.agent_id, told.agent_version, told.model, told.cwd) == ("claude", "2.1.325", "claude-opus-5-5", "/home/user/demo")
     assert any(tool.startswith("mcp__demo__") for tool in told.tools)
     assert told.mcp_servers == [{"name": "demo", "status": "connected", "source": "dynamic"}]
     assert None not in (told.provider_session_id, told.permission_mode, told.api_key_source)
-    plain = of(heard("claude-control/text"), "session_init")[-1].payload
+    plain = events_of(recorded_events("claude-control/text"), "session_init")[-1].payload
     assert ("compact" in plain.commands, bool(plain.skills), bool(plain.agents)) == (True, True, True)
-    acp = of(heard("gemini-acp/text"), "session_init")[0].payload
+    acp = events_of(recorded_events("gemini-acp/text"), "session_init")[0].payload
     assert (bool(acp.auth_methods), bool(acp.capabilities)) == (True, True)
 
 
 def test_a_status_is_the_agents_own_word() -> None:
-    said = [event.payload.status for event in of(heard("claude-control/session_state"), "status_change")]
+    said = [event.payload.status for event in events_of(recorded_events("claude-control/session_state"), "status_change")]
     assert [word for word in said if word in ("running", "idle", "requires_action")][:3] == ["running", "requires_action", "running"]
-    hooks = of(heard("claude-control/hooks"), "status_change")
+    hooks = events_of(recorded_events("claude-control/hooks"), "status_change")
     begun = [event.payload.detail["hookName"] for event in hooks if event.payload.status == "hook_started"]
     assert begun == ["UserPromptSubmit", "PreToolUse:Bash", "PostToolUse:Bash", "Stop"]
 
 
 def test_a_result_has_everything_the_agent_reports() -> None:
-    (said,) = of(heard("claude-control/text"), "result")
+    (said,) = events_of(recorded_events("claude-control/text"), "result")
     told = said.payload
     assert (told.status, told.subtype, told.num_turns, told.stop_reason) == ("completed", "success", 1, "end_turn")
     assert (told.usage.total_tokens, told.usage.cache_read_input_tokens) == (378, 1200)
@@ -175,7 +178,7 @@ def test_a_result_has_everything_the_agent_reports() -> None:
 
 
 def test_tokens_are_told_by_message_turn_and_session_with_their_price() -> None:
-    told = {event.payload.scope: event.payload for event in of(heard("opencode-sse/text"), "usage")}
+    told = {event.payload.scope: event.payload for event in events_of(recorded_events("opencode-sse/text"), "usage")}
     assert {scope: (used.usage.total_tokens, used.cost_usd) for scope, used in told.items()} == dict.fromkeys(
         ("message", "turn", "session"), (558, 0.0037902)
     )
@@ -183,31 +186,35 @@ def test_tokens_are_told_by_message_turn_and_session_with_their_price() -> None:
 
 
 def test_a_step_begins_and_ends() -> None:
-    steps = [event.payload for event in of(heard("opencode-sse/tool_ok"), "status_change") if event.payload.status.startswith("step_")]
+    steps = [
+        event.payload
+        for event in events_of(recorded_events("opencode-sse/tool_ok"), "status_change")
+        if event.payload.status.startswith("step_")
+    ]
     assert [step.status for step in steps] == ["step_start", "step_finish"] * 2
 
 
 def test_a_limit_says_its_window_its_share_and_when_it_begins_anew() -> None:
-    (limit,) = of(heard("claude-control/rate_limit_event"), "rate_limit")
+    (limit,) = events_of(recorded_events("claude-control/rate_limit_event"), "rate_limit")
     told = limit.payload
     assert (told.status, told.window, told.used, told.resets_at) == ("allowed_warning", "five_hour", 0.91, 1_894_790_000_000)
-    failed = of(heard("claude-control/err_retry_ok"), "error")[0].payload
+    failed = events_of(recorded_events("claude-control/err_retry_ok"), "error")[0].payload
     assert (failed.retryable, failed.retry_after_ms, failed.status) == (True, 523, 529)
 
 
 def test_a_compaction_is_told_with_the_summary_that_goes_on() -> None:
-    events = heard("claude-control/compaction")
-    (compacted,) = (event for event in of(events, "session_lifecycle") if event.payload.subtype == "compacted")
+    events = recorded_events("claude-control/compaction")
+    (compacted,) = (event for event in events_of(events, "session_lifecycle") if event.payload.subtype == "compacted")
     assert (compacted.payload.detail["trigger"], compacted.payload.detail["pre_tokens"]) == ("manual", 4012)
-    after = [event.payload for event in of(events, "user_message") if event.seq > compacted.seq]
+    after = [event.payload for event in events_of(events, "user_message") if event.seq > compacted.seq]
     assert after[0].text.startswith("This session is being continued") and after[0].author == "harness"
 
 
 def test_tool_servers_say_whether_they_are_there_and_what_they_offer() -> None:
-    assert [event.payload.state for event in of(heard("codex-app-server/mcp_tool"), "mcp_status")] == ["starting", "ready"]
-    loaded = of(heard("copilot-json/mcp_tool"), "mcp_status")[0].payload
+    assert [event.payload.state for event in events_of(recorded_events("codex-app-server/mcp_tool"), "mcp_status")] == ["starting", "ready"]
+    loaded = events_of(recorded_events("copilot-json/mcp_tool"), "mcp_status")[0].payload
     assert (loaded.state, loaded.detail["toolCount"]) == ("tools_loaded", 3)
-    offered = of(heard("openai-responses/builtin_mcp"), "mcp_status")[-1].payload
+    offered = events_of(recorded_events("openai-responses/builtin_mcp"), "mcp_status")[-1].payload
     assert (offered.server, offered.detail["tools"][0]["name"]) == ("harbour", "berth")
     params = {"threadId": "t", "name": "demo", "status": "failed", "error": "no such program"}
     (failed,) = frames("codex-app-server", {"method": "mcpServer/startupStatus/updated", "params": params})
@@ -215,19 +222,21 @@ def test_tool_servers_say_whether_they_are_there_and_what_they_offer() -> None:
 
 
 def test_the_output_of_a_command_belongs_to_the_command() -> None:
-    events = heard("claude-control/slash")
-    asked = {event.payload.text: event for event in of(events, "user_message") if event.payload.author == "human"}
-    answers = {event.turn_id: event.payload.text for event in of(events, "assistant_done")}
+    events = recorded_events("claude-control/slash")
+    asked = {event.payload.text: event for event in events_of(events, "user_message") if event.payload.author == "human"}
+    answers = {event.turn_id: event.payload.text for event in events_of(events, "assistant_done")}
     assert answers[asked["/context"].turn_id].startswith("## Context Usage")
     assert answers[asked["/cost"].turn_id].startswith("Total cost:")
     assert answers[asked["/nonsense-lynx-slash"].turn_id] == "No such lynx-slash command."
-    done = [event.payload.detail["commandUuid"] for event in of(events, "status_change") if event.payload.status == "command_completed"]
+    done = [
+        event.payload.detail["commandUuid"] for event in events_of(events, "status_change") if event.payload.status == "command_completed"
+    ]
     assert done == [event.payload.message_id for event in asked.values()]
 
 
 def test_a_team_says_who_is_in_it_what_they_say_and_whose_task_is_whose() -> None:
-    events = heard("claude-control/team")
-    said = [(event.payload.member_id, event.payload.detail["to"], event.payload.text) for event in of(events, "team_message")]
+    events = recorded_events("claude-control/team")
+    said = [(event.payload.member_id, event.payload.detail["to"], event.payload.text) for event in events_of(events, "team_message")]
     assert said == [(None, "scout", "lead asks about the lynx-team"), ("scout", "main", "scout saw the lynx-team")]
     state = State()
     for event in events:
@@ -252,7 +261,7 @@ SEVEN = {
 @pytest.mark.parametrize("subtype", SEVEN)
 def test_what_becomes_of_a_session_is_on_the_record(subtype: str) -> None:
     events = frames("opencode-sse", SEVEN["created"], SEVEN[subtype])
-    told = [event.payload.subtype for event in of(events, "session_lifecycle") if event.frame == 2]
+    told = [event.payload.subtype for event in events_of(events, "session_lifecycle") if event.frame == 2]
     assert told[0] == subtype
 
 
@@ -273,10 +282,10 @@ ASKING = [
 
 @pytest.mark.parametrize("folder", ASKING)
 def test_a_permission_question_says_what_for_and_offers_a_yes_and_a_no(folder: str) -> None:
-    events = heard(f"{folder}/permission_ok")
-    asked = of(events, "permission_request")[0].payload
+    events = recorded_events(f"{folder}/permission_ok")
+    asked = events_of(events, "permission_request")[0].payload
     assert asked.tool_name and asked.input is not None and asked.input_hash
     assert {option.kind.partition("_")[0] for option in asked.options} == {"allow", "reject"}
-    answered = of(events, "permission_response")[0].payload
+    answered = events_of(events, "permission_response")[0].payload
     assert (answered.request_id, answered.decision) == (asked.request_id, "allow")
     assert answered.option_id is None or answered.option_id in [option.option_id for option in asked.options]

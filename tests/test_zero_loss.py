@@ -6,6 +6,7 @@ import asyncio
 import json
 import random
 import sys
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -21,8 +22,10 @@ from hypothesis import strategies as st
 from msgspec import inspect
 
 from hansard.adapters import adapter_for, formats
-from hansard.agents.agent import Agent, Options
-from hansard.codec import decode, encode, encode_lines, to_builtins
+from hansard.adapters.framing import ServerSentEvents, frames
+from hansard.adapters.normalize import normalize
+from hansard.agents.base import Agent, Options
+from hansard.agents.session import Session
 from hansard.errors import AgentGone
 from hansard.events import (
     TYPES,
@@ -39,13 +42,11 @@ from hansard.events import (
     ToolResult,
     UserMessage,
 )
-from hansard.framing import ServerSentEvents, frames
-from hansard.normalizing import normalize
-from hansard.originals import unwrap, wrap
+from hansard.events.codec import decode, encode, encode_lines, to_builtins
+from hansard.events.originals import unwrap, wrap
 from hansard.projections import FORMATS, Projected, projection_for
-from hansard.server.feed import shown
-from hansard.session import Session
-from hansard.store import JsonlStore
+from hansard.server.feed import client_json
+from hansard.store import FolderLog, JsonlStore
 from hansard.testing import check_frames, check_originals, check_splits, pieces, verbatim
 from tests.driving.puppet import Child, child
 from tests.driving.surroundings import idle
@@ -106,7 +107,7 @@ async def played(folder: Path, format: str, data: bytes) -> tuple[Session, bytes
     (folder / "recorded").write_bytes(data)
     agent, options = child(_PLAYER, str(folder / "recorded"), str(folder / "tee"), str(SEED), kind=player(format))
     options.cwd = str(folder)
-    session = Session.create(JsonlStore(folder / "store"), agent, options)
+    session = await Session.create(JsonlStore(folder / "store"), agent, options)
     await session.start()
     async with asyncio.timeout(60):
         while session.running:
@@ -126,7 +127,7 @@ def is_said(event: Event) -> bool:
 
 def sums(session: Session) -> dict[str, StreamSum]:
     """What the end of the process says about its streams."""
-    [told] = [event.payload.streams for event in session.store.read(session.id) if isinstance(event, Process) and event.payload.streams]
+    [told] = [event.payload.streams for event in session.recorder.log.read() if isinstance(event, Process) and event.payload.streams]
     return told
 
 
@@ -152,7 +153,7 @@ async def test_z1_what_a_process_said_is_kept_to_the_byte(format: str, tmp_path:
         assert tee == data
         assert kept(session) == tee
         assert sums(session)["in"] == StreamSum(bytes=len(tee), sha256=sha256(tee).hexdigest())
-        assert not session.store.verify(session.id)
+        assert not session.recorder.log.verify()
         figure("processes", 1)
         figure("bytes", len(tee))
 
@@ -178,9 +179,9 @@ async def talk(folder: Path) -> tuple[Session, Witness]:
     witness = Witness(sys.executable, folder)
     name, options = child(_TALKER, kind=Talker)
     options = Options(program=witness.program, arguments=options.arguments, cwd=str(folder))
-    session = Session.create(JsonlStore(folder / "store"), name, options)
+    session = await Session.create(JsonlStore(folder / "store"), name, options)
     for text in ("One é?", "Two\u2028?"):
-        await session.say(text)
+        await session.send(text)
         await idle(session)
     await session.close()
     return session, witness
@@ -198,26 +199,27 @@ async def test_z1_what_it_was_told_and_what_it_complained_of_are_kept_too(tmp_pa
     assert told["stderr"] == StreamSum(bytes=len(complaints), sha256=sha256(complaints).hexdigest())
 
 
-class Slow(Session):
-    """What was said to the agent is written, and for a while nobody hears that it is."""
-
-    async def _write(self, events: Sequence[Event]) -> list[Event]:
-        stamped = await super()._write(events)
-        if any(event.direction == "out" for event in stamped):
-            await asyncio.sleep(1)
-        return stamped
+def append_slowly(log: FolderLog, events: Sequence[Event], append: Any = FolderLog.append) -> list[Event]:
+    """Write, and return a while later if something is sent to the agent."""
+    stamped = append(log, events)
+    if any(event.direction == "out" for event in stamped):
+        time.sleep(1)
+    return stamped
 
 
 @pytest.mark.anyio
 @proves("Z1")
-async def test_z1_what_is_said_to_it_while_it_ends_is_counted_or_stands_after_the_end(tmp_path: Path) -> None:
+async def test_z1_what_is_said_to_it_while_it_ends_is_counted_or_stands_after_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FolderLog, "append", append_slowly)
     agent, options = child("import time; time.sleep(0.3)")
-    session = Slow.create(JsonlStore(tmp_path / "store"), agent, options)
+    session = await Session.create(JsonlStore(tmp_path / "store"), agent, options)
     with suppress(AgentGone):
-        await session.say("Are you there?")
+        await session.send("Are you there?")
     await session.close()
     assert sums(session)["out"].bytes > 0
-    assert not session.store.verify(session.id)
+    assert not session.recorder.log.verify()
 
 
 LOSSES: dict[str, tuple[str, Callable[[Event], bool]]] = {
@@ -233,15 +235,15 @@ LOSSES: dict[str, tuple[str, Callable[[Event], bool]]] = {
 async def test_z1_what_is_missing_shows_in_any_log_later(stream: str, is_lost: Callable[[Event], bool], tmp_path: Path) -> None:
     """A writer that loses a frame writes a log in which every line is right. The end of the process tells that it is not all."""
     session, _ = await talk(tmp_path)
-    events = [event for event in session.store.read(session.id) if not is_own(event)]
+    events = [event for event in session.recorder.log.read() if not is_own(event)]
     lost = next(event for event in events if is_lost(event))
     for event in events:
         event.session_id = ""
     with JsonlStore(tmp_path / "other") as store:
-        store.append("whole", events)
-        store.append("less", [event for event in events if event is not lost])
-        assert not store.verify("whole")
-        [finding] = store.verify("less")
+        store["whole"].append(events)
+        store["less"].append([event for event in events if event is not lost])
+        assert not store["whole"].verify()
+        [finding] = store["less"].verify()
     assert (finding.kind, finding.is_damage) == ("stream", True)
     assert repr(stream) in finding.message
 
@@ -348,8 +350,8 @@ def test_z4_every_event_is_used_or_left_out_once_with_a_reason(form: str, figure
             events = list(normalize(stream.data, format, stream.context))
             projection = projection_for(form)()
             named: list[int] = []
-            leave = projection.leave
-            projection.leave = lambda event, reason, leave=leave, named=named: (named.append(event.seq), leave(event, reason))[1]
+            leave = projection.skip
+            projection.skip = lambda event, reason, leave=leave, named=named: (named.append(event.seq), leave(event, reason))[1]
             report = (made := Projected(projection, events)).report
             list(made)
             there = Counter(event.type for event in events)
@@ -357,7 +359,7 @@ def test_z4_every_event_is_used_or_left_out_once_with_a_reason(form: str, figure
             assert report.events == len(events), stream.id
             assert report.used + sum(left.values()) == len(events), stream.id
             assert all(count <= there[kind] for kind, count in left.items()), stream.id
-            assert all(left.get(kind, 0) == there[kind] for kind in projection.leaves), stream.id
+            assert all(left.get(kind, 0) == there[kind] for kind in projection.skipped), stream.id
             assert all(reason for reasons in report.left_out.values() for reason in reasons)
             assert len(named) == len(set(named)), f"{stream.id}: left out more than once"
             figure("events", len(events))
@@ -452,11 +454,11 @@ def test_z5_what_was_appended_is_read_and_the_log_written_again_is_the_same_byte
     for event in events:
         event.session_id = ""
     with JsonlStore(folder) as store:
-        stamped = store.append("s", events)
-        read = list(store.read("s"))
+        stamped = store["s"].append(events)
+        read = list(store["s"].read())
         assert [event for event in read if event.seq in {one.seq for one in stamped}] == stamped
         assert encode_lines(read) == (folder / "s" / "events.jsonl").read_bytes()
-        found = [finding.kind for finding in store.verify("s") if finding.is_damage]  # an event may say that it is of a newer version
+        found = [finding.kind for finding in store["s"].verify() if finding.is_damage]  # an event may say that it is of a newer version
         assert not set(found) - {"stream", "duplicate-id", "blob-missing"}
 
 
@@ -466,12 +468,12 @@ def test_z5_the_log_of_a_recording_read_and_written_is_the_same_bytes(format: st
     with JsonlStore(tmp_path) as store:
         for number, stream in enumerate(some(format, amount(2, 1000))):
             name = f"s{number}"
-            stamped = store.append(name, list(normalize(stream.data, format, stream.context)))
-            read = list(store.read(name))
+            stamped = store[name].append(list(normalize(stream.data, format, stream.context)))
+            read = list(store[name].read())
             assert [event for event in read if not is_own(event)] == [event for event in stamped if not is_own(event)]
             log = (tmp_path / name / "events.jsonl").read_bytes()
             assert encode_lines(read) == log
-            assert not store.verify(name)
+            assert not store[name].verify()
             figure("bytes of logs", len(log))
 
 
@@ -490,8 +492,8 @@ async def test_z6_what_a_subscriber_receives_is_the_log_from_its_cursor_on(tmp_p
     async with served(tmp_path) as server:
         log_id = server.store.create("s").log_id
         half = len(events) // 2
-        server.store.append("s", events[:half])
-        head = server.store.head("s").seq
+        server.store["s"].append(events[:half])
+        head = server.store["s"].head().seq
         places = [0, 1, head - 1, head, *(chance.randrange(head) for _ in range(amount(6, 40)))]
         async with server.socket() as peer:
             for number, after in enumerate(places):
@@ -499,9 +501,9 @@ async def test_z6_what_a_subscriber_receives_is_the_log_from_its_cursor_on(tmp_p
             heard: list[list[tuple[str, bytes]]] = [[] for _ in places[:4]]
             asked = [asyncio.create_task(hear(server, f"{log_id}:{after}", got)) for after, got in zip(places, heard, strict=False)]
             for number in range(half, len(events), 7):
-                server.store.append("s", events[number : number + 7])
+                server.store["s"].append(events[number : number + 7])
                 await asyncio.sleep(0)
-            log = [(record.seq, shown(record.line, True, 2**20)) for record in server.store.records("s")]
+            log = [(record.seq, client_json(record.line, True, 2**20)) for record in server.store["s"].records()]
             for number, after in enumerate(places):
                 got = [msgspec.json.encode(event) for event in await peer.events(log[-1][0], f"p{number}")]
                 assert got == [msgspec.json.encode(msgspec.json.decode(line)) for seq, line in log if seq > after], after
@@ -615,9 +617,9 @@ class Frames:
         """The messages, calls and questions that a frame is about."""
         return {name for event in self.events[frame] for name in names(event)}
 
-    def said(self, frame: int | None) -> list[tuple[str, ...]]:
+    def facts_in(self, frame: int | None) -> list[tuple[str, ...]]:
         """What was said and done in a frame, without how it is named and numbered."""
-        return [fact for event in self.events[frame] if not event.synthetic and (fact := said(event)) is not None]
+        return [fact for event in self.events[frame] if not event.synthetic and (fact := fact_of(event)) is not None]
 
 
 def names(event: Event) -> set[str]:
@@ -625,7 +627,7 @@ def names(event: Event) -> set[str]:
     return {name for name in (event.response_id, event.parent_tool_call_id, *found) if isinstance(name, str)}
 
 
-def said(event: Event) -> tuple[str, ...] | None:
+def fact_of(event: Event) -> tuple[str, ...] | None:
     match event:
         case AssistantDone() | ThinkingDone() | UserMessage():
             return event.type, event.payload.text
@@ -649,10 +651,10 @@ def depends(frames: Frames, hurt: Frames, frame: int | None, lost: int) -> bool:
     about = frames.names(frame)
     queued = any(isinstance(event, QueueUpdate) for event in frames.events[lost])
     return (
-        (queued and any(fact[0] == "user_message" for fact in frames.said(frame)))
+        (queued and any(fact[0] == "user_message" for fact in frames.facts_in(frame)))
         or bool(about & frames.names(lost))
         or any(name.encode() in bytes_lost for name in about)
-        or any(text in texts for fact in [*frames.said(frame), *hurt.said(frame)] for text in fact[1:])
+        or any(text in texts for fact in [*frames.facts_in(frame), *hurt.facts_in(frame)] for text in fact[1:])
     )
 
 
@@ -677,8 +679,8 @@ def test_z8_a_bad_line_changes_nothing_that_lines_about_something_else_said(form
         others = sorted(number for number in whole.events if number not in (None, lost))
         assert [whole.bytes(number) for number in others] == [hurt.bytes(number) for number in others], where
         assert all([*map(encode, whole.events[number])] == [*map(encode, hurt.events[number])] for number in others if number < lost), where
-        wanted = Counter(fact for number in others if not depends(whole, hurt, number, lost) for fact in whole.said(number))
-        missing = wanted - Counter(fact for number in others for fact in hurt.said(number))
+        wanted = Counter(fact for number in others if not depends(whole, hurt, number, lost) for fact in whole.facts_in(number))
+        missing = wanted - Counter(fact for number in others for fact in hurt.facts_in(number))
         assert not missing, (where, list(missing)[:3])
         figure("bad lines", 1)
         figure("facts about something else", wanted.total())
@@ -701,7 +703,7 @@ def test_z8_where_each_line_says_a_whole_a_bad_one_changes_no_other(format: str,
         lost = place + 1
         for number in whole.events.keys() - {lost}:
             if not depends(whole, hurt, number, lost):
-                assert whole.said(number) == hurt.said(number), (SEED, stream.id, place, bad, number)
+                assert whole.facts_in(number) == hurt.facts_in(number), (SEED, stream.id, place, bad, number)
         figure("bad lines", 1)
 
 

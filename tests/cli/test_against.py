@@ -24,13 +24,13 @@ EXPECTED = [
 ]
 
 
-def found(ran) -> list[tuple]:
+def difference_rows(ran) -> list[tuple]:
     return [(new["kind"], new["where"], new["word"], new["times"]) for new in json.loads(ran.out)["differences"]]
 
 
 def test_what_is_new_is_told_with_count_and_sample(run, tmp_path):
     ran = run("audit", strange(tmp_path), "--against", "--json")
-    assert (ran.code, found(ran)) == (1, EXPECTED)
+    assert (ran.code, difference_rows(ran)) == (1, EXPECTED)
     assert json.loads(ran.out)["differences"][1]["sample"] == '{"colour":"blue"}'
 
 
@@ -52,26 +52,26 @@ def test_nothing_new_is_exit_code_0(run, tmp_path, options):
 
 
 def test_one_name_alone_is_compared_with_what_the_adapter_knows(run, tmp_path):
-    assert found(run("audit", "--json", "--against", strange(tmp_path))) == EXPECTED
+    assert difference_rows(run("audit", "--json", "--against", strange(tmp_path))) == EXPECTED
 
 
 def test_a_folder_several_files_and_a_session_say_the_same_as_the_file(run, tmp_path, store):
     path = strange(tmp_path)
     plain = tmp_path / "plain.jsonl"
     plain.write_bytes(turn(3))
-    assert found(run("audit", tmp_path / ".claude", "--against", "--json")) == EXPECTED
-    assert found(run("audit", plain, path, "--against", "--json")) == EXPECTED
+    assert difference_rows(run("audit", tmp_path / ".claude", "--against", "--json")) == EXPECTED
+    assert difference_rows(run("audit", plain, path, "--against", "--json")) == EXPECTED
     run("import", path)
     session = next(entry.name for entry in store.iterdir() if (entry / "events.jsonl").exists())
-    assert found(run("audit", session, "--against", "--json")) == EXPECTED
-    assert found(run("audit", store, "--against", "--json")) == EXPECTED
+    assert difference_rows(run("audit", session, "--against", "--json")) == EXPECTED
+    assert difference_rows(run("audit", store, "--against", "--json")) == EXPECTED
 
 
 def test_against_another_recording(run, tmp_path):
     old = tmp_path / "old.jsonl"
     old.write_bytes(turn(1))
     ran = run("audit", strange(tmp_path), "--against", old, "--json")
-    assert (ran.code, found(ran)) == (1, EXPECTED)
+    assert (ran.code, difference_rows(ran)) == (1, EXPECTED)
     assert run("audit", old, "--against", old).code == 0
     assert "does not know it" in run("audit", strange(tmp_path / "again"), "--against", old).out
 
@@ -91,7 +91,7 @@ def test_a_newer_codex_writes_fields_that_an_older_one_did_not(run, tmp_path):
         if stream.format == "codex-rollout" and stream.recording.id in ("codex-exec-json/text", "codex-acp/text"):
             (tmp_path / f"{stream.recording.path.parent.name}.jsonl").write_bytes(stream.data)
     ran = run("audit", tmp_path / "codex-exec-json.jsonl", "--against", tmp_path / "codex-acp.jsonl", "--json")
-    new = {(kind, where, word) for kind, where, word, _ in found(ran)}
+    new = {(kind, where, word) for kind, where, word, _ in difference_rows(ran)}
     assert ("field", "session_meta.ordinal", None) in new
     assert ("type", "event_msg.payload", "item_completed") in new
     assert ("type", "(message)", "token_usage_record") in new

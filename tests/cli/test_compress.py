@@ -74,8 +74,8 @@ def test_undo_gives_the_bytes_back(run, session, store):
 def test_older_than_leaves_what_was_said_lately(run, store):
     month = 30 * 24 * 3600 * 1000
     with JsonlStore(store, clock=lambda: int(time.time() * 1000) - month) as then, JsonlStore(store) as now:
-        then.append("old", [user_message(text="x")])
-        now.append("new", [user_message(text="x")])
+        then["old"].append([user_message(text="x")])
+        now["new"].append([user_message(text="x")])
     (one,) = json.loads(run("compress", "--older-than", "7", "--json").out)
     assert (one["session"], one["state"]) == ("old", "changed")
     assert (store / "new" / "events.jsonl").exists()
@@ -83,7 +83,7 @@ def test_older_than_leaves_what_was_said_lately(run, store):
 
 def test_a_session_that_is_being_written_is_left_alone(run, session, store):
     with JsonlStore(store) as writing:
-        writing.append("live", [user_message(text="x")])
+        writing["live"].append([user_message(text="x")])
         ran = run("compress", "--all")
         assert (ran.code, "1 compressed, 1 being written" in ran.out) == (0, True)
         ran = run("compress", "live")
@@ -98,7 +98,7 @@ def test_what_makes_no_sense_is_one_sentence(run, session, arguments):
 
 def test_a_damaged_one_does_not_keep_the_others(run, session, store):
     with JsonlStore(store) as other:
-        other.append("bad", [user_message(text="x" * 5000)])
+        other["bad"].append([user_message(text="x" * 5000)])
     run("compress", "--all")
     packed = store / "bad" / "events.jsonl.zst"
     data = bytearray(packed.read_bytes())

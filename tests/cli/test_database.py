@@ -16,9 +16,9 @@ from tests.postgres import PASSWORD
 def test_every_verb_says_of_a_database_what_it_says_of_a_folder(run, session, store, database, monkeypatch):
     folder = [run(*verb) for verb in VERBS]
     with JsonlStore(store) as source, open_store(database.address) as rows:
-        rows.transfer(ID, source.records(ID))
+        rows[ID].ingest(source[ID].records())
         for blob in (store / ID / "blobs").iterdir():
-            rows.put_blob(ID, source.get_blob(ID, blob.name))
+            rows[ID].put_blob(source[ID].get_blob(blob.name))
     monkeypatch.setenv("HANSARD_STORE", database.tcp)
     for verb, was in zip(VERBS, folder, strict=True):
         said = run(*verb)

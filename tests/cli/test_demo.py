@@ -32,7 +32,7 @@ def test_what_the_demo_keeps_is_a_healthy_store(run: Run, tmp_path: Path) -> Non
     sessions = store.sessions()
     assert ran.code == 0
     assert sorted(info.title or "" for info in sessions) == sorted(scene.title for scene in SCENES)
-    assert [finding for info in sessions for finding in store.verify(info.id)] == []
+    assert [finding for info in sessions for finding in store[info.id].verify()] == []
 
 
 def test_the_demo_leaves_the_users_own_store_alone(run: Run, store: Path) -> None:
@@ -56,7 +56,7 @@ def test_the_demo_serves_its_scenes_and_an_agent_until_it_is_stopped(tmp_path: P
             assert told is not None
             address, token = told.groups()
             sessions = _eventually(lambda: _settled(_get(f"{address}api/sessions", token)["sessions"]))
-            said = _eventually(lambda: _said(_get(f"{address}api/sessions/demo-talk/events?types=assistant_done", token)["events"]))
+            said = _eventually(lambda: _answer_text(_get(f"{address}api/sessions/demo-talk/events?types=assistant_done", token)["events"]))
             demo.send_signal(signal.SIGINT)
             assert demo.wait(20) == 0
         finally:
@@ -71,7 +71,7 @@ def _settled(sessions: list[dict[str, Any]]) -> list[str]:
     return [one["title"] for one in sessions] if len(sessions) > len(SCENES) and not playing else []
 
 
-def _said(events: list[dict[str, Any]]) -> str:
+def _answer_text(events: list[dict[str, Any]]) -> str:
     return "".join(event["payload"]["text"] for event in events if event["type"] == "assistant_done")
 
 

@@ -23,9 +23,9 @@ import pytest
 
 import hansard.cli
 from hansard.cli import VERBS
-from hansard.cli.common import BROKEN_PIPE, FAILED, INTERRUPTED
+from hansard.cli.failures import BROKEN_PIPE, FAILED, INTERRUPTED
+from hansard.projections.terminal_text import columns
 from hansard.store import open_store
-from hansard.terminal import columns
 from tests.cli.conftest import Run
 
 PATIENCE = 60
@@ -49,10 +49,10 @@ class Verb(NamedTuple):
 
 
 TABLE = {
-    "demo": Verb("--terminal --speed 0", alone=0, fits=False),
     "import": Verb("FILE --from claude-stream-json", fits=True),
     "run": Verb("demo help", session="demo help --session NONE"),
     "serve": Verb(None, alone=0),
+    "demo": Verb("--terminal --speed 0", alone=0, fits=False),
     "sessions": Verb("", alone=0, fits=True),
     "show": Verb("SESSION", session="NONE"),
     "search": Verb("caf", session="caf --session NONE", fits=True),
@@ -178,9 +178,9 @@ def test_who_mistypes_hears_what_is_meant(given: str, meant: str, run: Run, plac
 
 def test_the_help_teaches(run: Run) -> None:
     shown = run("--help").out
-    assert shown.index("hansard demo") < shown.index("hansard import") < shown.index("hansard sessions") < shown.index("Commands:")
+    assert shown.index("hansard demo") < shown.index("hansard import") < shown.index("hansard serve") < shown.index("\nRecord:")
     assert "~/.hansard" in shown
-    assert "$HANSARD_STORE" in shown
+    assert "HANSARD_STORE" in shown
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -304,7 +304,7 @@ def whole(place: Path) -> None:
         if (place / name).is_dir():
             store = open_store(place / name)
             for info in store.sessions():
-                assert [found for found in store.verify(info.id) if found.is_damage] == [], info.id
+                assert [found for found in store[info.id].verify() if found.is_damage] == [], info.id
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -318,11 +318,11 @@ place = import_module(module)
 *path, last = name.split(".")
 for part in path:
     place = getattr(place, part)
-def held(*arguments, **options):
+def wait_for_signal(*arguments, **options):
     print("held", flush=True)
     while True:
         time.sleep(0.1)  # not long: a signal that comes just before a sleep is heard after it
-setattr(place, last, held)
+setattr(place, last, wait_for_signal)
 from hansard.cli import main
 sys.exit(main(sys.argv[2:]))
 """
@@ -339,23 +339,23 @@ STOPPED = [
 """Verbs that go on until somebody stops them, what they show when they are at it, and their exit code."""
 MIDDLE = [
     ("import FILE --from claude-stream-json --session new", "hansard.importing.session:SessionImport.run"),
-    ("sessions", "hansard.store.jsonl:JsonlStore.sessions"),
-    ("show SESSION", "hansard.store.jsonl:JsonlStore.read"),
-    ("search caf", "hansard.searching:Search._in"),
-    ("events SESSION", "hansard.store.jsonl:JsonlStore.records"),
-    ("sql 'select 1'", "hansard.frames:events_of_store"),
-    ("export SESSION --to markdown", "hansard.exporting:of_session"),
-    ("normalize FILE --from claude-stream-json", "hansard.cli.normalize:events_of"),
-    ("acp", "hansard.server.acp:RecordAgent"),
-    ("verify", "hansard.store.jsonl:JsonlStore.verify"),
-    ("audit SESSION", "hansard.cli.audit:audit_session"),
-    ("renormalize SESSION", "hansard.renormalizing:renormalize"),
-    ("compress SESSION", "hansard.store.jsonl:JsonlStore.compress"),
-    ("copy --all --to OTHER", "hansard.moving.session:moved"),
-    ("ship --to OTHER", "hansard.moving.session:moved"),
-    ("retire --older-than 0h --archive OTHER", "hansard.moving.session:moved"),
-    ("doctor", "hansard.cli.doctor:look_at"),
-    ("schema", "hansard.cli.schema:schema"),
+    ("sessions", "hansard.store.files.store:JsonlStore.sessions"),
+    ("show SESSION", "hansard.store.files.store:FolderLog.read"),
+    ("search caf", "hansard.store.search:SearchQuery._in"),
+    ("events SESSION", "hansard.store.files.store:FolderLog.records"),
+    ("sql 'select 1'", "hansard.store.tables:read_store"),
+    ("export SESSION --to markdown", "hansard.store.export:read_session"),
+    ("normalize FILE --from claude-stream-json", "hansard.cli.verbs.normalize:events_of"),
+    ("acp", "hansard.server.acp_agent:RecordAgent"),
+    ("verify", "hansard.store.files.store:FolderLog.verify"),
+    ("audit SESSION", "hansard.cli.verbs.audit:audit_session"),
+    ("renormalize SESSION", "hansard.agents.renormalize:renormalize"),
+    ("compress SESSION", "hansard.store.files.store:FolderLog.compress"),
+    ("copy --all --to OTHER", "hansard.store.transfer.copy:copy_session"),
+    ("ship --to OTHER", "hansard.store.transfer.copy:copy_session"),
+    ("retire --older-than 0h --archive OTHER", "hansard.store.transfer.copy:copy_session"),
+    ("doctor", "hansard.cli.verbs.doctor:look_at"),
+    ("schema", "hansard.cli.verbs.schema:schema"),
 ]
 """Verbs that end by themselves, and a function in the middle of their work."""
 NEVER_LONG = {"run", "mcp", "migrate", "completion"}

@@ -112,4 +112,11 @@ def test_a_filter_does_not_pay_for_the_store_or_for_tables(wire):
     command = [sys.executable, "-X", "importtime", "-m", "hansard", "normalize", "--from", "claude-stream-json", str(wire)]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
     imported = {line.rpartition("|")[2].strip() for line in said.splitlines()}
-    assert not imported & {"asyncio", "rich", "hansard.store", "hansard.cli.tables", "hansard.transcript", "hansard.audit"}
+    assert not imported & {
+        "asyncio",
+        "rich",
+        "hansard.store",
+        "hansard.cli.tables",
+        "hansard.projections.transcript",
+        "hansard.adapters.audit",
+    }

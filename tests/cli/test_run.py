@@ -102,7 +102,7 @@ def events_in(store: Path) -> list[Event]:
     """The events of the only session, which must be whole."""
     opened = open_store(store)
     (info,) = opened.sessions()
-    events = list(opened.read(info.id))
+    events = list(opened[info.id].read())
     check_turns(events)
     check_closed(events)
     return events

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 
 import hansard
 from hansard.cli import main
-from hansard.codec import encode
 from hansard.events import PlanEntry, assistant_chunk, assistant_done, error, plan_update, tool_call, tool_result, user_message
-from hansard.searching import SAID, Search
-from tests.recorded import Stream, streams
+from hansard.store.search import SearchQuery
 
 
 @pytest.fixture
@@ -34,13 +30,13 @@ def store(tmp_path: Path) -> Path:
             ],
         }.items():
             record.create(session, title=f"the {session}")
-            record.append(session, events)
+            record[session].append(events)
     return tmp_path
 
 
 def places(store: Path, query: str, sessions: list[str] | None = None, types: list[str] | None = None) -> list[tuple[str, str]]:
     with hansard.open(store) as record:
-        return [(found.session_id, found.type) for found in Search(record, query, sessions, types)]
+        return [(found.session_id, found.type) for found in SearchQuery(record, query, sessions, types)]
 
 
 def test_every_place_is_found_and_a_piece_is_not_one(store: Path) -> None:
@@ -84,15 +80,15 @@ def test_sessions_and_types_narrow_it(store: Path) -> None:
 def test_what_is_shown_stands_around_the_words(tmp_path: Path) -> None:
     with hansard.open(tmp_path) as record:
         record.create("long")
-        record.append("long", [assistant_done(text="x " * 500 + "needle" + " y" * 500)])
-        (found,) = Search(record, "needle")
+        record["long"].append([assistant_done(text="x " * 500 + "needle" + " y" * 500)])
+        (found,) = SearchQuery(record, "needle")
     assert found.text.startswith("…x ") and " needle " in found.text and found.text.endswith("y…")
     assert len(found.text) < 200
 
 
 def test_who_has_no_patience_is_told_that_there_may_be_more(store: Path) -> None:
     with hansard.open(store) as record:
-        hurried, patient = Search(record, "parser", patience=-1), Search(record, "parser", patience=60)
+        hurried, patient = SearchQuery(record, "parser", patience=-1), SearchQuery(record, "parser", patience=60)
         assert (list(hurried), hurried.complete) == ([], False)
         assert (len(list(patient)), patient.complete) == (5, True)
 
@@ -105,31 +101,3 @@ def test_the_command_prints_a_table_or_json_and_says_no_with_its_exit_code(store
     assert len(printed) == 2 and {"sessionId", "seq", "type", "timestamp", "text", "title"} == set(printed[0])
     assert main(["search", "--store", str(store), "nowhere"]) == 1
     assert capsys.readouterr() == ("", "nobody said nowhere\n")
-
-
-@pytest.mark.sampled
-@pytest.mark.parametrize("stream", [pytest.param(stream, id=stream.id) for stream in streams() if len(stream.data) < 64 * 1024])
-def test_a_line_without_the_word_is_passed_over_and_no_other(stream: Stream) -> None:
-    """The quick look at a line must never contradict the slow one at its event."""
-    from hansard.searching import _hint
-
-    for event in hansard.normalize(stream.data, stream.format, stream.context):
-        if event.type in SAID:
-            line = encode(event)
-            for word in " ".join(strings(hansard.to_builtins(event)["payload"])).lower().split()[:50]:
-                hint = _hint(word)
-                assert hint is None or hint.search(line), word
-
-
-def strings(value: Any) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case dict():
-            for part in cast("dict[str, Any]", value).values():
-                yield from strings(part)
-        case list():
-            for part in cast("list[Any]", value):
-                yield from strings(part)
-        case _:
-            pass

@@ -10,7 +10,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from hansard.cli import VERBS, doctor
+from hansard.cli import VERBS
+from hansard.cli.verbs import doctor
 from hansard.events import TYPES
 from tests.sessions import assistant, call, project, turn, user
 

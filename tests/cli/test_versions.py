@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hansard.cli.versions import VERSION, compare
+from hansard.cli.agent_versions import VERSION, compare
 
 
 @pytest.mark.parametrize(

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from hansard.normalizing import normalize
+from hansard.adapters.normalize import normalize
+from hansard.agents.session import Session
 from hansard.projections import project
-from hansard.session import Session
 from tests.driving import stage as any_stage
 from tests.driving.model import Model, Step, calls, model
 from tests.driving.surroundings import QUIET_CLAUDE, claude_program
@@ -37,16 +37,18 @@ class Stage(any_stage.Stage):
             replays(self.session)
 
 
-@contextmanager
-def stage(agent: str, folder: Path, *script: Step, **asked: Any) -> Iterator[Stage]:
+@asynccontextmanager
+async def stage(agent: str, folder: Path, *script: Step, **asked: Any) -> AsyncIterator[Stage]:
     """Raise the curtain."""
     with model(*script) as scripted:
-        yield Stage(agent, folder, scripted, **asked)
+        play = Stage(agent, folder, scripted, **asked)
+        await play.begin()
+        yield play
 
 
 def replays(session: Session) -> None:
     """What the SDK gave and was told, read again from the record, says the same."""
-    events = list(session.store.read(session.id))
+    events = list(session.recorder.log.read())
     recording = b"".join(msgspec.json.encode(line) + b"\n" for line in project(events, "recording"))
     live = [event for event in events if event.frame is not None and not event.synthetic]
     again = [event for event in normalize(BytesIO(recording), session.agent.format) if not event.synthetic]

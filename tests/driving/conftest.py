@@ -1,4 +1,4 @@
-"""`make test` drives the real agents through some of the plays, `make test-agents` through all of them."""
+"""`make test` shows some capabilities of the real agents, `make test-agents` all of them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.driving.witness import Around
+from tests.loop_guard import loop_guard as loop_guard
 
 
 @pytest.hookimpl(tryfirst=True)

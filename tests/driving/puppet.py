@@ -6,13 +6,14 @@ import asyncio
 import json
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
 from hansard.agents import own
-from hansard.agents.acp import AcpAgent
-from hansard.agents.agent import Agent, Capabilities, Options
-from hansard.session import Session
+from hansard.agents.base import Agent, Capabilities, Options
+from hansard.agents.drivers.acp import AcpAgent
+from hansard.agents.session import Session
 
 PATIENCE = 60
 
@@ -36,7 +37,7 @@ class Child(Agent):
     """A Python program: its source is the first of ``arguments``."""
 
     name, title, format = "child", "A child", "claude-control"
-    can = Capabilities(edits=True, steer=True)
+    capabilities = Capabilities(edits=True, steer=True)
 
     def find(self, options: Options, path: str | None = None) -> str:
         return sys.executable
@@ -49,7 +50,7 @@ class AcpChild(Child, AcpAgent):
     """The same, but it speaks ACP and is greeted."""
 
     name, title, format = "acp-child", "An ACP child", "acp"
-    can = AcpAgent.can
+    capabilities = AcpAgent.capabilities
 
 
 def child(source: str, *arguments: str, kind: type[Child] = Child) -> tuple[str, Options]:
@@ -81,8 +82,9 @@ class Puppet:
 
     async def _pulled(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writers.put_nowait(writer)
-        while line := await reader.readline():
-            self.heard.append(json.loads(line))
+        with suppress(ConnectionResetError):  # the process was killed before it read everything
+            while line := await reader.readline():
+                self.heard.append(json.loads(line))
         writer.close()
 
     async def begins(self) -> None:

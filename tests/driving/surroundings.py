@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
-from hansard.agents.agent import Options
-from hansard.session import Session
-from hansard.session.past import Past
+from hansard.agents.base import Options
+from hansard.agents.session import Session
+from hansard.agents.session_state import SessionState
 from hansard.store import JsonlStore
 
 PROGRAMS = Path(os.environ.get("HANSARD_AGENTS", Path(__file__).parents[2] / "build/agents")) / "node_modules"
@@ -64,19 +64,27 @@ class Surroundings:
         self.store = JsonlStore(folder / "store")
         self.env = {"HOME": str(self.home), "LANG": "C.UTF-8"}
 
-    def session(self, agent: str, options: Options) -> Session:
+    async def session(self, agent: str, options: Options) -> Session:
         """A session in these surroundings."""
         options.cwd = str(self.work)
         options.env = self.env | options.env
-        return Session.create(self.store, agent, options)
+        return await Session.create(self.store, agent, options)
 
 
-async def until(session: Session, holds: Callable[[Past], bool]) -> None:
+async def until(session: Session, holds: Callable[[SessionState], bool]) -> None:
     """Wait for something, not for ever: a test that hangs says nothing."""
-    await asyncio.wait_for(session.until(holds), PATIENCE)
-    assert holds(session.past), "the agent is gone"
+    await _in_time(session, session.until(holds))
+    assert holds(session.state), "the agent is gone"
 
 
 async def idle(session: Session) -> None:
     """Wait for the end of the turn."""
-    await asyncio.wait_for(session.idle(), PATIENCE)
+    await _in_time(session, session.idle())
+
+
+async def _in_time(session: Session, waiting: Coroutine[Any, Any, None]) -> None:
+    try:
+        await asyncio.wait_for(waiting, PATIENCE)
+    except TimeoutError:
+        last = [(event.seq, event.type, event.direction, event.payload) for event in session.recorder.log.tail(20)]
+        raise AssertionError(f"nothing happened for {PATIENCE} seconds after {last}") from None

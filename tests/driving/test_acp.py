@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from msgspec import Struct, field
 
-from hansard.content import ImageBlock
 from hansard.errors import AgentNotStarted, Refused
+from hansard.events.content import ImageBlock
+from tests.driving.capabilities import shows
 from tests.driving.model import SOON, Call, Step, Text, Thinking, model, says
-from tests.driving.playbill import plays
 from tests.driving.stage import DOT, Stage
 from tests.driving.surroundings import QUIET_CLAUDE, idle, missing, program, until
 
@@ -171,8 +171,8 @@ def with_node() -> dict[str, str]:
     return {"PATH": f"{Path(found.origin).parent / 'bin'}:{os.environ['PATH']}"}
 
 
-@contextmanager
-def stage(folder: Path, actor: Actor, *script: Step, **asked: Any) -> Iterator[Stage]:
+@asynccontextmanager
+async def stage(folder: Path, actor: Actor, *script: Step, **asked: Any) -> AsyncIterator[Stage]:
     def is_step(request: dict[str, Any]) -> bool:
         return bool(request.get("tools")) and not any(words in json.dumps(conversation(request)[-1:]) for words in BESIDE)
 
@@ -180,6 +180,7 @@ def stage(folder: Path, actor: Actor, *script: Step, **asked: Any) -> Iterator[S
         address = {} if actor.path is None else {"base_url": scripted.url + actor.path}
         wanted = actor.options | address | asked
         play = Stage(folder, scripted, actor.agent, program(actor.program), actor.env | with_node(), **wanted)
+        await play.begin()
         for name, settings in actor.settings.items():
             place = play.around.home / name
             place.parent.mkdir(parents=True)
@@ -192,17 +193,17 @@ def conversation(request: dict[str, Any]) -> list[Any]:
     return request.get("messages") or request.get("contents") or request.get("input") or []
 
 
-def shown(request: dict[str, Any]) -> str:
+def request_text(request: dict[str, Any]) -> str:
     """The same as text."""
     return json.dumps(conversation(request))
 
 
 @everybody
-@plays("text")
+@shows("text")
 async def test_thinking_text_and_the_commands(tmp_path: Path, actor: Actor) -> None:
-    with stage(tmp_path, actor, Step([Thinking("Let me see."), Text("It is a fine day.")])) as play:
+    async with stage(tmp_path, actor, Step([Thinking("Let me see."), Text("It is a fine day.")])) as play:
         await play.says("How is the day?")
-        await until(play.session, lambda past: bool(past.state.commands))  # they may come after the answer
+        await until(play.session, lambda past: bool(past.slash_commands))  # they may come after the answer
         await play.ends()
         assert [payload.text for payload in play.only("user_message")] == ["How is the day?"]
         assert [payload.text for payload in play.only("thinking_done")] == [actor.thought]
@@ -210,24 +211,24 @@ async def test_thinking_text_and_the_commands(tmp_path: Path, actor: Actor) -> N
         assert "".join(payload.text for payload in play.only("assistant_chunk")) == "It is a fine day."
         assert [payload.status for payload in play.only("turn_end")] == ["completed"]
         assert [payload.event for payload in play.only("process") if payload.event != "stderr"] == ["started", "exited"]
-        assert "How is the day?" in shown(play.model.asked[0])
+        assert "How is the day?" in request_text(play.model.asked[0])
 
 
 @everybody
-@plays("tools", "allowed", "denied")
+@shows("tools", "allowed", "denied")
 async def test_a_tool_that_is_allowed_runs_and_one_that_is_denied_does_not(tmp_path: Path, actor: Actor) -> None:
     folder = tmp_path / "work"
     script = [Step([actor.write(folder / "a.txt")]), says("Written."), Step([actor.write(folder / "b.txt")]), says("Not then.")]
-    with stage(tmp_path, actor, *script) as play:
-        await play.session.say("Write a note.")
-        question = await play.asked()
+    async with stage(tmp_path, actor, *script) as play:
+        await play.session.send("Write a note.")
+        question = await play.permission_request()
         assert not (folder / "a.txt").exists()
         await play.session.decide(question.payload.request_id, "allow", input_hash=question.payload.input_hash, by="somebody")
         await idle(play.session)
         assert (folder / "a.txt").read_text() == "a note"
 
-        await play.session.say("Write another.")
-        question = await play.asked()
+        await play.session.send("Write another.")
+        question = await play.permission_request()
         await play.session.decide(question.payload.request_id, "deny")
         await idle(play.session)
         assert not (folder / "b.txt").exists()
@@ -243,7 +244,7 @@ async def test_a_tool_that_is_allowed_runs_and_one_that_is_denied_does_not(tmp_p
 async def test_files_are_written_through_the_session(tmp_path: Path, actor: Actor) -> None:
     mode = {"gemini": "autoEdit", "qwen": "auto-edit"}[actor.agent]
     script = [Step([actor.write(tmp_path / "work/new.txt")]), says("Written.")]
-    with stage(tmp_path, actor, *script, permission_mode=mode) as play:
+    async with stage(tmp_path, actor, *script, permission_mode=mode) as play:
         await play.says("Write a note.")
         await play.ends()
         assert (tmp_path / "work/new.txt").read_text() == "a note"
@@ -252,11 +253,11 @@ async def test_files_are_written_through_the_session(tmp_path: Path, actor: Acto
 
 
 @everybody
-@plays("interrupt")
+@shows("interrupt")
 async def test_an_interrupt_in_the_middle_of_a_sentence(tmp_path: Path, actor: Actor) -> None:
-    with stage(tmp_path, actor, Step([Text(LONG)], hang=True), says("Yes?")) as play:
-        await play.session.say("Tell me a story.")
-        await until(play.session, lambda past: any(block.text for block in past.ledger.blocks.values()))
+    async with stage(tmp_path, actor, Step([Text(LONG)], hang=True), says("Yes?")) as play:
+        await play.session.send("Tell me a story.")
+        await until(play.session, lambda past: any(block.text for block in past.blocks.values()))
         await play.session.interrupt(by="somebody")
         await idle(play.session)
         await play.says("Are you there?")
@@ -269,34 +270,35 @@ async def test_an_interrupt_in_the_middle_of_a_sentence(tmp_path: Path, actor: A
 
 
 @everybody
-@plays("setting")
+@shows("setting")
 async def test_a_mode_is_confirmed_or_refused(tmp_path: Path, actor: Actor) -> None:
-    with stage(tmp_path, actor) as play:
-        await play.session.set("set_mode", mode_id=actor.other_mode)
-        assert play.session.past.state.mode == actor.other_mode
+    async with stage(tmp_path, actor) as play:
+        await play.session.configure("set_mode", mode_id=actor.other_mode)
+        # codex-acp reports its first mode after it was started, sometimes only after the change was sent.
+        await until(play.session, lambda state: state.mode == actor.other_mode)
         with pytest.raises(Refused):
-            await play.session.set("set_mode", mode_id="no-such-mode")
-        assert play.session.past.state.mode == actor.other_mode
+            await play.session.configure("set_mode", mode_id="no-such-mode")
+        assert play.session.state.mode == actor.other_mode
         await play.ends()
 
 
 @pytest.mark.parametrize("actor", [actor for actor in ACTORS if actor.other_model], ids=lambda actor: actor.agent)
 async def test_a_model_is_changed(tmp_path: Path, actor: Actor) -> None:
-    with stage(tmp_path, actor, says("One."), says("Two.")) as play:
+    async with stage(tmp_path, actor, says("One."), says("Two.")) as play:
         await play.says("Begin.")
-        await play.session.set("set_model", model=actor.other_model)
+        await play.session.configure("set_model", model=actor.other_model)
         await play.says("Go on.")
-        assert play.session.past.state.model == actor.other_model
+        assert play.session.state.model == actor.other_model
         await play.ends()
         assert [payload.status for payload in play.only("turn_end")] == ["completed", "completed"]
 
 
 @everybody
 @pytest.mark.parametrize(
-    ("status", "code"), [pytest.param(401, "provider_auth", marks=plays("401")), pytest.param(429, "rate_limit", marks=plays("429"))]
+    ("status", "code"), [pytest.param(401, "provider_auth", marks=shows("401")), pytest.param(429, "rate_limit", marks=shows("429"))]
 )
 async def test_an_error_of_the_api_is_the_end_of_the_turn(tmp_path: Path, actor: Actor, status: int, code: str) -> None:
-    with stage(tmp_path, actor, *[Step(status=status, headers=SOON)] * 12) as play:
+    async with stage(tmp_path, actor, *[Step(status=status, headers=SOON)] * 12) as play:
         await play.says("Hello?")
         await play.ends()
         told = "api_error" if actor.vague else code
@@ -306,15 +308,15 @@ async def test_an_error_of_the_api_is_the_end_of_the_turn(tmp_path: Path, actor:
 
 
 @everybody
-@plays("resume")
+@shows("resume")
 async def test_a_new_process_goes_on_with_the_conversation(tmp_path: Path, actor: Actor) -> None:
-    with stage(tmp_path, actor, says("Nice to meet you, Ada."), says("Your name is Ada.")) as play:
+    async with stage(tmp_path, actor, says("Nice to meet you, Ada."), says("Your name is Ada.")) as play:
         await play.says("My name is Ada.")
         await play.restarts()
         await asyncio.wait_for(play.session.start(), 120)  # Gemini CLI needs another minute on the clock
         await play.says("What is my name?")
         await play.ends()
-        said = shown(play.model.asked[-1])
+        said = request_text(play.model.asked[-1])
         assert said.index("My name is Ada.") < said.index("Nice to meet you") < said.index("What is my name?")
         assert [payload.status for payload in play.only("turn_end")] == ["completed", "completed"]
         assert len({payload.provider_session_id for payload in play.only("session_init")} - {None}) == 1
@@ -322,14 +324,14 @@ async def test_a_new_process_goes_on_with_the_conversation(tmp_path: Path, actor
 
 @everybody
 async def test_what_was_set_holds_in_the_next_process(tmp_path: Path, actor: Actor) -> None:
-    with stage(tmp_path, actor, says("One."), says("Two.")) as play:
+    async with stage(tmp_path, actor, says("One."), says("Two.")) as play:
         await play.says("Begin.")
-        await play.session.set("set_mode", mode_id=actor.other_mode)
+        await play.session.configure("set_mode", mode_id=actor.other_mode)
         if actor.other_model is not None:
-            await play.session.set("set_model", model=actor.other_model)
+            await play.session.configure("set_model", model=actor.other_model)
         await play.restarts()
         await asyncio.wait_for(play.session.start(), 120)
-        state = play.session.past.state
+        state = play.session.state
         assert (state.mode, state.model if actor.other_model else None) == (actor.other_mode, actor.other_model)
         await play.says("Go on.")
         await play.ends()
@@ -338,17 +340,17 @@ async def test_what_was_set_holds_in_the_next_process(tmp_path: Path, actor: Act
 
 @everybody
 async def test_a_session_that_is_not_there_is_said_to_be_missing(tmp_path: Path, actor: Actor) -> None:
-    with stage(tmp_path, actor, resume="00000000-0000-4000-8000-000000000000") as play:
+    async with stage(tmp_path, actor, resume="00000000-0000-4000-8000-000000000000") as play:
         with pytest.raises(AgentNotStarted):
-            await play.session.say("Where were we?")
+            await play.session.send("Where were we?")
         await play.ends()
 
 
 @everybody
 async def test_a_second_message_waits_for_its_turn(tmp_path: Path, actor: Actor) -> None:
-    with stage(tmp_path, actor, says("First answer."), says("Second answer.")) as play:
-        await play.session.say("First.")
-        queued = await play.session.say("Second.")
+    async with stage(tmp_path, actor, says("First answer."), says("Second answer.")) as play:
+        await play.session.send("First.")
+        queued = await play.session.send("Second.")
         assert queued.type == "queue_update"
         await idle(play.session)
         await play.ends()
@@ -358,10 +360,10 @@ async def test_a_second_message_waits_for_its_turn(tmp_path: Path, actor: Actor)
 
 @everybody
 async def test_a_picture_is_shown_to_the_model(tmp_path: Path, actor: Actor) -> None:
-    with stage(tmp_path, actor, says("A dot.")) as play:
+    async with stage(tmp_path, actor, says("A dot.")) as play:
         await play.says("What is it?", content=[ImageBlock(media_type="image/png", data=DOT)])
         await play.ends()
-        said = shown(play.model.asked[0])
+        said = request_text(play.model.asked[0])
         assert "What is it?" in said
         assert "iVBORw0KGgo" in said
 
@@ -370,7 +372,7 @@ async def test_a_picture_is_shown_to_the_model(tmp_path: Path, actor: Actor) -> 
 async def test_prompts_and_tools_are_as_asked(tmp_path: Path, actor: Actor) -> None:
     denied = actor.write(tmp_path).name
     asked = {"append_system_prompt": "--Speak like a pirate.", "denied_tools": [denied]}
-    with stage(tmp_path, actor, says("Arr."), **asked) as play:
+    async with stage(tmp_path, actor, says("Arr."), **asked) as play:
         await play.says("Hello.")
         await play.ends()
         request = play.model.asked[0]
@@ -388,7 +390,7 @@ async def test_prompts_and_tools_are_as_asked(tmp_path: Path, actor: Actor) -> N
     ids=["gemini-prompt", "gemini-tools", "copilot-prompt"],
 )
 async def test_what_an_agent_cannot_do_is_refused(tmp_path: Path, actor: Actor, asked: dict[str, Any], words: str) -> None:
-    with stage(tmp_path, actor, **asked) as play:
+    async with stage(tmp_path, actor, **asked) as play:
         with pytest.raises(Refused, match=words):
             await play.session.start()
         await play.session.close()
@@ -405,7 +407,7 @@ async def test_what_an_agent_cannot_do_is_refused(tmp_path: Path, actor: Actor, 
     ids=["gemini", "qwen", "codex-acp"],
 )
 async def test_who_is_not_signed_in_is_told_how(tmp_path: Path, agent: str, pattern: str, words: str) -> None:
-    with stage(tmp_path, Actor(agent, pattern, {}), base_url=None) as play:
+    async with stage(tmp_path, Actor(agent, pattern, {}), base_url=None) as play:
         with pytest.raises(AgentNotStarted, match=words):
             await play.session.start()
         await play.ends()
@@ -414,12 +416,12 @@ async def test_who_is_not_signed_in_is_told_how(tmp_path: Path, agent: str, patt
 async def test_a_question_with_choices_is_answered(tmp_path: Path) -> None:
     choice = {"question": "Which colour?", "header": "Colour", "multiSelect": False}
     choice |= {"options": [{"label": "Red", "description": "like fire"}, {"label": "Blue", "description": "like ice"}]}
-    with stage(tmp_path, CLAUDE, Step([Call("AskUserQuestion", {"questions": [choice]})]), says("Blue it is.")) as play:
-        await play.session.say("Ask me.")
+    async with stage(tmp_path, CLAUDE, Step([Call("AskUserQuestion", {"questions": [choice]})]), says("Blue it is.")) as play:
+        await play.session.send("Ask me.")
         await until(play.session, lambda past: bool(past.asked))
-        (request,) = play.session.past.asked
+        (request,) = play.session.state.asked
         await play.session.answer(request, {"question_0": "Blue"})
         await idle(play.session)
         await play.ends()
-        assert "Blue" in shown(play.model.asked[-1])
+        assert "Blue" in request_text(play.model.asked[-1])
         assert [payload.status for payload in play.only("turn_end")] == ["completed"]

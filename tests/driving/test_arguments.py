@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from hansard.agents import agents
-from hansard.agents.agent import Agent, Options
+from hansard.agents.base import Agent, Options
 from hansard.agents.environment import environment
+from hansard.agents.session import Session
 from hansard.errors import AgentNotStarted, UsageError
-from hansard.session import Session
 from hansard.store import JsonlStore
 from tests.driving.puppet import Puppet
 from tests.driving.surroundings import PATIENCE
@@ -66,9 +66,9 @@ async def test_whatever_is_said_arrives_as_it_was_said(tmp_path: Path) -> None:
         with JsonlStore(tmp_path / "store") as store:
             agent, options = puppet.agent()
             options.cwd = str(tmp_path)
-            session = Session.create(store, agent, options)
+            session = await Session.create(store, agent, options)
             for prompt in prompts:
-                await session.say(prompt, steer=True)
+                await session.send(prompt, steer=True)
             async with asyncio.timeout(PATIENCE):
                 while len(puppet.heard) < len(prompts):
                     await asyncio.sleep(0.01)

@@ -10,15 +10,15 @@ from typing import Any, cast
 import pytest
 
 from hansard.agents import agent_for, own
-from hansard.agents.agent import Options, Talk
-from hansard.agents.claude import Claude
-from hansard.content import ImageBlock, TextBlock
+from hansard.agents.base import Handshake, Options
+from hansard.agents.drivers.claude import Claude
+from hansard.agents.session import Session
 from hansard.errors import AgentNotStarted, Refused
 from hansard.events import control_request
-from hansard.session import Session
+from hansard.events.content import ImageBlock, TextBlock
+from tests.driving.capabilities import shows
 from tests.driving.claude_stage import shown_to, stage, written
 from tests.driving.model import Call, Step, Text, Thinking, calls, says
-from tests.driving.playbill import plays
 from tests.driving.stage import DOT
 from tests.driving.surroundings import idle, until
 from tests.driving.test_codex import loud_one
@@ -32,9 +32,9 @@ def agent(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-@plays("text")
+@shows("text")
 async def test_thinking_text_and_the_commands(agent: str, tmp_path: Path) -> None:
-    with stage(agent, tmp_path, Step([Thinking("Let me see."), Text("It is a fine day.")])) as play:
+    async with stage(agent, tmp_path, Step([Thinking("Let me see."), Text("It is a fine day.")])) as play:
         await play.says("How is the day?")
         await play.ends()
         assert [payload.text for payload in play.only("user_message")] == ["How is the day?"]
@@ -42,25 +42,25 @@ async def test_thinking_text_and_the_commands(agent: str, tmp_path: Path) -> Non
         assert [payload.text for payload in play.only("assistant_done")] == ["It is a fine day."]
         assert "".join(payload.text for payload in play.only("assistant_chunk")) == "It is a fine day."
         assert [payload.status for payload in play.only("turn_end")] == ["completed"]
-        assert "compact" in [command["name"] for command in play.session.past.state.commands or [] if "description" in command]
+        assert "compact" in [command["name"] for command in play.session.state.slash_commands or [] if "description" in command]
         assert [payload.event for payload in play.only("process")] == ["started", "exited"]
 
 
-@plays("tools", "allowed", "denied")
+@shows("tools", "allowed", "denied")
 async def test_a_tool_that_is_allowed_runs_and_one_that_is_denied_does_not(agent: str, tmp_path: Path) -> None:
     folder = tmp_path / "work"
     script = [written(folder), says("Written."), calls("Write", {"file_path": str(folder / "b.txt"), "content": "b"}), says("Not then.")]
-    with stage(agent, tmp_path, *script) as play:
-        await play.session.say("Write a note.")
-        question = await play.asked()
+    async with stage(agent, tmp_path, *script) as play:
+        await play.session.send("Write a note.")
+        question = await play.permission_request()
         assert (question.payload.tool_name, question.payload.input["content"]) == ("Write", "a note")
         assert not (folder / "note.txt").exists()
         await play.session.decide(question.payload.request_id, "allow", input_hash=question.payload.input_hash, by="somebody")
         await idle(play.session)
         assert (folder / "note.txt").read_text() == "a note"
 
-        await play.session.say("Write another.")
-        question = await play.asked()
+        await play.session.send("Write another.")
+        question = await play.permission_request()
         await play.session.decide(question.payload.request_id, "deny", message="Rather not.")
         await idle(play.session)
         assert not (folder / "b.txt").exists()
@@ -74,9 +74,9 @@ async def test_a_tool_that_is_allowed_runs_and_one_that_is_denied_does_not(agent
 async def test_what_is_always_allowed_is_not_asked_again(agent: str, tmp_path: Path) -> None:
     folder = tmp_path / "work"
     script = [Step([Call("Write", {"file_path": str(folder / name), "content": name})]) for name in ("a.txt", "b.txt")]
-    with stage(agent, tmp_path, *script, says("Both.")) as play:
-        await play.session.say("Write two notes.")
-        question = await play.asked()
+    async with stage(agent, tmp_path, *script, says("Both.")) as play:
+        await play.session.send("Write two notes.")
+        question = await play.permission_request()
         await play.session.decide(question.payload.request_id, "allow", option_id="allow_always")
         await idle(play.session)
         await play.ends()
@@ -84,11 +84,11 @@ async def test_what_is_always_allowed_is_not_asked_again(agent: str, tmp_path: P
         assert len(play.only("permission_request")) == 1
 
 
-@plays("interrupt")
+@shows("interrupt")
 async def test_an_interrupt_in_the_middle_of_a_sentence(agent: str, tmp_path: Path) -> None:
-    with stage(agent, tmp_path, Step([Text("A long story " * 20)], hang=True), says("Yes?")) as play:
-        await play.session.say("Tell me a story.")
-        await until(play.session, lambda past: any(block.text for block in past.ledger.blocks.values()))
+    async with stage(agent, tmp_path, Step([Text("A long story " * 20)], hang=True), says("Yes?")) as play:
+        await play.session.send("Tell me a story.")
+        await until(play.session, lambda past: any(block.text for block in past.blocks.values()))
         await play.session.interrupt(by="somebody")
         await idle(play.session)
         await play.says("Are you there?")
@@ -102,9 +102,9 @@ async def test_an_interrupt_in_the_middle_of_a_sentence(agent: str, tmp_path: Pa
 
 
 async def test_an_interrupt_at_a_question_withdraws_it(agent: str, tmp_path: Path) -> None:
-    with stage(agent, tmp_path, written(tmp_path / "work")) as play:
-        await play.session.say("Write a note.")
-        question = await play.asked()
+    async with stage(agent, tmp_path, written(tmp_path / "work")) as play:
+        await play.session.send("Write a note.")
+        question = await play.permission_request()
         await play.session.interrupt()
         await idle(play.session)
         with pytest.raises(Refused) as refused:
@@ -114,21 +114,21 @@ async def test_an_interrupt_at_a_question_withdraws_it(agent: str, tmp_path: Pat
         assert [payload.status for payload in play.only("turn_end")] == ["interrupted"]
 
 
-@plays("setting", agent="claude")
+@shows("setting", agent="claude")
 async def test_settings_are_confirmed_or_refused(tmp_path: Path) -> None:
-    with stage("claude", tmp_path, says("One."), says("Two."), model="first-model") as play:
+    async with stage("claude", tmp_path, says("One."), says("Two."), model="first-model") as play:
         await play.says("Begin.")
-        await play.session.set("set_model", model="second-model")
-        await play.session.set("set_permission_mode", permission_mode="plan")
-        await play.session.set("set_max_thinking_tokens", options={"max_thinking_tokens": 2048})
+        await play.session.configure("set_model", model="second-model")
+        await play.session.configure("set_permission_mode", permission_mode="plan")
+        await play.session.configure("set_max_thinking_tokens", options={"max_thinking_tokens": 2048})
         with pytest.raises(Refused, match="bypassPermissions"):
-            await play.session.set("set_permission_mode", permission_mode="bypassPermissions")
+            await play.session.configure("set_permission_mode", permission_mode="bypassPermissions")
         await play.says("Go on.")
         assert [request["model"] for request in play.model.asked] == ["first-model", "second-model"]
-        state = play.session.past.state
+        state = play.session.state
         assert (state.model, state.permission_mode) == ("second-model", "plan")
         with pytest.raises(Refused) as refused:
-            await play.session.set("set_mode", mode_id="fast")
+            await play.session.configure("set_mode", mode_id="fast")
         assert refused.value.code == "unsupported"
         await play.ends()
 
@@ -136,13 +136,13 @@ async def test_settings_are_confirmed_or_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("status", "code"),
     [
-        pytest.param(401, "provider_auth", marks=plays("401")),
-        pytest.param(429, "rate_limit", marks=plays("429")),
+        pytest.param(401, "provider_auth", marks=shows("401")),
+        pytest.param(429, "rate_limit", marks=shows("429")),
         (500, "api_error"),
     ],
 )
 async def test_an_error_of_the_api_is_the_end_of_the_turn(agent: str, tmp_path: Path, status: int, code: str) -> None:
-    with stage(agent, tmp_path, Step(status=status)) as play:
+    async with stage(agent, tmp_path, Step(status=status)) as play:
         await play.says("Hello?")
         await play.ends()
         (end,) = play.only("turn_end")
@@ -150,12 +150,12 @@ async def test_an_error_of_the_api_is_the_end_of_the_turn(agent: str, tmp_path: 
         assert code in [payload.code for payload in play.only("error")]
 
 
-@plays("resume")
+@shows("resume")
 async def test_a_new_process_goes_on_with_the_conversation(agent: str, tmp_path: Path) -> None:
-    with stage(agent, tmp_path, says("Nice to meet you, Ada."), says("Your name is Ada.")) as play:
+    async with stage(agent, tmp_path, says("Nice to meet you, Ada."), says("Your name is Ada.")) as play:
         await play.says("My name is Ada.")
         await play.session.close()
-        play.session = Session.open(play.around.store, play.session.id, env=play.around.env | play.env)
+        play.session = await Session.open(play.around.store, play.session.id, env=play.around.env | play.env)
         await play.says("What is my name?")
         await play.ends()
         shown = shown_to(play.model.asked[-1])
@@ -165,28 +165,28 @@ async def test_a_new_process_goes_on_with_the_conversation(agent: str, tmp_path:
 
 
 async def test_what_was_set_holds_in_the_next_process(agent: str, tmp_path: Path) -> None:
-    with stage(agent, tmp_path, says("One."), says("Two."), model="first-model") as play:
+    async with stage(agent, tmp_path, says("One."), says("Two."), model="first-model") as play:
         await play.says("Begin.")
-        await play.session.set("set_model", model="second-model")
-        await play.session.set("set_permission_mode", permission_mode="plan")
+        await play.session.configure("set_model", model="second-model")
+        await play.session.configure("set_permission_mode", permission_mode="plan")
         await play.restarts()
         await play.says("Go on.")
         await play.ends()
         assert [request["model"] for request in play.model.asked] == ["first-model", "second-model"]
-        assert play.session.past.state.permission_mode == "plan"
+        assert play.session.state.permission_mode == "plan"
 
 
 async def test_a_session_that_is_not_there_is_said_to_be_missing(agent: str, tmp_path: Path) -> None:
-    with stage(agent, tmp_path, resume="00000000-0000-4000-8000-000000000000") as play:
+    async with stage(agent, tmp_path, resume="00000000-0000-4000-8000-000000000000") as play:
         with pytest.raises(AgentNotStarted, match="No conversation found"):
-            await play.session.say("Where were we?")
+            await play.session.send("Where were we?")
         await play.ends()
 
 
 async def test_a_second_message_waits_for_its_turn(agent: str, tmp_path: Path) -> None:
-    with stage(agent, tmp_path, says("First answer."), says("Second answer.")) as play:
-        await play.session.say("First.")
-        queued = await play.session.say("Second.")
+    async with stage(agent, tmp_path, says("First answer."), says("Second answer.")) as play:
+        await play.session.send("First.")
+        queued = await play.session.send("Second.")
         assert queued.type == "queue_update"
         await idle(play.session)
         await play.ends()
@@ -195,10 +195,10 @@ async def test_a_second_message_waits_for_its_turn(agent: str, tmp_path: Path) -
 
 
 async def test_a_message_in_the_middle_steers_the_turn(tmp_path: Path) -> None:
-    with stage("claude", tmp_path, written(tmp_path / "work"), says("In red, then.")) as play:
-        await play.session.say("Write a note.")
-        question = await play.asked()
-        await play.session.say("In red, please.", steer=True)
+    async with stage("claude", tmp_path, written(tmp_path / "work"), says("In red, then.")) as play:
+        await play.session.send("Write a note.")
+        question = await play.permission_request()
+        await play.session.send("In red, please.", steer=True)
         await play.session.decide(question.payload.request_id, "allow")
         await idle(play.session)
         await play.ends()
@@ -208,11 +208,11 @@ async def test_a_message_in_the_middle_steers_the_turn(tmp_path: Path) -> None:
 
 
 async def test_a_message_that_comes_too_late_to_steer_has_a_turn_of_its_own(tmp_path: Path) -> None:
-    with stage("claude", tmp_path, Step([Text("A long story " * 20)], hang=True), says("In red.")) as play:
-        await play.session.say("Tell me a story.")
-        await until(play.session, lambda past: bool(past.ledger.blocks))
-        late = await play.session.say("In red, please.", steer=True)
-        await until(play.session, lambda past: late.payload.message_id in past.state.queue)
+    async with stage("claude", tmp_path, Step([Text("A long story " * 20)], hang=True), says("In red.")) as play:
+        await play.session.send("Tell me a story.")
+        await until(play.session, lambda past: bool(past.blocks))
+        late = await play.session.send("In red, please.", steer=True)
+        await until(play.session, lambda past: late.payload.message_id in past.agent_queue)
         await play.session.interrupt()
         await idle(play.session)
         await play.ends()
@@ -221,7 +221,7 @@ async def test_a_message_that_comes_too_late_to_steer_has_a_turn_of_its_own(tmp_
 
 
 async def test_a_picture_is_shown_to_the_model(agent: str, tmp_path: Path) -> None:
-    with stage(agent, tmp_path, says("A dot.")) as play:
+    async with stage(agent, tmp_path, says("A dot.")) as play:
         await play.says("What is it?", content=[ImageBlock(media_type="image/png", data=DOT)])
         await play.ends()
         shown = [block for message in play.model.asked[0]["messages"] for block in message["content"] if isinstance(block, dict)]
@@ -232,9 +232,9 @@ async def test_a_picture_is_shown_to_the_model(agent: str, tmp_path: Path) -> No
 async def test_a_question_with_choices_is_answered(agent: str, tmp_path: Path) -> None:
     choice = {"question": "Which colour?", "header": "Colour", "multiSelect": False}
     choice |= {"options": [{"label": "Red", "description": "like fire"}, {"label": "Blue", "description": "like ice"}]}
-    with stage(agent, tmp_path, calls("AskUserQuestion", {"questions": [choice]}), says("Blue it is.")) as play:
-        await play.session.say("Ask me.")
-        question = await play.asked()
+    async with stage(agent, tmp_path, calls("AskUserQuestion", {"questions": [choice]}), says("Blue it is.")) as play:
+        await play.session.send("Ask me.")
+        question = await play.permission_request()
         await play.session.answer(question.payload.request_id, {"Which colour?": "Blue"})
         await idle(play.session)
         await play.ends()
@@ -265,7 +265,7 @@ async def test_prompts_tools_and_servers_are_as_asked(agent: str, tmp_path: Path
         "denied_tools": ["Write", "WebFetch"],
         "mcp_servers": {"demo": {"command": sys.executable, "args": ["-c", SERVER]}},
     }
-    with stage(agent, tmp_path, calls("mcp__demo__weigh", {}), says("3 kg."), **asked) as play:
+    async with stage(agent, tmp_path, calls("mcp__demo__weigh", {}), says("3 kg."), **asked) as play:
         await play.says("Weigh it.")
         await play.ends()
         request = play.model.asked[0]
@@ -279,8 +279,8 @@ async def test_prompts_tools_and_servers_are_as_asked(agent: str, tmp_path: Path
 @pytest.mark.parametrize("action", ["accept", *(pytest.param(no, marks=pytest.mark.all_agents) for no in ("decline", "cancel"))])
 async def test_a_question_of_an_mcp_server(tmp_path: Path, action: str) -> None:
     asked: dict[str, Any] = {"mcp_servers": loud_one("ask"), "allowed_tools": ["mcp__loud_one__shout"]}
-    with stage("claude", tmp_path, calls("mcp__loud_one__shout", {}), says("Fine."), **asked) as play:
-        await play.session.say("Shout")
+    async with stage("claude", tmp_path, calls("mcp__loud_one__shout", {}), says("Fine."), **asked) as play:
+        await play.session.send("Shout")
         await until(play.session, lambda past: bool(past.asked))
         (question,) = play.only("question")
         assert (question.message, question.server) == ("Which?", "loud_one")
@@ -297,8 +297,8 @@ async def test_a_question_of_an_mcp_server(tmp_path: Path, action: str) -> None:
 
 async def test_an_interrupt_at_a_question_of_an_mcp_server_withdraws_it(tmp_path: Path) -> None:
     asked: dict[str, Any] = {"mcp_servers": loud_one("ask"), "allowed_tools": ["mcp__loud_one__shout"]}
-    with stage("claude", tmp_path, calls("mcp__loud_one__shout", {}), says("Yes?"), **asked) as play:
-        await play.session.say("Shout")
+    async with stage("claude", tmp_path, calls("mcp__loud_one__shout", {}), says("Yes?"), **asked) as play:
+        await play.session.send("Shout")
         await until(play.session, lambda past: bool(past.asked))
         await play.session.interrupt()
         await idle(play.session)
@@ -312,14 +312,14 @@ class Hooked(Claude):
 
     name = "claude-hooked"
 
-    async def greet(self, talk: Talk, options: Options) -> None:
+    async def handshake(self, talk: Handshake, options: Options) -> None:
         hooks = {when: [{"matcher": None, "hookCallbackIds": [when]}] for when in ("PreToolUse", "PostToolUse", "Stop")}
-        await talk.ask("initialize", {"hooks": hooks})
+        await talk.call("initialize", {"hooks": hooks})
 
 
 async def test_a_hook_that_calls_back_is_answered_and_has_nothing_against_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(own(), Hooked.name, Hooked())
-    with stage(Hooked.name, tmp_path, calls("Bash", {"command": "echo hooked"}), says("Done."), allowed_tools=["Bash"]) as play:
+    async with stage(Hooked.name, tmp_path, calls("Bash", {"command": "echo hooked"}), says("Done."), allowed_tools=["Bash"]) as play:
         await play.says("Run it.")
         await play.ends()
         called = [payload.params["callback_id"] for payload in play.only("control_request") if payload.method == "hook_callback"]
@@ -332,7 +332,7 @@ async def test_a_hook_that_calls_back_is_answered_and_has_nothing_against_it(tmp
 async def test_a_hook_of_the_users_own_can_forbid_a_tool(agent: str, tmp_path: Path) -> None:
     says_no = "echo 'Not on a Sunday.' >&2; exit 2"
     hooks = {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": says_no}]}]}
-    with stage(agent, tmp_path, calls("Bash", {"command": "echo hooked"}), says("Not then."), allowed_tools=["Bash"]) as play:
+    async with stage(agent, tmp_path, calls("Bash", {"command": "echo hooked"}), says("Not then."), allowed_tools=["Bash"]) as play:
         place = play.around.home / ".claude/settings.json"
         place.parent.mkdir()
         place.write_text(json.dumps({"hooks": hooks}))
@@ -345,7 +345,7 @@ async def test_a_hook_of_the_users_own_can_forbid_a_tool(agent: str, tmp_path: P
 
 
 async def test_a_prompt_can_be_added_to_its_own(tmp_path: Path) -> None:
-    with stage("claude", tmp_path, says("Arr."), append_system_prompt="Speak like a pirate.") as play:
+    async with stage("claude", tmp_path, says("Arr."), append_system_prompt="Speak like a pirate.") as play:
         await play.says("Hello.")
         await play.ends()
         system = json.dumps(play.model.asked[0]["system"])

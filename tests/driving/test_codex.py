@@ -7,23 +7,22 @@ import json
 import sys
 import tomllib
 from collections.abc import AsyncIterator, Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hansard.agents import agent_for
-from hansard.agents.agent import Agent, Options
-from hansard.agents.link import Heard, Link, Piece
-from hansard.content import ImageBlock, TextBlock
+from hansard.agents.base import Agent, Options
+from hansard.agents.session import Session
+from hansard.agents.transport import Output, Transport, TransportEvent
 from hansard.errors import AgentNotStarted, Refused, UsageError
 from hansard.events import Event, Process, control_request
-from hansard.originals import embed
+from hansard.events.content import ImageBlock, TextBlock
+from hansard.events.originals import embed
 from hansard.projections import project
-from hansard.session import Session
+from tests.driving.capabilities import shows
 from tests.driving.model import Call, Model, Step, Text, Thinking, calls, model, says
-from tests.driving.playbill import plays
 from tests.driving.surroundings import PATIENCE, Surroundings, idle, program, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -48,11 +47,11 @@ class Stage(Surroundings):
         found = program("@openai/codex-linux-*/vendor/*/bin/codex")
         return Options(program=found, base_url=f"{self.model.url}/v1", arguments=NO_RETRIES, cwd=str(self.work), env=self.env, **given)
 
-    def codex(self, agent: str, **options: Any) -> Session:
+    async def codex(self, agent: str, **options: Any) -> Session:
         """A session with Codex."""
-        return self.session(agent, self.options(**options))
+        return await self.session(agent, self.options(**options))
 
-    def asked(self, number: int) -> str:
+    def request_text(self, number: int) -> str:
         """What the model was sent, as text."""
         return json.dumps(self.model.asked[number]["input"])
 
@@ -62,14 +61,14 @@ class Tapped:
 
     heard, sent = b"", b""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: Transport) -> None:
         self._link = link
         self.started = link.started
         self.interrupt, self.stop = link.interrupt, link.stop
 
-    async def __aiter__(self) -> AsyncIterator[Piece]:
+    async def __aiter__(self) -> AsyncIterator[TransportEvent]:
         async for piece in self._link:
-            if isinstance(piece, Heard) and not piece.aside:
+            if isinstance(piece, Output) and not piece.is_stderr:
                 Tapped.heard += piece.data
             yield piece
 
@@ -82,7 +81,7 @@ class Tapped:
 def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Stage]:
     connect = Agent.connect
 
-    async def tapped(self: Agent, options: Options) -> Link:
+    async def tapped(self: Agent, options: Options) -> Transport:
         return Tapped(await connect(self, options))
 
     monkeypatch.setattr(Agent, "connect", tapped)
@@ -95,19 +94,19 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Stag
 
 
 def log(session: Session) -> list[Event]:
-    return list(session.store.read(session.id))
+    return list(session.recorder.log.read())
 
 
-def of(session: Session, kind: str) -> list[Any]:
+def payloads(session: Session, kind: str) -> list[Any]:
     return [event.payload for event in log(session) if event.type == kind]
 
 
 def ends(session: Session) -> list[str]:
-    return [end.status for end in of(session, "turn_end")]
+    return [end.status for end in payloads(session, "turn_end")]
 
 
 def texts(session: Session) -> list[str]:
-    return [said.text for said in of(session, "assistant_done")]
+    return [said.text for said in payloads(session, "assistant_done")]
 
 
 async def eventually(holds: Callable[[], bool]) -> None:
@@ -122,14 +121,14 @@ def check(session: Session) -> None:
     events = log(session)
     turns = [event.type for event in events if event.type in ("turn_start", "turn_end")]
     assert turns == ["turn_start", "turn_end"] * (len(turns) // 2)
-    assert not session.past.turns
-    assert not session.past.asked
-    assert not session.past.ledger.tools
+    assert not session.state.turns
+    assert not session.state.asked
+    assert not session.state.calls
     assert [event.type for event in events if event.type == "raw"] == []
     lives = [event.payload.event for event in events if isinstance(event, Process) and event.payload.event != "stderr"]
     assert lives == ["started", "exited"] * (len(lives) // 2)
     for event in events:
-        event.original = event.original and embed(event.original, partial(session.store.get_blob, session.id))
+        event.original = event.original and embed(event.original, session.recorder.log.get_blob)
     assert b"".join(project(events, "native", direction="in")) == Tapped.heard
     assert b"".join(project(events, "native", direction="out")) == Tapped.sent
 
@@ -138,48 +137,48 @@ def check(session: Session) -> None:
 
 
 @BOTH
-@plays("text", "tools")
+@shows("text", "tools")
 async def test_a_turn_with_thinking_and_a_tool(stage: Callable[..., Stage], agent: str) -> None:
     with model(
         Step([Thinking("I look"), Text("Looking."), Call("exec_command", {"cmd": "echo sea; exit 3"})]), says("Done: sea")
     ) as script:
         on = stage(script)
-        session = on.codex(agent)
-        await session.say("--help\nWhat is there?")
+        session = await on.codex(agent)
+        await session.send("--help\nWhat is there?")
         await idle(session)
         await session.close()
-    assert [said.text for said in of(session, "user_message")] == ["--help\nWhat is there?"]
-    assert [thought.text for thought in of(session, "thinking_done")] == ["I look"]
+    assert [said.text for said in payloads(session, "user_message")] == ["--help\nWhat is there?"]
+    assert [thought.text for thought in payloads(session, "thinking_done")] == ["I look"]
     assert texts(session) == ["Looking.", "Done: sea"]
-    [call], [result] = of(session, "tool_call"), of(session, "tool_result")
+    [call], [result] = payloads(session, "tool_call"), payloads(session, "tool_result")
     assert "echo sea" in json.dumps(call.args)
     assert (result.tool_call_id, result.exit_code, "sea" in json.dumps(result.result)) == (call.tool_call_id, 3, True)
     assert ends(session) == ["completed"]
-    assert "--help\\nWhat is there?" in on.asked(0)
+    assert "--help\\nWhat is there?" in on.request_text(0)
     check(session)
 
 
 @BOTH
-@plays("resume")
+@shows("resume")
 async def test_a_new_process_goes_on_with_the_thread(stage: Callable[..., Stage], agent: str) -> None:
     with model(says("Blue."), says("You said blue."), says("Still blue.")) as script:
         on = stage(script)
-        session = on.codex(agent, system_prompt='You are "Blue"\n= here', append_system_prompt='Speak "plainly"\n= always')
-        await session.say("My colour is blue")
+        session = await on.codex(agent, system_prompt='You are "Blue"\n= here', append_system_prompt='Speak "plainly"\n= always')
+        await session.send("My colour is blue")
         await idle(session)
         await session.close()
-        again = Session.open(on.store, session.id, session.past.launch.options.env if session.past.launch else None)
-        await again.say("Which colour?")
+        again = await Session.open(on.store, session.id, session.options.env)
+        await again.send("Which colour?")
         await idle(again)
-        await again.say("Sure?")
+        await again.send("Sure?")
         await idle(again)
         await again.close()
-    assert "My colour is blue" in on.asked(1)
-    assert all(words in on.asked(2) for words in ("My colour is blue", "Which colour?", "You said blue."))
+    assert "My colour is blue" in on.request_text(1)
+    assert all(words in on.request_text(2) for words in ("My colour is blue", "Which colour?", "You said blue."))
     assert all(request["input"][0]["content"][0]["text"] == 'You are "Blue"\n= here' for request in script.asked)
-    assert 'Speak \\"plainly\\"\\n= always' in on.asked(0)
+    assert 'Speak \\"plainly\\"\\n= always' in on.request_text(0)
     assert ends(again) == ["completed"] * 3
-    assert len({init.provider_session_id for init in of(again, "session_init")}) == 1
+    assert len({init.provider_session_id for init in payloads(again, "session_init")}) == 1
     check(again)
 
 
@@ -187,11 +186,11 @@ async def test_a_new_process_goes_on_with_the_thread(stage: Callable[..., Stage]
 async def test_it_goes_on_with_what_another_agent_began(stage: Callable[..., Stage], agent: str) -> None:
     with model(says("Yes, again.")) as script:
         on = stage(script)
-        session = on.session("demo", Options())
-        await session.say("Sing of the sea")
+        session = await on.session("demo", Options())
+        await session.send("Sing of the sea")
         await idle(session)
         await session.switch(agent, on.options())
-        await session.say("Again?")
+        await session.send("Again?")
         await idle(session)
         await session.close()
     said = [part["text"] for item in script.asked[0]["input"] if item.get("role") == "user" for part in item["content"]]
@@ -204,9 +203,9 @@ async def test_it_goes_on_with_what_another_agent_began(stage: Callable[..., Sta
 async def test_it_takes_over_when_nothing_was_said(stage: Callable[..., Stage], agent: str) -> None:
     with model(says("Hello.")) as script:
         on = stage(script)
-        session = on.session("demo", Options())
+        session = await on.session("demo", Options())
         await session.switch(agent, on.options())
-        await session.say("Hello?")
+        await session.send("Hello?")
         await idle(session)
         await session.close()
     assert texts(session) == ["Hello."]
@@ -217,84 +216,84 @@ async def test_it_takes_over_when_nothing_was_said(stage: Callable[..., Stage], 
 async def test_a_message_waits_while_a_turn_is_open(stage: Callable[..., Stage], agent: str) -> None:
     with model(calls("exec_command", {"cmd": "echo one"}), says("First"), says("Second")) as script:
         on = stage(script)
-        session = on.codex(agent)
-        await session.say("one")
-        assert (await session.say("two")).type == "queue_update"
+        session = await on.codex(agent)
+        await session.send("one")
+        assert (await session.send("two")).type == "queue_update"
         await idle(session)
         await session.close()
-    assert [said.text for said in of(session, "user_message")] == ["one", "two"]
+    assert [said.text for said in payloads(session, "user_message")] == ["one", "two"]
     assert texts(session) == ["First", "Second"]
-    assert [change.action for change in of(session, "queue_update")] == ["queued", "sent"]
+    assert [change.action for change in payloads(session, "queue_update")] == ["queued", "sent"]
     check(session)
 
 
 @BOTH
-@plays("interrupt")
+@shows("interrupt")
 async def test_an_interrupt_in_mid_stream(stage: Callable[..., Stage], agent: str) -> None:
     with model(Step([Text("This is the beginning of a long story")], hang=True), says("Short.")) as script:
         on = stage(script)
-        session = on.codex(agent)
-        await session.say("Tell me")
+        session = await on.codex(agent)
+        await session.send("Tell me")
         if agent == "codex":
-            await until(session, lambda _: bool(of(session, "assistant_chunk")))
+            await until(session, lambda _: bool(payloads(session, "assistant_chunk")))
         else:  # it says nothing before a message is whole
             await eventually(lambda: script.taken == 1)
         await session.interrupt(by="me")
         await idle(session)
         assert ends(session) == ["interrupted"]
-        assert [stop.reason for stop in of(session, "interrupt")] == ["user_cancel"]
-        await session.say("Shorter")
+        assert [stop.reason for stop in payloads(session, "interrupt")] == ["user_cancel"]
+        await session.send("Shorter")
         await idle(session)
         await session.close()
     assert ends(session) == ["interrupted", "completed"]
     assert texts(session)[-1] == "Short."
     if agent == "codex":
-        assert "This is" in texts(session)[0] and of(session, "assistant_done")[0].interrupted
+        assert "This is" in texts(session)[0] and payloads(session, "assistant_done")[0].interrupted
     check(session)
 
 
 async def test_an_interrupt_before_the_turn_has_a_name(stage: Callable[..., Stage]) -> None:
     with model(Step([Text("A long story")], hang=True)) as script:
-        session = stage(script).codex("codex")
+        session = await stage(script).codex("codex")
         await session.start()
-        await session.say("Tell me")
+        await session.send("Tell me")
         await session.interrupt()
         await idle(session)
         await session.close()
     assert ends(session) == ["interrupted"]
-    assert not of(session, "error")
+    assert not payloads(session, "error")
     check(session)
 
 
 @BOTH
 @pytest.mark.parametrize(
-    ("status", "code"), [pytest.param(401, "provider_auth", marks=plays("401")), pytest.param(429, "rate_limit", marks=plays("429"))]
+    ("status", "code"), [pytest.param(401, "provider_auth", marks=shows("401")), pytest.param(429, "rate_limit", marks=shows("429"))]
 )
 async def test_an_error_of_the_provider(stage: Callable[..., Stage], agent: str, status: int, code: str) -> None:
     with model(Step(status=status), says("Better.")) as script:
-        session = stage(script).codex(agent)
-        await session.say("Go")
+        session = await stage(script).codex(agent)
+        await session.send("Go")
         await idle(session)
-        await session.say("Again")
+        await session.send("Again")
         await idle(session)
         await session.close()
     assert ends(session) == ["error", "completed"]
-    assert of(session, "turn_end")[0].error.code == code
-    assert {problem.code for problem in of(session, "error")} == {code}
+    assert payloads(session, "turn_end")[0].error.code == code
+    assert {problem.code for problem in payloads(session, "error")} == {code}
     check(session)
 
 
 async def test_a_message_steers_the_turn(stage: Callable[..., Stage]) -> None:
     with model(calls("exec_command", {"cmd": "touch here; while test -e here; do sleep 0.02; done"}), says("Green then.")) as script:
         on = stage(script)
-        session = on.codex("codex")
-        await session.say("Paint it red")
+        session = await on.codex("codex")
+        await session.send("Paint it red")
         await eventually((on.work / "here").exists)
-        await session.say("No, green", steer=True)
+        await session.send("No, green", steer=True)
         (on.work / "here").unlink()
         await idle(session)
         await session.close()
-    assert "No, green" in on.asked(1)
+    assert "No, green" in on.request_text(1)
     assert ends(session) == ["completed"]
     check(session)
 
@@ -302,22 +301,22 @@ async def test_a_message_steers_the_turn(stage: Callable[..., Stage]) -> None:
 async def test_an_image_reaches_the_model(stage: Callable[..., Stage]) -> None:
     with model(says("A dot.")) as script:
         on = stage(script)
-        session = on.codex("codex")
-        await session.say("Look", [TextBlock(text="Look"), ImageBlock(media_type="image/png", data=DOT)])
+        session = await on.codex("codex")
+        await session.send("Look", [TextBlock(text="Look"), ImageBlock(media_type="image/png", data=DOT)])
         await idle(session)
         await session.close()
-    assert DOT[:40] in on.asked(0)
+    assert DOT[:40] in on.request_text(0)
     assert ends(session) == ["completed"]
     check(session)
 
 
 async def test_exec_takes_no_image(stage: Callable[..., Stage]) -> None:
     with model() as script:
-        session = stage(script).codex("codex-exec")
+        session = await stage(script).codex("codex-exec")
         with pytest.raises(Refused, match="does not take pictures"):
-            await session.say("Look", [ImageBlock(media_type="image/png", data=DOT)])
+            await session.send("Look", [ImageBlock(media_type="image/png", data=DOT)])
         await session.close()
-    assert [problem.error_source for problem in of(session, "error")] == ["hansard"]
+    assert [problem.error_source for problem in payloads(session, "error")] == ["hansard"]
 
 
 # ---- questions
@@ -326,24 +325,24 @@ async def test_exec_takes_no_image(stage: Callable[..., Stage]) -> None:
 @pytest.mark.parametrize(
     "decision",
     [
-        pytest.param("allow", marks=plays("allowed", agent="codex")),
-        pytest.param("deny", marks=plays("denied", agent="codex")),
+        pytest.param("allow", marks=shows("allowed", agent="codex")),
+        pytest.param("deny", marks=shows("denied", agent="codex")),
         "cancelled",
     ],
 )
 async def test_a_command_that_must_ask(stage: Callable[..., Stage], decision: Any) -> None:
     with model(calls("exec_command", {"cmd": "echo made > made", **ASKING}), says("So be it.")) as script:
         on = stage(script)
-        session = on.codex("codex", permission_mode="read-only")
-        await session.say("Make it")
+        session = await on.codex("codex", permission_mode="read-only")
+        await session.send("Make it")
         await until(session, lambda past: bool(past.asked))
-        [asked] = of(session, "permission_request")
+        [asked] = payloads(session, "permission_request")
         assert "echo made" in json.dumps(asked.input)
         await session.decide(asked.request_id, decision, input_hash=asked.input_hash, by="me")
         await idle(session)
         await session.close()
     assert (on.work / "made").exists() == (decision == "allow")
-    assert [reply.decision for reply in of(session, "permission_response")] == [decision]
+    assert [reply.decision for reply in payloads(session, "permission_response")] == [decision]
     assert ends(session) == [{"allow": "completed", "deny": "denied", "cancelled": "interrupted"}[decision]]
     check(session)
 
@@ -359,52 +358,52 @@ async def test_a_question_to_the_person(stage: Callable[..., Stage]) -> None:
     ]
     with model(calls("request_user_input", {"questions": questions}), says("Near it is.")) as script:
         on = stage(script)
-        session = on.codex("codex")
-        await session.set("set_mode", mode_id="plan")
-        await session.say("Plan it")
+        session = await on.codex("codex")
+        await session.configure("set_mode", mode_id="plan")
+        await session.send("Plan it")
         await until(session, lambda past: bool(past.asked))
-        [asked] = of(session, "question")
+        [asked] = payloads(session, "question")
         await session.answer(asked.request_id, {"how": {"answers": ["Near"]}})
         await idle(session)
         await session.close()
-    assert "Near" in on.asked(1)
-    assert session.past.state.mode == "plan"
+    assert "Near" in on.request_text(1)
+    assert session.state.mode == "plan"
     check(session)
 
 
 # ---- settings
 
 
-@plays("setting", agent="codex")
+@shows("setting", agent="codex")
 async def test_a_model_and_a_permission_mode_are_changed_and_a_wrong_one_is_refused(stage: Callable[..., Stage]) -> None:
     with model(says("One."), says("Two.")) as script:
         on = stage(script)
-        session = on.codex("codex")
-        await session.say("one")
+        session = await on.codex("codex")
+        await session.send("one")
         await idle(session)
-        await session.set("set_model", model="gpt-5.4")
-        await session.set("set_permission_mode", permission_mode="read-only")
-        await until(session, lambda past: (past.state.model, past.state.permission_mode) == ("gpt-5.4", "on-request"))  # in Codex's words
+        await session.configure("set_model", model="gpt-5.4")
+        await session.configure("set_permission_mode", permission_mode="read-only")
+        await until(session, lambda past: (past.model, past.permission_mode) == ("gpt-5.4", "on-request"))  # in Codex's words
         with pytest.raises(Refused):
-            await session.set("set_permission_mode", permission_mode="anything goes")
-        assert (session.past.state.model, session.past.state.permission_mode) == ("gpt-5.4", "on-request")
-        await session.say("two")
+            await session.configure("set_permission_mode", permission_mode="anything goes")
+        assert (session.state.model, session.state.permission_mode) == ("gpt-5.4", "on-request")
+        await session.send("two")
         await idle(session)
         await session.close()
     assert [request["model"] for request in script.asked] == ["gpt-5.5", "gpt-5.4"]
     check(session)
 
 
-@plays("setting", agent="codex-exec")
+@shows("setting", agent="codex-exec")
 async def test_exec_gets_another_model_with_its_next_turn(stage: Callable[..., Stage]) -> None:
     with model(says("One."), says("Two.")) as script:
-        session = stage(script).codex("codex-exec")
-        await session.say("one")
+        session = await stage(script).codex("codex-exec")
+        await session.send("one")
         await idle(session)
-        await session.set("set_model", model="gpt-5.4")
+        await session.configure("set_model", model="gpt-5.4")
         with pytest.raises(Refused, match="nobody can answer"):
-            await session.set("set_permission_mode", permission_mode="on-request")
-        await session.say("two")
+            await session.configure("set_permission_mode", permission_mode="on-request")
+        await session.send("two")
         await idle(session)
         await session.close()
     assert [request["model"] for request in script.asked] == ["gpt-5.5", "gpt-5.4"]
@@ -441,11 +440,11 @@ def loud_one(word: str) -> dict[str, Any]:
 async def test_a_tool_of_an_mcp_server(stage: Callable[..., Stage], agent: str) -> None:
     word = 'a "b" = [c], \\d\nLOUD'
     with model(SHOUT, says("It shouted.")) as script:
-        session = stage(script).codex(agent, mcp_servers=loud_one(word))
-        await session.say("Shout")
+        session = await stage(script).codex(agent, mcp_servers=loud_one(word))
+        await session.send("Shout")
         await idle(session)
         await session.close()
-    [call], [result] = of(session, "tool_call"), of(session, "tool_result")
+    [call], [result] = payloads(session, "tool_call"), payloads(session, "tool_result")
     assert (call.tool_name, call.server) == ("shout", "loud_one")
     assert json.dumps(word)[1:-1] in json.dumps(result.result)
     check(session)
@@ -454,18 +453,18 @@ async def test_a_tool_of_an_mcp_server(stage: Callable[..., Stage], agent: str) 
 @pytest.mark.parametrize("action", ["accept", "decline"])
 async def test_a_question_of_an_mcp_server(stage: Callable[..., Stage], action: str) -> None:
     with model(SHOUT, says("Fine.")) as script:
-        session = stage(script).codex("codex", permission_mode="on-request", mcp_servers=loud_one("ask"))
-        await session.say("Shout")
+        session = await stage(script).codex("codex", permission_mode="on-request", mcp_servers=loud_one("ask"))
+        await session.send("Shout")
         await until(session, lambda past: bool(past.asked))
-        for asked in of(session, "permission_request"):  # whether the tool may be called at all
+        for asked in payloads(session, "permission_request"):  # whether the tool may be called at all
             await session.decide(asked.request_id, "allow")
-        await until(session, lambda _: bool(of(session, "question")))
-        [question] = of(session, "question")
+        await until(session, lambda _: bool(payloads(session, "question")))
+        [question] = payloads(session, "question")
         assert (question.message, question.server) == ("Which?", "loud_one")
         await session.answer(question.request_id, {"size": "large"} if action == "accept" else None, action)
         await idle(session)
         await session.close()
-    [result] = of(session, "tool_result")
+    [result] = payloads(session, "tool_result")
     assert (action in json.dumps(result.result), "large" in json.dumps(result.result)) == (True, action == "accept")
     assert ends(session) == ["completed"]
     check(session)
@@ -478,10 +477,10 @@ async def test_what_it_cannot_do_is_refused_when_it_starts(tmp_path: Path) -> No
     on = Surroundings(tmp_path)
     for wrong in (Options(permission_mode="yolo"), Options(denied_tools=["shell"])):
         wrong.program = sys.executable
-        session = on.session("codex", wrong)
+        session = await on.session("codex", wrong)
         with pytest.raises(UsageError if wrong.permission_mode else Refused):
             await session.start()
-        assert [problem.error_source for problem in of(session, "error")] == ["hansard"]
+        assert [problem.error_source for problem in payloads(session, "error")] == ["hansard"]
         await session.close()
 
 
@@ -495,7 +494,7 @@ def test_it_is_told_the_time_and_nothing_else() -> None:
 
 async def test_a_thread_that_is_not_there_is_told(stage: Callable[..., Stage]) -> None:
     with model() as script:
-        session = stage(script).codex("codex", resume="01a1e2a3-0000-7000-8000-000000000000")
+        session = await stage(script).codex("codex", resume="01a1e2a3-0000-7000-8000-000000000000")
         with pytest.raises(AgentNotStarted, match="does not begin"):
             await session.start()
         await session.close()

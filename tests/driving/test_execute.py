@@ -12,6 +12,7 @@ import pydantic
 import pytest
 
 import hansard
+from hansard.agents.execute import ExecuteOptions
 from hansard.errors import UsageError
 from hansard.events import (
     AssistantChunk,
@@ -24,7 +25,6 @@ from hansard.events import (
     TurnEnd,
     UserMessage,
 )
-from hansard.executing import How
 from hansard.store import JsonlStore
 
 QUICK: dict[str, Any] = {"DEMO_AGENT_PACE": "0"}
@@ -44,7 +44,7 @@ def test_an_answer_with_everything_about_it(how: dict[str, Any]):
     assert answer.data == answer.text == "yes"
     assert (answer.usage.input_tokens, answer.usage.output_tokens, answer.cost_usd) == (2, 4, None)
     assert [message["role"] for message in answer.messages] == ["user", "assistant"]
-    stored = list(JsonlStore(how["store"]).read(answer.session_id))
+    stored = list(JsonlStore(how["store"])[answer.session_id].read())
     assert [event.id for event in answer.events] == [event.id for event in stored[2:] if not is_checkpoint(event)]
     assert [info.title for info in JsonlStore(how["store"]).sessions()] == ["A thought"]
 
@@ -223,7 +223,7 @@ async def test_events_come_as_they_happen_and_whoever_reads_may_answer(how: dict
             case AssistantChunk():
                 text += event.payload.text
             case PermissionRequest():
-                assert not any(isinstance(seen, TurnEnd) for seen in events.session.store.read(events.session.id))
+                assert not any(isinstance(seen, TurnEnd) for seen in events.session.recorder.log.read())
                 await events.session.decide(event.payload.request_id, "allow")
             case _:
                 pass
@@ -251,4 +251,4 @@ async def test_nobody_can_be_asked_where_nobody_looks(how: dict[str, Any]):
 
 
 def test_every_option_of_an_agent_can_be_given():
-    assert set(hansard.Options.__struct_fields__) <= set(How.__annotations__)
+    assert set(hansard.Options.__struct_fields__) <= set(ExecuteOptions.__annotations__)

@@ -12,23 +12,24 @@ from pathlib import Path
 
 import pytest
 
-from hansard.agents.agent import Options
+from hansard.agents.base import Options
+from hansard.agents.hub import Hub
 from hansard.errors import LogLocked, UsageError
 from hansard.events import Event, PermissionCancelled, Process, SessionLifecycle, ToolResult, TurnEnd, turn_start
-from hansard.hub import Hub
-from hansard.store import JsonlStore, files
+from hansard.store import JsonlStore
+from hansard.store.files import paths as files
 from tests.driving.surroundings import PATIENCE, idle
 
 KILLED = """
 import asyncio, sys
-from hansard.agents.agent import Options
-from hansard.hub import Hub
+from hansard.agents.base import Options
+from hansard.agents.hub import Hub
 from hansard.store import JsonlStore, files
 
 async def main():
     hub = Hub(JsonlStore(sys.argv[1]))
-    session = hub.create("demo", Options(cwd=sys.argv[2], env={"DEMO_AGENT_PACE": "0"}), "killed")
-    await session.say("run")
+    session = await hub.create("demo", Options(cwd=sys.argv[2], env={"DEMO_AGENT_PACE": "0"}), "killed")
+    await session.send("run")
     await session.until(lambda past: past.asked)
     print("asked", flush=True)
     await asyncio.sleep(600)
@@ -59,18 +60,18 @@ def kill_one_that_is_asked(store: JsonlStore, folder: Path) -> None:
 
 async def test_an_agent_that_nobody_needs_rests_and_goes_on_with_the_next_message(store: JsonlStore, quick: Options):
     async with Hub(store, rest_after=0.3) as hub:
-        session, asking = hub.create("demo", quick, "one"), hub.create("demo", quick, "asking")
-        await asking.say("run")
+        session, asking = await hub.create("demo", quick, "one"), await hub.create("demo", quick, "asking")
+        await asking.send("run")
         await asking.until(lambda past: bool(past.asked))
-        await session.say("hello")
+        await session.send("hello")
         await idle(session)
         async with asyncio.timeout(PATIENCE):
             while session.running:
                 await asyncio.sleep(0.05)
         assert asking.running  # it waits for an answer
-        await session.say("hello")
+        await session.send("hello")
         await idle(session)
-        events = list(store.read("one"))
+        events = list(store["one"].read())
     said = [event.payload.subtype for event in events if isinstance(event, SessionLifecycle)]
     assert said.count("resting") >= 1
     assert [event.payload.status for event in events if isinstance(event, TurnEnd)] == ["completed"] * 2
@@ -80,16 +81,16 @@ async def test_an_agent_that_nobody_needs_rests_and_goes_on_with_the_next_messag
 
 async def test_a_session_is_open_once_and_all_are_closed_with_the_hub(store: JsonlStore, quick: Options):
     async with Hub(store) as hub:
-        one, two = hub.create("demo", quick, "one"), hub.create("demo", quick, "two")
-        assert hub.open("one") is one and hub.get("two") is two and hub.sessions == [one, two]
-        await one.say("hello")
+        one, two = await hub.create("demo", quick, "one"), await hub.create("demo", quick, "two")
+        assert await hub.open("one") is one and hub.get("two") is two and hub.sessions == [one, two]
+        await one.send("hello")
         await idle(one)
         await hub.close("one")
         with pytest.raises(UsageError, match="not open here"):
             hub.get("one")
         assert not one.running
-        assert hub.open("one") is not one
-    assert {info.id: info.live for info in hub.list()} == {"one": False, "two": False}
+        assert await hub.open("one") is not one
+    assert {info.id: info.live for info in hub.store.sessions()} == {"one": False, "two": False}
     assert store.abandoned() == []
 
 
@@ -97,8 +98,8 @@ async def test_a_session_is_open_once_and_all_are_closed_with_the_hub(store: Jso
 def test_what_a_killed_hansard_left_open_is_closed_with_the_reason(store: JsonlStore, tmp_path: Path):
     kill_one_that_is_asked(store, tmp_path)
     assert store.abandoned() == ["killed"]
-    assert Hub(store).recover() == ["killed"]
-    events = list(store.read("killed"))
+    assert asyncio.run(Hub(store).recover()) == ["killed"]
+    events = list(store["killed"].read())
     reason = "hansard was restarted"
     assert [event.payload.reason for event in events if isinstance(event, PermissionCancelled)] == [reason]
     assert [event.payload.error for event in events if isinstance(event, ToolResult)] == [reason]
@@ -106,19 +107,19 @@ def test_what_a_killed_hansard_left_open_is_closed_with_the_reason(store: JsonlS
     assert ends == [("lost", reason)]
     assert [(event.payload.event, event.payload.text) for event in events if isinstance(event, Process)][1:] == [("killed", reason)]
     assert not is_alive(next(event.payload.pid for event in events if isinstance(event, Process)))
-    assert (Hub(store).recover(), store.abandoned()) == ([], [])
+    assert (asyncio.run(Hub(store).recover()), store.abandoned()) == ([], [])
 
 
 async def test_a_session_that_somebody_writes_is_left_alone(store: JsonlStore, quick: Options):
     mine = Hub(store)
-    session = mine.create("demo", quick)
-    await session.say("run")
+    session = await mine.create("demo", quick)
+    await session.send("run")
     await session.until(lambda past: bool(past.asked))
     other = Hub(JsonlStore(store.root))
-    assert other.recover() == []
+    assert await other.recover() == []
     with pytest.raises(LogLocked):
-        other.open(session.id)
-    assert session.past.asked
+        await other.open(session.id)
+    assert session.state.asked
     await mine.close()
 
 
@@ -126,12 +127,12 @@ def test_a_record_that_no_agent_was_driven_for_stays_as_it_is(store: JsonlStore)
     begun: Event = turn_start(trigger="user")
     begun.turn_id = "1"
     store.create("imported")
-    store.append("imported", [begun])
-    store.release("imported")
+    store["imported"].append([begun])
+    store["imported"].release()
     (store.root / "imported" / files.LOCK).write_text("1\n")  # as if it had been killed
-    before = [event.id for event in store.read("imported")]
-    assert Hub(store).recover() == []
-    assert [event.id for event in store.read("imported")] == before
+    before = [event.id for event in store["imported"].read()]
+    assert asyncio.run(Hub(store).recover()) == []
+    assert [event.id for event in store["imported"].read()] == before
     assert store.abandoned() == []
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from hansard.agents.session import Session
 from hansard.events import TurnEnd
-from hansard.session import Session
 from hansard.store import JsonlStore
 from tests.driving.puppet import child
 from tests.driving.surroundings import idle, until
@@ -43,9 +43,9 @@ for line in sys.stdin.buffer:
 async def turns(session: Session, count: int) -> int:
     """So many turns more; how many there were."""
     for _ in range(count):
-        await session.say("And?")
+        await session.send("And?")
         await idle(session)
-    return sum(isinstance(event, TurnEnd) and event.payload.status == "completed" for event in session.store.read(session.id))
+    return sum(isinstance(event, TurnEnd) and event.payload.status == "completed" for event in session.recorder.log.read())
 
 
 @pytest.mark.anyio
@@ -53,19 +53,19 @@ async def turns(session: Session, count: int) -> int:
 async def test_a_huge_line_is_kept_and_other_sessions_go_on(tmp_path: Path, figure: Figures) -> None:
     with JsonlStore(tmp_path / "store") as store:
         flood, other = [
-            Session.create(store, *child(source, str(SIZE), str(tmp_path / "go"))) for source in (_FLOOD, _TALKER)
+            await Session.create(store, *child(source, str(SIZE), str(tmp_path / "go"))) for source in (_FLOOD, _TALKER)
         ]  # both in the folder the tests run in; they write nothing
         await flood.start()
-        await until(flood, lambda past: any("half of it" in (e.payload.text or "") for e in store.read(flood.id, types=["process"])))
+        await until(flood, lambda past: any("half of it" in (e.payload.text or "") for e in store[flood.id].read(types=["process"])))
         assert await turns(other, 3) == 3
         (tmp_path / "go").touch()
         await until(flood, lambda past: past.frames == 1)
         assert await turns(other, 3) == 6
-        [line] = [event for event in store.read(flood.id) if event.frame == 1 and event.original is not None]
-        kept = store.original(flood.id, line)
+        [line] = [event for event in store[flood.id].read() if event.frame == 1 and event.original is not None]
+        kept = store[flood.id].original(line)
         assert kept is not None and len(kept) == SIZE + 30
         assert sha256(kept).digest() == sha256(b'{"type":"assistant","text":"' + b"x" * SIZE + b'"}').digest()
         await flood.close()
         await other.close()
-        assert not store.verify(flood.id)
+        assert not store[flood.id].verify()
         figure("bytes", len(kept))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hansard.agents.agent import Options
-from hansard.session import Session
+from hansard.agents.base import Options
+from hansard.agents.session import Session
 from hansard.store import JsonlStore
 from tests.driving.surroundings import idle, until
 
@@ -15,29 +15,29 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def session(tmp_path: Path) -> Session:
-    return Session.create(JsonlStore(tmp_path / "store"), "demo", Options(cwd=str(tmp_path), env={"DEMO_AGENT_PACE": "0"}))
+async def session(tmp_path: Path) -> Session:
+    return await Session.create(JsonlStore(tmp_path / "store"), "demo", Options(cwd=str(tmp_path), env={"DEMO_AGENT_PACE": "0"}))
 
 
 @pytest.mark.parametrize("word", ["run", "ask"])
 async def test_what_the_agent_asks_is_withdrawn_with_an_interrupt(session: Session, word: str) -> None:
-    await session.say(word)
+    await session.send(word)
     await until(session, lambda past: bool(past.asked))
     await session.interrupt()
     await idle(session)
-    assert not session.past.asked
-    await session.say("still there?")
+    assert not session.state.asked
+    await session.send("still there?")
     await idle(session)
-    ends = [event.payload.status for event in session.store.read(session.id, types=["turn_end"])]
+    ends = [event.payload.status for event in session.recorder.log.read(types=["turn_end"])]
     assert ends[-1] == "completed"
     await session.close()
 
 
 async def test_what_waits_goes_on_waiting_when_the_agent_is_stopped(session: Session) -> None:
-    await session.say("run")
+    await session.send("run")
     await until(session, lambda past: bool(past.asked))
-    await session.say("later")
+    await session.send("later")
     await session.stop()
-    assert [waiting.text for waiting in session.past.queue.values()] == ["later"]
+    assert [waiting.text for waiting in session.state.queue.values()] == ["later"]
     assert not session.running
     await session.close()

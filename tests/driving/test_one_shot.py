@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from hansard.agents import own
-from hansard.agents.agent import Agent, Capabilities, Options, value
-from hansard.content import ImageBlock, TextBlock
+from hansard.agents.base import Agent, Capabilities, Options, value
+from hansard.agents.session import Session
 from hansard.errors import Refused, UsageError
 from hansard.events import Error, Event, Process, SessionInit, TurnEnd, UserMessage
-from hansard.session import Session
+from hansard.events.content import ImageBlock, TextBlock
 from hansard.store import JsonlStore
 from tests.driving.surroundings import idle, until
 
@@ -40,7 +40,7 @@ say(type="turn.completed", usage={"input_tokens": 5, "output_tokens": 1})
 class Parrot(Agent):
     """Repeats its prompt and its arguments."""
 
-    name, title, format, can = "parrot", "A parrot", "codex-exec-json", Capabilities(one_shot=True, images=False)
+    name, title, format, capabilities = "parrot", "A parrot", "codex-exec-json", Capabilities(one_shot=True, images=False)
 
     def find(self, options: Options, path: str | None = None) -> str:
         return sys.executable
@@ -55,17 +55,17 @@ class Parrot(Agent):
 @pytest.fixture
 async def session(tmp_path: Path) -> AsyncIterator[Session]:
     own()[Parrot.name] = Parrot()
-    session = Session.create(JsonlStore(tmp_path / "store"), Parrot.name, Options(cwd=str(tmp_path)))
+    session = await Session.create(JsonlStore(tmp_path / "store"), Parrot.name, Options(cwd=str(tmp_path)))
     yield session
     await session.stop()
     del own()[Parrot.name]
 
 
 def events(session: Session) -> list[Event]:
-    return list(session.store.read(session.id))
+    return list(session.recorder.log.read())
 
 
-def said(session: Session) -> list[tuple[str, list[str]]]:
+def started_processes(session: Session) -> list[tuple[str, list[str]]]:
     """What each process was told: its prompt, its arguments."""
     return [tuple(json.loads(event.payload.text)) for event in events(session) if event.type == "assistant_done"]
 
@@ -75,11 +75,11 @@ def ends(session: Session) -> list[str]:
 
 
 async def test_every_message_is_a_process_and_the_second_goes_on_with_the_first(session: Session) -> None:
-    await session.say("--help\n\n me")
+    await session.send("--help\n\n me")
     await idle(session)
-    await session.say("again")
+    await session.send("again")
     await idle(session)
-    assert said(session) == [("--help\n\n me", []), ("again", ["resume", "t-1"])]
+    assert started_processes(session) == [("--help\n\n me", []), ("again", ["resume", "t-1"])]
     assert ends(session) == ["completed", "completed"]
     await session.close()
     log = events(session)
@@ -90,29 +90,29 @@ async def test_every_message_is_a_process_and_the_second_goes_on_with_the_first(
 
 
 async def test_an_empty_prompt_is_one(session: Session) -> None:
-    await session.say("")
+    await session.send("")
     await idle(session)
-    assert said(session) == [("", [])]
+    assert started_processes(session) == [("", [])]
     assert ends(session) == ["completed"]
 
 
 async def test_a_message_in_a_turn_waits_for_the_next_process(session: Session) -> None:
-    await asyncio.gather(session.say("one"), session.say("two"), session.say("three"))
+    await asyncio.gather(session.send("one"), session.send("two"), session.send("three"))
     await idle(session)
-    assert [prompt for prompt, _ in said(session)] == ["one", "two", "three"]
+    assert [prompt for prompt, _ in started_processes(session)] == ["one", "two", "three"]
     assert ends(session) == ["completed"] * 3
 
 
 async def test_an_interrupt_ends_the_process_and_the_session_goes_on(session: Session) -> None:
-    await session.say("wait")
-    await until(session, lambda _: bool(said(session)))
+    await session.send("wait")
+    await until(session, lambda _: bool(started_processes(session)))
     await asyncio.sleep(0.05)
     await session.interrupt()
     await idle(session)
     assert ends(session) == ["interrupted"]
     times = {event.type: event.timestamp for event in events(session)}
     assert times["turn_end"] >= times["interrupt"]
-    await session.say("on")
+    await session.send("on")
     await idle(session)
     assert ends(session) == ["interrupted", "completed"]
     assert not [event for event in events(session) if isinstance(event, Error)]
@@ -120,7 +120,7 @@ async def test_an_interrupt_ends_the_process_and_the_session_goes_on(session: Se
 
 async def test_a_failed_turn_is_one_error_and_a_process_that_vanishes_is_one(session: Session) -> None:
     for prompt in ("fail", "vanish"):
-        await session.say(prompt)
+        await session.send(prompt)
         await idle(session)
     assert ends(session) == ["error", "error"]
     found = [event.payload for event in events(session) if isinstance(event, Error)]
@@ -128,21 +128,21 @@ async def test_a_failed_turn_is_one_error_and_a_process_that_vanishes_is_one(ses
     assert found[1].details == {"stderr": "no more"}
 
 
-async def test_a_setting_holds_from_the_next_start_and_a_wrong_one_is_refused(session: Session) -> None:
-    await session.set("set_model", model="-big")
+async def test_a_setting_holds_from_the_next_start_and_a_wrong_one_is_refused(session: Session, tmp_path: Path) -> None:
+    await session.configure("set_model", model="-big")
     with pytest.raises(Refused, match="no such mode"):
-        await session.set("set_permission_mode", permission_mode="wild")
+        await session.configure("set_permission_mode", permission_mode="wild")
     assert not session.running
     await session.close()
-    again = Session.open(session.store, session.id)
-    await again.say("hello")
+    again = await Session.open(JsonlStore(tmp_path / "store"), session.id)
+    await again.send("hello")
     await idle(again)
-    assert said(again) == [("hello", ["--model=-big"])]
-    assert (again.past.state.model, again.past.state.permission_mode) == ("-big", None)
+    assert started_processes(again) == [("hello", ["--model=-big"])]
+    assert (again.state.model, again.state.permission_mode) == ("-big", None)
     await again.close()
 
 
 async def test_what_is_no_text_is_refused_before_anything_starts(session: Session) -> None:
     with pytest.raises(Refused, match="does not take pictures"):
-        await session.say("look", [TextBlock(text="look"), ImageBlock(data="", media_type="image/png")])
+        await session.send("look", [TextBlock(text="look"), ImageBlock(data="", media_type="image/png")])
     assert not [event for event in events(session) if isinstance(event, Process | UserMessage)]

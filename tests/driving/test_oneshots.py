@@ -13,13 +13,13 @@ from msgspec import Struct
 
 from hansard import project
 from hansard.agents import agent_for
-from hansard.agents.agent import Options
-from hansard.content import ImageBlock, TextBlock
+from hansard.agents.base import Options
+from hansard.agents.session import Session
 from hansard.errors import Refused, UsageError
 from hansard.events import Event
-from hansard.session import Session
+from hansard.events.content import ImageBlock, TextBlock
+from tests.driving.capabilities import shows
 from tests.driving.model import SOON, Model, Step, Text, calls, model, says
-from tests.driving.playbill import plays
 from tests.driving.surroundings import claude_program, idle, program, until
 from tests.driving.test_acp import QUIET_OPENCODE, with_node
 from tests.driving.test_codex import eventually
@@ -53,7 +53,7 @@ class Real(Struct):
         """Its environment."""
         return {"NO_COLOR": "1", **self.env, **with_node()}
 
-    def session(self, around: Around, server: Model, agent: str | None = None, **more: Any) -> Session:
+    async def session(self, around: Around, server: Model, agent: str | None = None, **more: Any) -> Session:
         if self.home is not None:
             place = around.home / self.home
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,7 @@ class Real(Struct):
         given: dict[str, Any] = {"model": self.model, "permission_mode": self.mode, "allowed_tools": self.allowed} | more
         address = None if self.path is None else server.url + self.path
         options = Options(program=self.program(), base_url=address, env=self.variables(), **given)
-        return around.witnessed(agent or self.name, options)
+        return await around.witnessed(agent or self.name, options)
 
 
 _QUIET = {"privacy": {"usageStatisticsEnabled": False}, "telemetry": {"enabled": False}, "tools": {"useRipgrep": False}}
@@ -147,23 +147,23 @@ REAL = [pytest.param(real, id=real.name, marks=pytest.mark.slow) for real in (GE
 
 
 def log(session: Session) -> list[Event]:
-    return list(session.store.read(session.id))
+    return list(session.recorder.log.read())
 
 
-def of(session: Session, kind: str) -> list[Any]:
+def payloads(session: Session, kind: str) -> list[Any]:
     return [event.payload for event in log(session) if event.type == kind]
 
 
-def said(session: Session) -> list[str]:
-    return [message.text for message in of(session, "user_message") if message.author == "human"]
+def prompts(session: Session) -> list[str]:
+    return [message.text for message in payloads(session, "user_message") if message.author == "human"]
 
 
 def ends(session: Session) -> list[str]:
-    return [end.status for end in of(session, "turn_end")]
+    return [end.status for end in payloads(session, "turn_end")]
 
 
 async def turn(session: Session, text: str) -> None:
-    await session.say(text)
+    await session.send(text)
     await idle(session)
 
 
@@ -172,7 +172,7 @@ def sent(session: Session) -> bytes:
 
 
 @pytest.mark.parametrize("real", REAL)
-@plays("text", "tools", "resume")
+@shows("text", "tools", "resume")
 async def test_turns_tools_and_the_next_process_goes_on(real: Real, around: Around) -> None:
     script = (
         says("A heron it is."),
@@ -181,79 +181,79 @@ async def test_turns_tools_and_the_next_process_goes_on(real: Real, around: Arou
         says("Again."),
     )
     with model(*script) as server:
-        session = real.session(around, server)
+        session = await real.session(around, server)
         await turn(session, ODD)
         await turn(session, "Use a tool.")
         await session.close()
-        again = Session.open(around.store, session.id, around.env | real.variables())
+        again = await Session.open(around.store, session.id, around.env | real.variables())
         await turn(again, "And again.")
         await again.close()
-    assert said(again) == [ODD, "Use a tool.", "And again."]
-    assert [done.text for done in of(again, "assistant_done")] == ["A heron it is.", "Done.", "Again."]
+    assert prompts(again) == [ODD, "Use a tool.", "And again."]
+    assert [done.text for done in payloads(again, "assistant_done")] == ["A heron it is.", "Done.", "Again."]
     assert ends(again) == ["completed"] * 3
-    [call], [result] = of(again, "tool_call"), of(again, "tool_result")
+    [call], [result] = payloads(again, "tool_call"), payloads(again, "tool_result")
     assert call.tool_name == real.shell and result.tool_call_id == call.tool_call_id
     assert "from-the-shell" in json.dumps(result.result) and not result.is_error
     assert str(around.work) in json.dumps(result.result)
-    started = [news for news in of(again, "process") if news.event == "started"]
+    started = [news for news in payloads(again, "process") if news.event == "started"]
     assert len(started) == 3 and not any(ODD in argument for news in started for argument in news.argv)
-    assert len([news for news in of(again, "process") if news.event == "exited"]) == 3
+    assert len([news for news in payloads(again, "process") if news.event == "exited"]) == 3
     assert "A heron it is." in json.dumps(server.asked[1]) and "Which bird?" in json.dumps(server.asked[3])
-    assert not of(again, "error") and not of(again, "raw")
+    assert not payloads(again, "error") and not payloads(again, "raw")
     assert not list(around.work.iterdir())
 
 
 @pytest.mark.parametrize("real", REAL)
-@plays("interrupt")
+@shows("interrupt")
 async def test_an_interrupt_ends_the_turn_and_keeps_what_was_said(real: Real, around: Around) -> None:
     with model(Step([Text("A very long answer about herons.")], hang=True)) as server:
-        session = real.session(around, server)
-        await session.say("Tell me all.")
+        session = await real.session(around, server)
+        await session.send("Tell me all.")
         if real is OPENCODE:  # it says nothing before a message is whole
             await eventually(lambda: server.taken == 1)
         else:
-            await until(session, lambda _: any(chunk.text for chunk in of(session, "assistant_chunk")))
+            await until(session, lambda _: any(chunk.text for chunk in payloads(session, "assistant_chunk")))
         await session.interrupt()
         await idle(session)
         await session.close()
     assert ends(session) == ["interrupted"]
-    assert [one.reason for one in of(session, "interrupt")][:1] == ["user_cancel"]
-    cut = of(session, "assistant_done")
+    assert [one.reason for one in payloads(session, "interrupt")][:1] == ["user_cancel"]
+    cut = payloads(session, "assistant_done")
     assert len(cut) == (real is not OPENCODE)
     assert all("A very long answer about herons.".startswith(half.text) for half in cut)
-    assert of(session, "process")[-1].event == "exited"
+    assert payloads(session, "process")[-1].event == "exited"
 
 
 @pytest.mark.parametrize("real", REAL)
 @pytest.mark.parametrize(
-    ("status", "code"), [pytest.param(401, "provider_auth", marks=plays("401")), pytest.param(429, "rate_limit", marks=plays("429"))]
+    ("status", "code"), [pytest.param(401, "provider_auth", marks=shows("401")), pytest.param(429, "rate_limit", marks=shows("429"))]
 )
 async def test_an_error_of_the_api_is_the_end_of_the_turn(real: Real, around: Around, status: int, code: str) -> None:
     with model(*[Step(status=status, headers=SOON)] * 12) as server:
-        session = real.session(around, server)
+        session = await real.session(around, server)
         await turn(session, "Hello.")
         await session.close()
     assert ends(session) == ["error"]
-    assert of(session, "turn_end")[0].error.code == code
-    assert code in {problem.code for problem in of(session, "error")}
+    assert payloads(session, "turn_end")[0].error.code == code
+    assert code in {problem.code for problem in payloads(session, "error")}
 
 
 @pytest.mark.parametrize("real", REAL)
-@plays("setting")
+@shows("setting")
 async def test_settings_hold_from_the_next_turn_and_messages_wait(real: Real, around: Around) -> None:
     with model(says("one"), says("two")) as server:
-        session = real.session(around, server)
-        await session.say("first")
-        await session.set("set_model", model=real.other)
+        session = await real.session(around, server)
+        await session.send("first")
+        await session.configure("set_model", model=real.other)
         with pytest.raises(Refused, match="no permission mode 'wild'"):
-            await session.set("set_permission_mode", permission_mode="wild")
-        await session.say("second")
-        assert [waiting.text for waiting in session.past.queue.values()] == ["second"]
+            await session.configure("set_permission_mode", permission_mode="wild")
+        await session.send("second")
+        assert [waiting.text for waiting in session.state.queue.values()] == ["second"]
         await idle(session)
         await session.close()
-    models = [[part for part in news.argv if part.startswith("--model")] for news in of(session, "process") if news.argv]
+    models = [[part for part in news.argv if part.startswith("--model")] for news in payloads(session, "process") if news.argv]
     assert models == [[f"--model={real.model}"], [f"--model={real.other}"]]
-    assert ends(session) == ["completed"] * 2 and said(session) == ["first", "second"]
+    assert ends(session) == ["completed"] * 2 and prompts(session) == ["first", "second"]
     if real not in (QWEN, CLAUDE):  # these two are told in JSON
         assert sent(session) == b"firstsecond"
 
@@ -263,8 +263,8 @@ async def test_settings_hold_from_the_next_turn_and_messages_wait(real: Real, ar
 async def test_pictures_are_in_the_prompt_of_those_that_take_json(real: Real, around: Around) -> None:
     picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
     with model(says("A dot.")) as server:
-        session = real.session(around, server)
-        await session.say("Look.", [TextBlock(text="Look."), ImageBlock(media_type="image/png", data=picture)])
+        session = await real.session(around, server)
+        await session.send("Look.", [TextBlock(text="Look."), ImageBlock(media_type="image/png", data=picture)])
         await idle(session)
         await session.close()
     assert picture in sent(session).decode() and ends(session) == ["completed"]
@@ -326,16 +326,16 @@ def player(tmp_path: Path) -> Callable[[str, str, str], str]:
 
 
 async def test_cursor_is_heard_and_its_echo_is_no_second_message(around: Around, player: Callable[[str, str, str], str]) -> None:
-    session = around.session("cursor-oneshot", Options(program=player("cursor-stream-json", "text", "Name the lighthouse.")))
+    session = await around.session("cursor-oneshot", Options(program=player("cursor-stream-json", "text", "Name the lighthouse.")))
     await turn(session, "Greet me.")
     await session.close()
-    assert said(session) == ["Greet me."] and ends(session) == ["completed"]
-    assert of(session, "assistant_done") and [one.status for one in of(session, "status_change")].count("prompt_echo") == 1
+    assert prompts(session) == ["Greet me."] and ends(session) == ["completed"]
+    assert payloads(session, "assistant_done") and [one.status for one in payloads(session, "status_change")].count("prompt_echo") == 1
     assert sent(session) == b"Greet me."
 
 
 async def test_opencode_ends_its_turn_with_its_process(around: Around, player: Callable[[str, str, str], str]) -> None:
-    session = around.session("opencode-oneshot", Options(program=player("opencode-run-json", "text", "unused")))
+    session = await around.session("opencode-oneshot", Options(program=player("opencode-run-json", "text", "unused")))
     await turn(session, "Hello.")
     await session.close()
-    assert said(session) == ["Hello."] and ends(session) == ["completed"] and not of(session, "error")
+    assert prompts(session) == ["Hello."] and ends(session) == ["completed"] and not payloads(session, "error")

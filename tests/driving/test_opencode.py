@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from hansard.agents.agent import Options
-from hansard.agents.opencode import OpenCode, configuration, names
+from hansard.agents.base import Options
+from hansard.agents.drivers.opencode import OpenCode, configuration, names
 from hansard.agents.process import Command
-from hansard.content import ImageBlock, SlashCommandBlock, TextBlock
+from hansard.agents.session import Session
 from hansard.errors import AgentNotStarted, Refused, UsageError
 from hansard.events import (
     AssistantDone,
@@ -30,10 +30,10 @@ from hansard.events import (
     TurnEnd,
     UserMessage,
 )
-from hansard.session import Session
+from hansard.events.content import ImageBlock, SlashCommandBlock, TextBlock
 from hansard.testing import check_chunks, check_closed, check_order, check_questions, check_tools, check_turns, verbatim
+from tests.driving.capabilities import shows
 from tests.driving.model import SOON, Call, Model, Step, Text, Thinking, calls, model, says
-from tests.driving.playbill import plays
 from tests.driving.surroundings import Surroundings, idle, program, until
 
 pytestmark = pytest.mark.anyio
@@ -89,7 +89,7 @@ class Wire:
             put, send = link._pieces.put, link.send
 
             async def hear(piece: Any) -> None:
-                if not getattr(piece, "aside", True):
+                if not getattr(piece, "is_stderr", True):
                     self.heard += piece.data
                 await put(piece)
 
@@ -118,12 +118,12 @@ def place(tmp_path: Path, wire: Wire) -> Iterator[Surroundings]:
     """In the end every byte must be on the record."""
     here = Surroundings(tmp_path)
     yield here
-    wire.is_in([event for info in here.store.sessions() for event in here.store.read(info.id)])
+    wire.is_in([event for info in here.store.sessions() for event in here.store[info.id].read()])
 
 
 def log(session: Session) -> list[Event]:
     """The log, with what must be true of every log."""
-    events = list(session.store.read(session.id))
+    events = list(session.recorder.log.read())
     for check in (check_order, check_closed, check_chunks, check_tools, check_questions):
         check(events)
     check_turns([event for event in events if event.source is not None])  # what hansard itself says is in no turn
@@ -138,22 +138,22 @@ def texts(events: list[Event]) -> list[str]:
     return [event.payload.text for event in events if isinstance(event, AssistantDone)]
 
 
-async def asked(session: Session) -> PermissionRequest:
+async def pending_permission(session: Session) -> PermissionRequest:
     """The permission question that waits."""
     await until(session, lambda past: bool(past.asked))
-    (question,) = session.past.asked.values()
+    (question,) = session.state.asked.values()
     assert isinstance(question, PermissionRequest)
     return question
 
 
 @pytest.mark.slow
-@plays("text", agent="opencode")
+@shows("text", agent="opencode")
 async def test_turns_with_thinking_and_a_queue(place: Surroundings, wire: Wire):
     with model(Step([Thinking("Let me see."), Text("Hello, first.")]), says("Hello, second.")) as server:
-        session = place.session("opencode", options(server))
-        await session.say("One")
-        await session.say("Two")
-        assert [waiting.text for waiting in session.past.queue.values()] == ["Two"]
+        session = await place.session("opencode", options(server))
+        await session.send("One")
+        await session.send("Two")
+        assert [waiting.text for waiting in session.state.queue.values()] == ["Two"]
         await idle(session)
         await session.close()
     events = log(session)
@@ -164,27 +164,27 @@ async def test_turns_with_thinking_and_a_queue(place: Surroundings, wire: Wire):
     (introduced,) = (event for event in events if isinstance(event, SessionInit))
     assert {"modelId": "scripted/two", "name": "two"} in (introduced.payload.models or [])
     assert [mode["id"] for mode in introduced.payload.modes or []] == ["build", "plan"]
-    assert "shout" in [command["name"] for command in session.past.state.commands or []]
+    assert "shout" in [command["name"] for command in session.state.slash_commands or []]
     assert [event.payload.event for event in events if isinstance(event, Process)][-1] == "exited"
     assert b"dummy-key" not in wire.heard + wire.sent
 
 
 @pytest.mark.slow
-@plays("tools", "allowed", "denied", agent="opencode")
+@shows("tools", "allowed", "denied", agent="opencode")
 async def test_permission_once_always_and_no(place: Surroundings):
     first, second, third = (calls("bash", {"command": f"echo {word}", "description": word}) for word in ("once", "always", "never"))
     third.items = [Call("bash", {"command": "rm gone", "description": "never"})]
     with model(first, second, says("Both ran."), third) as server:
-        session = place.session("opencode", options(server))
-        await session.say("Run them")
+        session = await place.session("opencode", options(server))
+        await session.send("Run them")
         for option in ("once", "always"):
-            question = await asked(session)
+            question = await pending_permission(session)
             assert question.payload.tool_name == "bash"
             await session.decide(question.payload.request_id, "allow", option_id=option, input_hash=question.payload.input_hash)
             await until(session, lambda past, name=question.payload.request_id: name not in past.asked)
         await idle(session)
-        await session.say("And this one")
-        question = await asked(session)
+        await session.send("And this one")
+        question = await pending_permission(session)
         await session.decide(question.payload.request_id, "deny")
         await idle(session)
         with pytest.raises(Refused):
@@ -199,15 +199,15 @@ async def test_permission_once_always_and_no(place: Surroundings):
 
 
 @pytest.mark.slow
-@plays("interrupt", agent="opencode")
+@shows("interrupt", agent="opencode")
 async def test_an_interrupt_in_mid_stream_and_the_turn_after_it(place: Surroundings):
     with model(Step([Text("This will never be said to its end.")], hang=True), says("Here I am.")) as server:
-        session = place.session("opencode", options(server))
-        await session.say("Talk")
-        await until(session, lambda past: bool(past.ledger.blocks))
+        session = await place.session("opencode", options(server))
+        await session.send("Talk")
+        await until(session, lambda past: bool(past.blocks))
         await session.interrupt(by="somebody")
         await idle(session)
-        await session.say("Still there?")
+        await session.send("Still there?")
         await idle(session)
         await session.close()
     events = log(session)
@@ -218,20 +218,20 @@ async def test_an_interrupt_in_mid_stream_and_the_turn_after_it(place: Surroundi
 
 
 @pytest.mark.slow
-@plays("setting", agent="opencode")
+@shows("setting", agent="opencode")
 async def test_settings_go_along_with_the_next_prompt_and_a_picture_too(place: Surroundings):
     with model(says("As you like."), says("A dot.")) as server:
-        session = place.session("opencode", options(server, append_system_prompt="Speak like a pirate."))
-        await session.set("set_model", model="scripted/two")
-        await session.set("set_mode", mode_id="plan")
+        session = await place.session("opencode", options(server, append_system_prompt="Speak like a pirate."))
+        await session.configure("set_model", model="scripted/two")
+        await session.configure("set_mode", mode_id="plan")
         with pytest.raises(Refused, match="no model 'scripted/ten'"):
-            await session.set("set_model", model="scripted/ten")
+            await session.configure("set_model", model="scripted/ten")
         with pytest.raises(Refused, match="no agent 'boss'"):
-            await session.set("set_mode", mode_id="boss")
-        await session.say("Which model is this?")
+            await session.configure("set_mode", mode_id="boss")
+        await session.send("Which model is this?")
         await idle(session)
         for picture in (PIXEL, PIXEL[:44]):
-            await session.say("What is this?", [TextBlock(text="What is this?"), ImageBlock(media_type="image/png", data=picture)])
+            await session.send("What is this?", [TextBlock(text="What is this?"), ImageBlock(media_type="image/png", data=picture)])
             await idle(session)
         await session.close()
     events = log(session)
@@ -252,13 +252,13 @@ async def test_settings_go_along_with_the_next_prompt_and_a_picture_too(place: S
 
 
 @pytest.mark.slow
-@plays("401", "429", agent="opencode")
+@shows("401", "429", agent="opencode")
 async def test_errors_of_the_model_end_the_turn_as_what_they_are(place: Surroundings):
     too_many = Step(status=429, headers=SOON)
     with model(Step(status=401), too_many, says("Now it works."), *[too_many] * 12) as server:
-        session = place.session("opencode", options(server))
+        session = await place.session("opencode", options(server))
         for words in ("Who are you?", "And now?", "And again?"):
-            await session.say(words)
+            await session.send(words)
             await idle(session)
         await session.close()
     events = log(session)
@@ -272,16 +272,16 @@ async def test_errors_of_the_model_end_the_turn_as_what_they_are(place: Surround
 
 
 @pytest.mark.slow
-@plays("resume", agent="opencode")
+@shows("resume", agent="opencode")
 async def test_a_session_goes_on_in_a_new_process(place: Surroundings):
     with model(says("The word is marmalade."), says("Marmalade, as I said.")) as server:
         how = options(server, system_prompt="You are a parrot.")
-        session = place.session("opencode", how)
-        await session.say("Tell me a word")
+        session = await place.session("opencode", how)
+        await session.send("Tell me a word")
         await idle(session)
         await session.close()
-        again = Session.open(place.store, session.id, env=how.env)
-        await again.say("Which was it?")
+        again = await Session.open(place.store, session.id, env=how.env)
+        await again.send("Which was it?")
         await idle(again)
         await again.close()
     events = log(again)
@@ -301,17 +301,17 @@ async def test_a_session_goes_on_in_a_new_process(place: Surroundings):
 async def test_what_was_set_and_not_sent_yet_holds_in_the_next_process(place: Surroundings):
     with model(says("As you like.")) as server:
         how = options(server)
-        session = place.session("opencode", how)
-        await session.set("set_model", model="scripted/two")
-        await session.set("set_mode", mode_id="plan")
+        session = await place.session("opencode", how)
+        await session.configure("set_model", model="scripted/two")
+        await session.configure("set_mode", mode_id="plan")
         await session.close()
-        again = Session.open(place.store, session.id, env=how.env)
-        await again.say("Which model is this?")
+        again = await Session.open(place.store, session.id, env=how.env)
+        await again.send("Which model is this?")
         await idle(again)
         await again.close()
     assert ends(log(again)) == ["completed"]
     assert server.asked[0]["model"] == "two"
-    assert again.past.state.mode == "plan"
+    assert again.state.mode == "plan"
 
 
 @pytest.mark.slow
@@ -320,12 +320,12 @@ async def test_a_command_a_question_and_a_tool_of_an_mcp_server(place: Surroundi
     script = [says("LOUD"), calls("question", {"questions": [ask]}), calls("echo_say", {"text": "marmalade"}), says("Done.")]
     with model(*script) as server:
         how = options(server, mcp_servers={"echo": {"command": sys.executable, "args": [str(MCP)]}}, denied_tools=["webfetch"])
-        session = place.session("opencode", how)
-        await session.say("/shout hello", [SlashCommandBlock(name="shout", args="hello")])
+        session = await place.session("opencode", how)
+        await session.send("/shout hello", [SlashCommandBlock(name="shout", args="hello")])
         await idle(session)
-        await session.say("Ask me, then echo")
+        await session.send("Ask me, then echo")
         await until(session, lambda past: bool(past.asked))
-        (request_id,) = session.past.asked
+        (request_id,) = session.state.asked
         await session.answer(request_id, [["right"]])
         await idle(session)
         await session.close()
@@ -380,15 +380,15 @@ def post(to):
 """
 
 
-def stub(place: Surroundings, behaviour: str) -> Session:
+async def stub(place: Surroundings, behaviour: str) -> Session:
     path = place.home / "opencode"
     path.write_text(STUB.format(python=sys.executable, behaviour=behaviour))
     path.chmod(0o700)
-    return place.session("opencode", Options(program=str(path)))
+    return await place.session("opencode", Options(program=str(path)))
 
 
 async def test_a_server_that_does_not_start_is_told_with_its_words(place: Surroundings):
-    session = stub(place, "print('no such config', file=sys.stderr); sys.exit(3)")
+    session = await stub(place, "print('no such config', file=sys.stderr); sys.exit(3)")
     with pytest.raises(AgentNotStarted):
         await session.start()
     await session.close()
@@ -398,7 +398,7 @@ async def test_a_server_that_does_not_start_is_told_with_its_words(place: Surrou
 
 
 async def test_a_server_that_makes_no_session_does_not_begin(place: Surroundings):
-    session = stub(place, "def stream(to): time.sleep(60)\ndef post(to): to.whole(b'oh no', 500)")
+    session = await stub(place, "def stream(to): time.sleep(60)\ndef post(to): to.whole(b'oh no', 500)")
     with pytest.raises(AgentNotStarted, match="oh no"):
         await session.start()
     await session.close()
@@ -406,8 +406,8 @@ async def test_a_server_that_makes_no_session_does_not_begin(place: Surroundings
 
 
 async def test_the_end_of_the_event_stream_is_the_visible_end_of_the_turn(place: Surroundings):
-    session = stub(place, MADE + "def prompted(to): to.whole(b'', 200); broken.set()")
-    await session.say("Hello")
+    session = await stub(place, MADE + "def prompted(to): to.whole(b'', 200); broken.set()")
+    await session.send("Hello")
     await idle(session)
     events = log(session)
     assert ends(events) == ["error"]
@@ -417,9 +417,9 @@ async def test_the_end_of_the_event_stream_is_the_visible_end_of_the_turn(place:
 
 async def test_a_prompt_that_is_turned_away_or_never_answered_ends_its_turn(place: Surroundings):
     behaviour = MADE + 'said = []\ndef prompted(to):\n    said.append(1)\n    if len(said) == 1: to.whole(b\'{"message": "no"}\', 400)'
-    session = stub(place, behaviour + "\n    else: to.close_connection = True")
+    session = await stub(place, behaviour + "\n    else: to.close_connection = True")
     for words in ("One", "Two"):
-        await session.say(words)
+        await session.send(words)
         await idle(session)
     await session.close()
     events = log(session)
@@ -430,7 +430,7 @@ async def test_a_prompt_that_is_turned_away_or_never_answered_ends_its_turn(plac
 
 
 async def test_nothing_of_a_server_is_left(place: Surroundings):
-    session = stub(place, MADE + "def prompted(to): to.whole(b'')")
+    session = await stub(place, MADE + "def prompted(to): to.whole(b'')")
     await session.start()
     (started,) = (event for event in log(session) if isinstance(event, Process) and event.payload.event == "started")
     await asyncio.gather(session.stop(), session.stop())

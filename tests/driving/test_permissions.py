@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from hansard.agents.session import Session
 from hansard.errors import Refused
 from hansard.events import PermissionCancelled, PermissionRequest, PermissionResponse
-from hansard.session import Session
 from hansard.store import JsonlStore
 from tests.driving.puppet import Puppet
 from tests.driving.surroundings import until
@@ -63,7 +63,7 @@ class Stage:
             case "server_restarts":
                 await self._killed()
             case "client_sends_text":
-                await self.session.say(step["text"])
+                await self.session.send(step["text"])
             case "tool_prints":
                 result = {"type": "tool_result", "tool_use_id": "t1", "content": step["text"]}
                 await self._says(type="user", message={"role": "user", "content": [result]})
@@ -75,7 +75,7 @@ class Stage:
                 self.puppet.exits(0)
                 while self.session.running:
                     await asyncio.sleep(0.01)
-                self.session = Session.open(self.store, self.session.id)
+                self.session = await Session.open(self.store, self.session.id)
             case "client_connects" | "client_disconnects" | "wait":
                 pass  # clients are cursors into the log, and no clock ends a question
             case other:
@@ -89,9 +89,9 @@ class Stage:
         self.asked.setdefault(step["id"], []).append(self.requests()[-1])
 
     async def _says(self, **frame: Any) -> None:
-        seq = self.session.past.state.seq
+        seq = self.session.state.seq
         await self.puppet.says(**frame)
-        await until(self.session, lambda past: past.state.seq > seq)
+        await until(self.session, lambda past: past.seq > seq)
 
     async def _replies(self, step: dict[str, Any]) -> None:
         """A client names what it was shown: the newest question of that name, or the one the play says."""
@@ -112,16 +112,16 @@ class Stage:
 
     async def _killed(self) -> None:
         """Nobody could say goodbye: the log ends where it ends, and another process opens it."""
-        self.session.store.release(self.session.id)
-        self.session = Session.open(JsonlStore(self.store.root), self.session.id)
+        self.session.recorder.log.release()
+        self.session = await Session.open(JsonlStore(self.store.root), self.session.id)
 
     def requests(self) -> list[PermissionRequest]:
-        return [event for event in self.store.read(self.session.id, types=["permission_request"]) if isinstance(event, PermissionRequest)]
+        return [event for event in self.store[self.session.id].read(types=["permission_request"]) if isinstance(event, PermissionRequest)]
 
     def log(self) -> list[str]:
         """What the log says of the questions, in the words of the plays."""
         lines: list[str] = []
-        for event in self.store.read(self.session.id):
+        for event in self.store[self.session.id].read():
             match event:
                 case PermissionRequest(payload=asked):
                     lines.append(f"ask {asked.request_id}")
@@ -155,7 +155,7 @@ async def test_play(name: str, tmp_path: Path) -> None:
         async with Puppet(tmp_path) as puppet:
             agent, options = puppet.agent()
             options.cwd = str(tmp_path)
-            session = Session.create(store, agent, options)
+            session = await Session.create(store, agent, options)
             await session.start()
             await puppet.begins()
             stage = Stage(store, puppet, session)
@@ -173,12 +173,12 @@ async def test_play(name: str, tmp_path: Path) -> None:
             before_stop = play["steps"][-1]["do"] != "agent_exits"
             pending = expect.get("pending", expect.get("pending_after"))
             if pending is not None and not (pending and before_stop):
-                assert list(stage.session.past.asked) == pending
+                assert list(stage.session.state.asked) == pending
             if pending:  # they were open until the agent was stopped; the stop closed them, with a reason
                 assert [line.split()[1] for line in stage.log() if line.startswith("closed")] == pending
             check_log(expect.get("log", []), stage)
             if "c1_shows" in expect or "buttons" in expect:
-                assert not stage.session.past.asked
+                assert not stage.session.state.asked
             for saw in ("c1_saw", "c2_saw"):
                 assert [f"ask {request}" for request in expect.get(saw, [])] == [line for line in stage.log() if line.startswith("ask")][
                     : len(expect.get(saw, []))
@@ -191,7 +191,7 @@ def check_log(expected: list[str], stage: Stage) -> None:
     log = stage.log()
     for line in expected:
         if line == "both inputs":
-            replies = [event.payload.updated_input for event in stage.store.read(stage.session.id, types=["permission_response"])]
+            replies = [event.payload.updated_input for event in stage.store[stage.session.id].read(types=["permission_response"])]
             asked = [request.payload.input for request in stage.requests()]
             assert [asked, replies] == [[{"command": "ls"}], [{"command": "ls -1"}]]
         elif line.startswith("closed"):

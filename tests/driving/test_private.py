@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from hansard.agents import agents
-from hansard.agents.agent import Options
+from hansard.agents.base import Options
 from hansard.agents.process import Command, Process
+from hansard.agents.session import Session
 from hansard.errors import AgentNotStarted
-from hansard.session import Session
 from tests.driving.claude_stage import stage as claude
 from tests.driving.model import Call, Step, calls, model, says
 from tests.driving.surroundings import PATIENCE, idle
@@ -58,7 +58,7 @@ def seen_by_everybody() -> str:
 
 
 def started(session: Session) -> list[list[str]]:
-    return [event.payload.argv for event in session.store.read(session.id, types=["process"]) if event.payload.event == "started"]
+    return [event.payload.argv for event in session.recorder.log.read(types=["process"]) if event.payload.event == "started"]
 
 
 def files(argv: list[str]) -> list[Path]:
@@ -73,7 +73,7 @@ async def test_claude_code_reads_them_from_files_that_are_for_it_alone(tmp_path:
     script = [calls("mcp__loud_one__shout", {}), says("It shouted.")]
     before = os.umask(umask)
     try:
-        with claude("claude", tmp_path, *script, allowed_tools=["mcp__loud_one__shout"], **ASKED) as play:
+        async with claude("claude", tmp_path, *script, allowed_tools=["mcp__loud_one__shout"], **ASKED) as play:
             await play.says("Shout")
             assert f"got {SECRET[::-1]}" in str(play.only("tool_result")[0].result)
             assert PROMPT in json.dumps(play.model.asked[0]["system"])
@@ -94,22 +94,22 @@ async def test_codex_hears_of_them_over_the_wire_and_again_when_it_goes_on(tmp_p
     shout = Step([Call("shout", {}, namespace="mcp__loud_one")])
     with model(shout, says("It shouted."), shout, says("Again.")) as script:
         around = CodexStage(tmp_path, script)
-        session = around.codex("codex", **ASKED)
+        session = await around.codex("codex", **ASKED)
         for _ in range(2):
-            await session.say("Shout")
+            await session.send("Shout")
             await idle(session)
             seen = seen_by_everybody()
             assert "app-server" in seen
             assert (SECRET in seen, PROMPT in seen) == (False, False)
             await session.stop()
         await session.close()
-    told = [str(event.payload.result) for event in session.store.read(session.id, types=["tool_result"])]
+    told = [str(event.payload.result) for event in session.recorder.log.read(types=["tool_result"])]
     assert [f"got {SECRET[::-1]}" in result for result in told] == [True, True]
     assert SECRET not in str(started(session)) and PROMPT not in str(started(session))
 
 
 PROMPTS, SERVERS = {"codex-exec", "codex-acp", "qwen", "qwen-io", "qwen-oneshot"}, {"codex-exec"}
-"""These have no other way to be told their prompts, and their servers: README.md says so."""
+"""These have no other way to be told their prompts, and their servers: README.md and docs/agents.md say so."""
 
 
 @proves("S-06")
@@ -117,8 +117,8 @@ PROMPTS, SERVERS = {"codex-exec", "codex-acp", "qwen", "qwen-io", "qwen-oneshot"
 def test_no_other_agent_has_them_in_its_arguments(name: str, tmp_path: Path) -> None:
     agent = agents()[name]
     given: dict[str, Any] = {"cwd": str(tmp_path), "program": sys.executable}
-    given |= {"mcp_servers": ASKED["mcp_servers"]} if agent.can.mcp else {}
-    given |= {"append_system_prompt": PROMPT, "system_prompt": PROMPT} if agent.can.system_prompt else {}
+    given |= {"mcp_servers": ASKED["mcp_servers"]} if agent.capabilities.mcp else {}
+    given |= {"append_system_prompt": PROMPT, "system_prompt": PROMPT} if agent.capabilities.system_prompt else {}
     argv = str(agent.command(Options(**given)).argv)
     assert (PROMPT in argv, SECRET in argv) == (name in PROMPTS, name in SERVERS)
 

@@ -17,13 +17,14 @@ from pathlib import Path
 
 import pytest
 
-from hansard.agents.agent import Agent
-from hansard.agents.link import Ended, Heard
-from hansard.agents.process import UNSENT, Command, Process
+from hansard.agents import pump
+from hansard.agents.base import Agent
+from hansard.agents.process import MAX_UNSENT_BYTES, Command, Process
+from hansard.agents.session import Session
+from hansard.agents.transport import Exited, Output
 from hansard.errors import AgentGone, AgentNotStarted
 from hansard.events import Event
-from hansard.originals import unwrap
-from hansard.session import Session, running
+from hansard.events.originals import unwrap
 from hansard.store import JsonlStore
 from tests.driving.puppet import child
 from tests.driving.surroundings import PATIENCE, until
@@ -42,20 +43,20 @@ class Play:
         self.folder = folder
         self.store = JsonlStore(folder / "store")
 
-    def session(self, source: str) -> Session:
+    async def session(self, source: str) -> Session:
         agent, options = child(textwrap.dedent(source))
         options.cwd = str(self.folder)
-        return Session.create(self.store, agent, options)
+        return await Session.create(self.store, agent, options)
 
     async def run(self, source: str) -> list[Event]:
         """The log of a session whose agent runs to its end by itself."""
-        session = self.session(source)
+        session = await self.session(source)
         await session.start()
         await ends(session)
-        return list(self.store.read(session.id))
+        return list(self.store[session.id].read())
 
     def log(self, session: Session) -> list[Event]:
-        return list(self.store.read(session.id))
+        return list(self.store[session.id].read())
 
 
 async def ends(session: Session) -> None:
@@ -69,7 +70,7 @@ def the_exit(events: list[Event]) -> Event:
     return exited
 
 
-def said(events: list[Event]) -> list[bytes]:
+def frames_written(events: list[Event]) -> list[bytes]:
     """The frames the agent wrote, as they were."""
     return [unwrap(event.original) for event in events if event.original is not None and event.stream is None and event.direction is None]
 
@@ -98,7 +99,7 @@ async def gone(pid: int) -> None:
 async def clean_exit(play: Play) -> None:
     events = await play.run("print('a line')")
     assert the_exit(events).payload.exit_code == 0
-    assert said(events) == [b"a line"]
+    assert frames_written(events) == [b"a line"]
     assert not [event for event in events if event.type == "error"]
 
 
@@ -121,7 +122,7 @@ async def not_executable(play: Play) -> None:
 
 
 async def not_started(play: Play, program: str) -> None:
-    session = play.session("")
+    session = await play.session("")
     session._launch.options.program = program
     find, session.agent.__class__.find = session.agent.__class__.find, Agent.find
     try:
@@ -135,8 +136,8 @@ async def not_started(play: Play, program: str) -> None:
 
 
 async def killed(play: Play) -> None:
-    session = play.session("import os, sys; sys.stdin.readline(); os.kill(os.getpid(), 9)")
-    await session.say("hello")
+    session = await play.session("import os, sys; sys.stdin.readline(); os.kill(os.getpid(), 9)")
+    await session.send("hello")
     await ends(session)
     events = play.log(session)
     assert the_exit(events).payload.signal == 9
@@ -144,10 +145,10 @@ async def killed(play: Play) -> None:
 
 
 async def stdout_flood_stdin_block(play: Play) -> None:
-    session = play.session("import sys; print('x' * 128_000, flush=True); print(len(sys.stdin.readline()))")
-    await session.say("y" * 128_000)
+    session = await play.session("import sys; print('x' * 128_000, flush=True); print(len(sys.stdin.readline()))")
+    await session.send("y" * 128_000)
     await ends(session)
-    first, second = said(play.log(session))
+    first, second = frames_written(play.log(session))
     assert len(first) == 128_000
     assert int(second) > 128_000
 
@@ -158,13 +159,13 @@ async def stderr_flood(play: Play) -> None:
 
 
 async def never_reads_stdin(play: Play) -> None:
-    stuck, other = play.session(SLEEP), play.session("import sys; print(len(sys.stdin.readline()))")
-    await stuck.say("y" * (UNSENT - 100_000))
+    stuck, other = await play.session(SLEEP), await play.session("import sys; print(len(sys.stdin.readline()))")
+    await stuck.send("y" * (MAX_UNSENT_BYTES - 100_000))
     with pytest.raises(AgentGone, match="does not read"):
-        await stuck._now.send(_message("y" * 200_000))
-    await other.say("hello")
+        await stuck._running_pump.send(_message("y" * 200_000))
+    await other.send("hello")
     await ends(other)
-    assert len(said(play.log(other))) == 1
+    assert len(frames_written(play.log(other))) == 1
     await stuck.stop()
 
 
@@ -175,12 +176,12 @@ def _message(text: str) -> Event:
 
 
 async def closes_stdout(play: Play) -> None:
-    before, running.SILENT = running.SILENT, 0.1
+    before, pump.EXIT_SECONDS = pump.EXIT_SECONDS, 0.1
     try:
         events = await play.run(f"import os; print('last', flush=True); os.close(1); {SLEEP}")
     finally:
-        running.SILENT = before
-    assert said(events) == [b"last"]
+        pump.EXIT_SECONDS = before
+    assert frames_written(events) == [b"last"]
     assert the_exit(events).payload.signal == signal.SIGTERM
 
 
@@ -188,11 +189,11 @@ async def grandchild_holds_pipe(play: Play) -> None:
     events = await play.run(f"import os\npid = os.fork()\nif pid == 0:\n    {SLEEP}\nprint(pid, flush=True)")
     assert the_exit(events).payload.exit_code == 0
     assert "1 processes" in the_exit(events).payload.text
-    await gone(int(said(events)[0]))
+    await gone(int(frames_written(events)[0]))
 
 
 async def ignores_sigterm(play: Play) -> None:
-    session = play.session(f"import signal; [signal.signal(n, signal.SIG_IGN) for n in (2, 15)]; print('deaf', flush=True); {SLEEP}")
+    session = await play.session(f"import signal; [signal.signal(n, signal.SIG_IGN) for n in (2, 15)]; print('deaf', flush=True); {SLEEP}")
     await session.start()
     await until(session, lambda past: past.frames > 0)
     await session.stop()
@@ -210,13 +211,13 @@ async def double_fork(play: Play) -> None:
             os._exit(0)
         sys.stdin.readline()
         """
-    session = play.session(source)
+    session = await play.session(source)
     await session.start()
     await until(session, lambda past: past.frames > 0)
     await session.stop()
     events = play.log(session)
     assert "1 processes" in the_exit(events).payload.text
-    await gone(int(said(events)[0]))
+    await gone(int(frames_written(events)[0]))
 
 
 STARTS = """
@@ -251,10 +252,10 @@ async def start_and_stop(play: Play, runs: int) -> None:
     gc.collect()
     descriptors, memory = len(os.listdir("/proc/self/fd")), resident()
     for _ in range(runs):
-        session = play.session("print(1)")
+        session = await play.session("print(1)")
         await session.start()
         await ends(session)
-        play.store.release(session.id)
+        play.store[session.id].release()
     gc.collect()
     zombies = len([pid for pid in children() if state_of(pid) == "Z"])
     left = {"zombies": zombies, "descriptors more": len(os.listdir("/proc/self/fd")) - descriptors, "kB more": resident() - memory}
@@ -279,7 +280,7 @@ def state_of(pid: str) -> str:
 async def cancel_during_start(play: Play) -> None:
     before = children()
     for after in (0, 0.005, 0.02, 0.05, 0.1):
-        session = play.session(SLEEP)
+        session = await play.session(SLEEP)
         starting = asyncio.create_task(session.start())
         await asyncio.sleep(after)
         starting.cancel()
@@ -295,13 +296,13 @@ async def test_whenever_a_start_is_cancelled_nobody_is_left(tmp_path: Path, figu
     source = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {SLEEP!r}]); {SLEEP}"
     whole = 0.0
     for _ in range(2):  # the first one takes longer
-        session, began = play.session(source), time.monotonic()
+        session, began = await play.session(source), time.monotonic()
         await session.start()
         whole = time.monotonic() - began
         await session.stop()
     cancels, begun = amount(20, 200), 0
     for _ in range(cancels):
-        session = play.session(source)
+        session = await play.session(source)
         starting = asyncio.create_task(session.start())
         await asyncio.sleep(chance.uniform(0, 1.5 * whole))
         if starting.done():
@@ -309,7 +310,7 @@ async def test_whenever_a_start_is_cancelled_nobody_is_left(tmp_path: Path, figu
             await session.stop()
         starting.cancel()
         await asyncio.wait([starting])
-        play.store.release(session.id)
+        play.store[session.id].release()
         assert not [pid for pid in working_in(tmp_path) if alive(pid)]
     figure("cancelled", cancels - begun)
     figure("too late", begun)
@@ -359,7 +360,7 @@ async def test_when_hansard_is_killed_its_agents_go_too(tmp_path: Path, figure: 
             figure("seconds until all were gone", time.monotonic() - began)
             assert len(play.store.sessions()) == 10
             for info in play.store.sessions():
-                session = Session.open(play.store, info.id)
+                session = await Session.open(play.store, info.id)
                 events = play.log(session)
                 assert [event.payload.status for event in events if event.type == "turn_end"] == ["lost"]
                 killed = [event.payload.text for event in events if event.type == "process" and event.payload.event == "killed"]
@@ -400,8 +401,8 @@ print(child, flush=True)
 _SERVER = """
 import asyncio, sys
 sys.path.insert(0, {tests!r})
-from hansard.originals import unwrap
-from hansard.session import Session
+from hansard.events.originals import unwrap
+from hansard.agents.session import Session
 from hansard.store import JsonlStore
 from tests.driving.puppet import child
 
@@ -410,11 +411,11 @@ async def main():
     for number in range(10):
         agent, options = child({source!r})
         options.cwd = {folder!r}
-        session = Session.create(store, agent, options)
-        await session.say("hello")
+        session = await Session.create(store, agent, options)
+        await session.send("hello")
         await session.until(lambda past: past.frames > 1)
-        said = [int(unwrap(event.original)) for event in store.read(session.id, types=["raw"]) if event.direction is None]
-        pids += [session.past.running, *said]
+        said = [int(unwrap(event.original)) for event in store[session.id].read(types=["raw"]) if event.direction is None]
+        pids += [session.state.process_id, *said]
     print(*pids, flush=True)
     await asyncio.sleep(600)
 
@@ -430,10 +431,10 @@ async def test_one_that_ignores_everything_goes_with_all_its_descendants(tmp_pat
         folder = tmp_path / str(number)
         folder.mkdir()
         with (play := Play(folder)).store:
-            session = play.session(_DEAF_FAMILY)
+            session = await play.session(_DEAF_FAMILY)
             await session.start()
             await until(session, lambda past: past.frames >= 31)
-            family = [int(line) for line in said(play.log(session))]
+            family = [int(line) for line in frames_written(play.log(session))]
             assert len(family) == 31 and all(map(alive, family))
             began = time.monotonic()
             await session.stop()
@@ -465,34 +466,34 @@ os.write(1, b"%d\\n" % os.getpid())
 async def silent(play: Play) -> None:
     """No clock ends a process that says nothing, so a second is as good as ten minutes."""
     events = await play.run("import time; time.sleep(1); print('after all')")
-    assert said(events) == [b"after all"]
+    assert frames_written(events) == [b"after all"]
 
 
 async def slow_drip(play: Play) -> None:
     events = await play.run("import sys, time\nfor c in 'a slow line\\n':\n    print(c, end='', flush=True); time.sleep(0.01)")
-    assert said(events) == [b"a slow line"]
+    assert frames_written(events) == [b"a slow line"]
 
 
 async def huge_line_then_normal(play: Play) -> None:
-    session = play.session("print('x' * 20_000_000); print('short')")
+    session = await play.session("print('x' * 20_000_000); print('short')")
     await session.start()
     await ends(session)
     events = [event for event in play.log(session) if event.frame is not None]
-    assert [play.store.original(session.id, event) for event in events if event.original is not None] == [b"x" * 20_000_000, b"short"]
+    assert [play.store[session.id].original(event) for event in events if event.original is not None] == [b"x" * 20_000_000, b"short"]
 
 
 async def reads_env(play: Play) -> None:
     os.environ["HANSARD_TOKEN"] = "secret of the server"
     try:
-        other = play.session(SLEEP)
+        other = await play.session(SLEEP)
         other._launch.options.env = {"API_KEY": "secret of another session"}
         await other.start()
         events = await play.run("import os; print(dict(os.environ))")
         await other.stop()
     finally:
         del os.environ["HANSARD_TOKEN"]
-    assert b"PATH" in said(events)[0]
-    assert b"secret" not in said(events)[0]
+    assert b"PATH" in frames_written(events)[0]
+    assert b"secret" not in frames_written(events)[0]
     assert not [line for line in (play.store.root / other.id / "events.jsonl").read_bytes().splitlines() if b"secret" in line]
 
 
@@ -500,17 +501,17 @@ async def inherits_fds(play: Play) -> None:
     events = await play.run(
         "import os; print(sorted(int(fd) for fd in os.listdir('/proc/self/fd') if os.path.exists('/proc/self/fd/' + fd)))"
     )
-    assert said(events) == [b"[0, 1, 2]"]
+    assert frames_written(events) == [b"[0, 1, 2]"]
 
 
 async def writes_outside_utf8(play: Play) -> None:
     events = await play.run("import sys; sys.stdout.buffer.write(bytes(range(0x80, 0x100)) + b'\\n')")
-    assert said(events) == [bytes(range(0x80, 0x100))]
+    assert frames_written(events) == [bytes(range(0x80, 0x100))]
     assert [event.payload.reason for event in events if event.type == "raw"] == ["invalid_utf8"]
 
 
 async def tty_check(play: Play) -> None:
-    assert said(await play.run("import os; print([os.isatty(n) for n in (0, 1, 2)])")) == [b"[False, False, False]"]
+    assert frames_written(await play.run("import os; print([os.isatty(n) for n in (0, 1, 2)])")) == [b"[False, False, False]"]
 
 
 async def signals_parent_group(play: Play) -> None:
@@ -527,18 +528,18 @@ async def fork_bomb_small(play: Play) -> None:
         print('done', flush=True)
         sys.stdin.readline()
         """
-    session = play.session(source)
+    session = await play.session(source)
     await session.start()
     await until(session, lambda past: past.frames > 0)
     other = await play.run("print('unaffected')")
-    assert said(other) == [b"unaffected"]
-    await session.say("enough")
+    assert frames_written(other) == [b"unaffected"]
+    await session.send("enough")
     await ends(session)
     assert "200 processes" in the_exit(play.log(session)).payload.text
 
 
 async def stop_twice(play: Play) -> None:
-    session = play.session(SLEEP)
+    session = await play.session(SLEEP)
     await session.start()
     await asyncio.gather(session.stop(), session.stop())
     await session.stop()
@@ -555,8 +556,8 @@ async def stdin_eof_on_first_result(play: Play) -> None:
         reply = json.loads(sys.stdin.readline())["response"]["response"]
         print(json.dumps({"type": "system", "subtype": "status", "status": reply["behavior"]}))
         """
-    session = play.session(source)
-    await session.say("hello")
+    session = await play.session(source)
+    await session.send("hello")
     await until(session, lambda past: "p1" in past.asked)
     await session.decide("p1", "allow")
     await ends(session)
@@ -590,7 +591,7 @@ async def test_nobody_waits_for_the_other_for_ever(name: str, tmp_path: Path, fi
 async def test_a_process_is_told_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PWD", "/somewhere/else")
     events = await Play(tmp_path).run("import os; print(os.environ['PWD'] == os.getcwd())")
-    assert said(events) == [b"True"]
+    assert frames_written(events) == [b"True"]
 
 
 async def test_what_a_process_says_is_all_read_however_slowly(tmp_path: Path) -> None:
@@ -599,8 +600,8 @@ async def test_what_a_process_says_is_all_read_however_slowly(tmp_path: Path) ->
     size, ended = 0, None
     async for piece in process:
         await asyncio.sleep(0.01)
-        if isinstance(piece, Heard):
+        if isinstance(piece, Output):
             size += len(piece.data)
         ended = piece
     assert size == 3_000_000
-    assert ended == Ended(0, None)
+    assert ended == Exited(0, None)

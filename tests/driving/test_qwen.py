@@ -5,27 +5,26 @@ from __future__ import annotations
 import pytest
 
 from hansard import project
+from hansard.agents.session import Decision, Session
 from hansard.events import Event
-from hansard.session import Session
-from hansard.session.session import Decision
+from tests.driving.capabilities import shows
 from tests.driving.model import SOON, Model, Step, Text, calls, model, says
-from tests.driving.playbill import plays
 from tests.driving.surroundings import idle, until
-from tests.driving.test_oneshots import QWEN, ends, log, of, said, turn
+from tests.driving.test_oneshots import QWEN, ends, log, payloads, prompts, turn
 from tests.driving.witness import Around
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
-def open_session(around: Around, server: Model) -> Session:
-    return QWEN.session(around, server, agent="qwen-io", permission_mode="default")
+async def open_session(around: Around, server: Model) -> Session:
+    return await QWEN.session(around, server, agent="qwen-io", permission_mode="default")
 
 
 def native(events: list[Event], direction: str) -> bytes:
     return b"".join(project(events, "native", direction=direction))
 
 
-@plays("text", "tools", "allowed", "denied", "resume", agent="qwen-io")
+@shows("text", "tools", "allowed", "denied", "resume", agent="qwen-io")
 async def test_turns_permissions_and_another_process(around: Around) -> None:
     made = around.work / "made"
     script = [
@@ -37,55 +36,55 @@ async def test_turns_permissions_and_another_process(around: Around) -> None:
         says("Still here."),
     ]
     with model(*script) as server:
-        session = open_session(around, server)
+        session = await open_session(around, server)
         await turn(session, "Which bird?")
         decisions: list[tuple[str, Decision]] = [("Make it.", "allow"), ("Remove it.", "deny")]
         for prompt, decision in decisions:
-            await session.say(prompt)
+            await session.send(prompt)
             await until(session, lambda past: bool(past.asked))
-            [(request, asked)] = session.past.asked.items()
+            [(request, asked)] = session.state.asked.items()
             await session.decide(request, decision, input_hash=asked.payload.input_hash)
             await idle(session)
         await session.close()
-        again = Session.open(around.store, session.id, around.env | QWEN.variables())
+        again = await Session.open(around.store, session.id, around.env | QWEN.variables())
         await turn(again, "Are you there?")
         await again.close()
     assert made.exists()
-    assert said(again) == ["Which bird?", "Make it.", "Remove it.", "Are you there?"]
-    assert [answer.decision for answer in of(again, "permission_response")] == ["allow", "deny"]
-    assert [result.is_error for result in of(again, "tool_result")] == [False, True]
+    assert prompts(again) == ["Which bird?", "Make it.", "Remove it.", "Are you there?"]
+    assert [answer.decision for answer in payloads(again, "permission_response")] == ["allow", "deny"]
+    assert [result.is_error for result in payloads(again, "tool_result")] == [False, True]
     assert len(ends(again)) == 4 and set(ends(again)) <= {"completed", "denied"}
-    assert "Which bird?" in str(server.asked[-1]) and not session.past.asked
+    assert "Which bird?" in str(server.asked[-1]) and not session.state.asked
     sent = native(log(again), "out").splitlines()
     assert len(sent) == 2 + 4 + 2  # a greeting for each process, the messages, the decisions
 
 
-@plays("interrupt", "setting", agent="qwen-io")
+@shows("interrupt", "setting", agent="qwen-io")
 async def test_interrupts_and_settings(around: Around) -> None:
     with model(Step([Text("A very long answer about herons.")], hang=True), says("Shorter.")) as server:
-        session = open_session(around, server)
-        await session.say("Tell me all.")
-        await until(session, lambda _: any(chunk.text for chunk in of(session, "assistant_chunk")))
+        session = await open_session(around, server)
+        await session.send("Tell me all.")
+        await until(session, lambda _: any(chunk.text for chunk in payloads(session, "assistant_chunk")))
         await session.interrupt()
         await idle(session)
-        await session.set("set_permission_mode", permission_mode="yolo")
+        await session.configure("set_permission_mode", permission_mode="yolo")
         await turn(session, "Shorter.")
         await session.close()
     assert ends(session) == ["interrupted", "completed"]
-    assert session.past.state.permission_mode == "yolo"
+    assert session.state.permission_mode == "yolo"
 
 
 @pytest.mark.parametrize(
     ("status", "code"),
     [
-        pytest.param(401, "provider_auth", marks=plays("401", agent="qwen-io")),
-        pytest.param(429, "rate_limit", marks=plays("429", agent="qwen-io")),
+        pytest.param(401, "provider_auth", marks=shows("401", agent="qwen-io")),
+        pytest.param(429, "rate_limit", marks=shows("429", agent="qwen-io")),
     ],
 )
 async def test_an_error_of_the_api_is_the_end_of_the_turn(around: Around, status: int, code: str) -> None:
     with model(*[Step(status=status, headers=SOON)] * 12) as server:
-        session = open_session(around, server)
+        session = await open_session(around, server)
         await turn(session, "Hello?")
         await session.close()
     assert ends(session) == ["error"]
-    assert of(session, "turn_end")[0].error.code == code
+    assert payloads(session, "turn_end")[0].error.code == code

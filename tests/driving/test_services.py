@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
-from hansard.agents.agent import Options
-from hansard.content import ImageBlock
+from hansard.agents import client_services as services
+from hansard.agents.base import Options
+from hansard.agents.session import Session
 from hansard.errors import Refused
 from hansard.events import ControlRequest, ControlResponse, Error
-from hansard.loose import as_object
-from hansard.session import Session, services
+from hansard.events.content import ImageBlock
+from hansard.events.lenient import as_object
 from hansard.store import JsonlStore
 from tests.driving.puppet import AcpChild, Puppet
 from tests.driving.surroundings import idle, until
@@ -61,7 +62,7 @@ async def stage(tmp_path: Path, services: list[Any] | None = None, **can: Any) -
     async with Puppet(tmp_path, AcpChild) as puppet:
         agent, options = puppet.agent()
         options.cwd, options.services = str(folder), ALL if services is None else services
-        session = Session.create(JsonlStore(tmp_path / "store"), agent, options)
+        session = await Session.create(JsonlStore(tmp_path / "store"), agent, options)
         await puppet.is_greeted(session, **can)
         try:
             yield Stage(puppet, session, folder)
@@ -165,9 +166,9 @@ async def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
 async def test_a_huge_file_is_read_in_parts(tmp_path: Path) -> None:
     async with stage(tmp_path) as play:
         line = "x" * 99 + "\n"
-        lines = services.MOST_READ // 100 + 2
+        lines = services.MAX_READ_BYTES // 100 + 2
         (play.folder / "huge.txt").write_text(line * lines)
-        (play.folder / "long.txt").write_text("x" * (services.MOST_READ + 1))
+        (play.folder / "long.txt").write_text("x" * (services.MAX_READ_BYTES + 1))
         for name in ("huge.txt", "long.txt"):
             assert "is too large to be read" in (await play.is_refused("fs/read_text_file", path=name))[1]
         assert await play.gets("fs/read_text_file", path="huge.txt", line=lines, limit=5) == {"content": line}
@@ -215,7 +216,7 @@ async def test_by_default_files_are_served_and_commands_are_not(tmp_path: Path) 
 
 async def test_an_agent_is_told_at_its_start_what_is_served(tmp_path: Path) -> None:
     async with stage(tmp_path, services=["read"]) as play:
-        hello = next(event for event in play.session.store.read(play.session.id) if isinstance(event, ControlRequest))
+        hello = next(event for event in play.session.recorder.log.read() if isinstance(event, ControlRequest))
         can = hello.payload.params["clientCapabilities"]
         assert (can["fs"], can["terminal"]) == ({"readTextFile": True, "writeTextFile": False}, False)
 
@@ -229,11 +230,11 @@ async def test_a_method_that_nobody_knows_is_said_to_be_unknown(tmp_path: Path, 
 async def test_a_picture_is_refused_for_an_agent_that_takes_none(tmp_path: Path) -> None:
     async with stage(tmp_path, promptCapabilities={"image": False}) as play:
         with pytest.raises(Refused, match="this agent takes no image") as refused:
-            await play.session.say("What is it?", content=[ImageBlock(media_type="image/png", data="aGk=")])
+            await play.session.send("What is it?", content=[ImageBlock(media_type="image/png", data="aGk=")])
         assert refused.value.code == "unsupported"
-        events = list(play.session.store.read(play.session.id))
+        events = list(play.session.recorder.log.read())
         assert [event.payload.message for event in events if isinstance(event, Error)] == ["this agent takes no image"]
-        assert not play.session.past.busy
+        assert not play.session.state.busy
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -387,7 +388,7 @@ class Replay:
         match frame:
             case {"method": "session/prompt", "id": name}:
                 await idle(self.session)
-                await self.session.say("Go on.")
+                await self.session.send("Go on.")
                 self.prompts[name] = (await self.puppet.hears(lambda heard: heard.get("method") == "session/prompt"))["id"]
             case {"method": "session/cancel"}:
                 await self.session.interrupt()
@@ -403,7 +404,7 @@ class Replay:
                 await self.puppet.says_line(line)
                 if method == "session/request_permission":
                     await until(self.session, lambda past: bool(past.asked))
-                    await self.session.decide(next(iter(self.session.past.asked)), "deny")
+                    await self.session.decide(next(iter(self.session.state.asked)), "deny")
                 reply = await self.puppet.hears(lambda heard: heard.get("id") == name and "method" not in heard)
                 self.now[name] = "result" in reply
             case {"id": name} if name in self.prompts:
@@ -428,7 +429,7 @@ async def test_whatever_a_recorded_agent_asked_is_answered_as_it_was(tmp_path: P
                 await replay.received(frame, line)
         await idle(play.session)
         assert replay.now == replay.recorded
-        events = list(play.session.store.read(play.session.id))
+        events = list(play.session.recorder.log.read())
         asked = [event.payload.request_id for event in events if isinstance(event, ControlRequest) and event.direction != "out"]
         answered = [event.payload.request_id for event in events if isinstance(event, ControlResponse) and event.direction == "out"]
         assert answered == [name for name in asked if name is not None]

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from hansard.agents.agent import Options
+from hansard.agents.base import Options
+from hansard.agents.session import Session
 from hansard.events import AgentSwitch, Event
 from hansard.projections import project
-from hansard.session import Session
 from tests.driving.model import Model, calls, model, says
 from tests.driving.surroundings import QUIET_CLAUDE, Surroundings, claude_program, idle, program
 from tests.renormalized import check_again
@@ -62,20 +62,20 @@ async def test_switch(first: str, second: str, tmp_path: Path) -> None:
     begins = [] if first == "demo" else [*tool, says("The lynx is in the garden.")]
     goes_on = [] if second == "demo" else [says("It still is.")]
     with model(*begins, *goes_on, is_step=is_step) as served:
-        session = Session.create(around.store, first, options(first, served, around))
-        await said(session, "run" if first == "demo" else "Where is the lynx?")
+        session = await Session.create(around.store, first, options(first, served, around))
+        await send_and_wait(session, "run" if first == "demo" else "Where is the lynx?")
         await session.switch(second, options(second, served, around))
-        await said(session, "And now?")
-        log = list(around.store.read(session.id))
+        await send_and_wait(session, "And now?")
+        log = list(around.store[session.id].read())
         assert [event.payload.to_agent_id for event in log if isinstance(event, AgentSwitch)] == [second]
         assert [event.payload.status for event in log if event.type == "turn_end"] == ["completed", "completed"]
         assert knows_before(second, served, log)
         await session.close()
-    check_again(around.store, session.id)
+    await asyncio.to_thread(check_again, around.store, session.id)
 
 
-async def said(session: Session, text: str) -> None:
-    await asyncio.wait_for(session.say(text), 120)
+async def send_and_wait(session: Session, text: str) -> None:
+    await asyncio.wait_for(session.send(text), 120)
     await idle(session)
 
 

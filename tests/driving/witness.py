@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
-from hansard.agents.agent import Options
+from hansard.adapters.open_items import OpenItems
+from hansard.agents.base import Options
+from hansard.agents.session import Session
+from hansard.agents.session_state import SessionState
 from hansard.events import Event, Process, RawEvent, TurnEnd, TurnStart
-from hansard.originals import embed
+from hansard.events.originals import embed
 from hansard.projections import project
-from hansard.session import Session
-from hansard.session.past import Past
 from tests.driving.surroundings import Surroundings
 
 _TEE = """#!{python}
@@ -56,7 +56,7 @@ class Witness:
         for side in ("in", "out"):
             assert b"".join(project(with_blobs(session), "native", direction=side)) == self.saw(side)
         whole(session)
-        assert not session.store.verify(session.id)
+        assert not session.recorder.log.verify()
 
     def saw(self, side: str) -> bytes:
         """Everything that was said in one direction, ``in`` or ``out``."""
@@ -70,11 +70,11 @@ class Around(Surroundings):
         super().__init__(folder)
         self._seen: list[tuple[Witness, Session]] = []
 
-    def witnessed(self, agent: str, options: Options) -> Session:
+    async def witnessed(self, agent: str, options: Options) -> Session:
         """A session whose agent has a witness."""
         witness = Witness(str(options.program), self.home.parent)
         options.program = witness.program
-        session = self.session(agent, options)
+        session = await self.session(agent, options)
         self._seen.append((witness, session))
         return session
 
@@ -86,30 +86,32 @@ class Around(Surroundings):
 
 def with_blobs(session: Session) -> Iterator[Event]:
     """The log with every frame in its place, also those that lie in blobs."""
-    for event in session.store.read(session.id):
+    for event in session.recorder.log.read():
         if event.original is not None:
-            event.original = embed(event.original, partial(session.store.get_blob, session.id))
+            event.original = embed(event.original, session.recorder.log.get_blob)
         yield event
 
 
 def whole(session: Session) -> None:
     """Every turn began and ended once, every process was seen to end, and nothing waits or is unknown."""
-    events = list(session.store.read(session.id))
+    events = list(session.recorder.log.read())
     turns = [event for event in events if isinstance(event, TurnStart | TurnEnd)]
     assert [type(event) for event in turns] == [TurnStart, TurnEnd] * (len(turns) // 2)
     assert [event.turn_id for event in turns[::2]] == [event.turn_id for event in turns[1::2]]
     lives = [event.payload.event for event in events if isinstance(event, Process) and event.payload.event != "stderr"]
     assert lives == ["started", "exited"] * (len(lives) // 2)
     assert not [event for event in events if isinstance(event, RawEvent)]
-    past = Past.of(events)
+    past, items = SessionState.from_events(events), OpenItems()
+    for event in events:
+        items.apply(event)
     open_things = (
-        past.ledger.blocks,
-        past.ledger.tools,
-        past.ledger.permissions,
-        past.ledger.questions,
+        items.blocks,
+        items.tools,
+        items.permissions,
+        items.questions,
         past.asked,
         past.queue,
         past.turns,
     )
     assert not any(open_things)
-    assert past.running is None
+    assert past.process_id is None

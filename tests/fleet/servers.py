@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,7 +12,8 @@ from typing import Any
 import httpx
 import msgspec
 
-from hansard.server.protocol import AnySaid, Trouble
+from hansard.server.protocol import Problem, Trouble
+from tests.ports import stable_port
 from tests.server.readers import Reader, StreamReader
 from tests.server.served import Client, Process
 
@@ -25,7 +25,7 @@ class Fleet:
 
     def __init__(self, folder: Path, address: str, count: int = 3) -> None:
         self._folder, self._address = folder, address
-        self._ports = [_free_port() for _ in range(count)]
+        self._ports = [stable_port() for _ in range(count)]
         self.servers = [self._started(number) for number in range(count)]
 
     def _started(self, number: int) -> Process:
@@ -65,11 +65,6 @@ def fleet(folder: Path, address: str, count: int = 3) -> Iterator[Fleet]:
         made.close()
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return free.getsockname()[1]
-
-
 async def command(server: Client, session: str, name: str, command_id: str, **fields: Any) -> httpx.Response:
     """Give a command to a server."""
     async with server.http() as http:
@@ -88,22 +83,14 @@ class Wanderer(Reader):
         self.server = self._chance.choice(self._fleet.servers)
         await super()._read(written)
 
-    async def _take(self, message: AnySaid) -> None:
-        if isinstance(message, Trouble) and message.code == "away":
-            raise ConnectionError(message.message)
-        await super()._take(message)
+    def _fail(self, problem: Problem | Trouble) -> None:
+        if problem.code == "away":
+            raise ConnectionError(problem.message)
+        super()._fail(problem)
 
 
-class StreamWanderer(StreamReader):
+class StreamWanderer(Wanderer, StreamReader):
     """The same over server-sent events."""
-
-    def __init__(self, fleet: Fleet, session: str, log_id: str, chance: random.Random) -> None:
-        super().__init__(fleet[0], session, log_id, silence=5)
-        self._fleet, self._chance = fleet, chance
-
-    async def _read(self, written: asyncio.Future[int]) -> None:
-        self.server = self._chance.choice(self._fleet.servers)
-        await super()._read(written)
 
 
 class Talker:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hansard.adapters import formats
-from hansard.codec import encode
-from hansard.normalizing import normalize
+from hansard.adapters.normalize import normalize
+from hansard.events.codec import encode
 from hansard.testing import check_closed, check_frames, check_json, check_order, check_originals, check_turns
 from tests.recorded import streams
 

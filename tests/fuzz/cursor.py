@@ -12,22 +12,22 @@ import msgspec
 from hansard.errors import UnknownCursor
 from hansard.events import assistant_chunk
 from hansard.server.protocol import AnyHeard, Subscribe
-from hansard.server.streams import cursor
+from hansard.server.sse import cursor
 from hansard.store import Cursor, JsonlStore
-from hansard.store.reader import Log
+from hansard.store.files.reader import LogFiles
 
 LAST = 7
 asked: msgspec.json.Decoder[AnyHeard] = msgspec.json.Decoder(AnyHeard)
 
 
 @cache
-def log() -> Log:
+def log() -> LogFiles:
     """A log of seven records: its beginning, five pieces, and the checkpoint that closes it."""
     folder = Path(tempfile.mkdtemp())
     with JsonlStore(folder) as store:
         store.create("s")
-        store.append("s", [assistant_chunk(text=str(number)) for number in range(5)])
-    return Log(folder / "s")
+        store["s"].append([assistant_chunk(text=str(number)) for number in range(5)])
+    return LogFiles(folder / "s")
 
 
 def check(data: bytes) -> None:

@@ -5,11 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hansard.adapters import formats
+from hansard.adapters.framing import (
+    DetectingFramer,
+    Document,
+    DocumentOrLines,
+    Framer,
+    HttpBodyFramer,
+    Lines,
+    ServerSentEvents,
+    TwoWay,
+    frames,
+)
 from hansard.adapters.opencode.framers import EventStream, Export
-from hansard.framing import Answered, Document, DocumentOrLines, Framer, Lines, ServerSentEvents, Sniffed, TwoWay, frames
 from tests.recorded import streams
 
-FRAMERS: list[type[Framer]] = [Lines, TwoWay, ServerSentEvents, Document, DocumentOrLines, Sniffed, Answered, EventStream, Export]
+FRAMERS: list[type[Framer]] = [
+    Lines,
+    TwoWay,
+    ServerSentEvents,
+    Document,
+    DocumentOrLines,
+    DetectingFramer,
+    HttpBodyFramer,
+    EventStream,
+    Export,
+]
 
 
 def check(data: bytes) -> None:

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from hansard.importing.find import Found, find
-from hansard.importing.many import watch
+from hansard.adapters.normalize import normalize
+from hansard.importing.discovery import Discovery, discover
 from hansard.importing.position import NOTE
-from hansard.normalizing import normalize
+from hansard.importing.run import watch
 from hansard.store import JsonlStore
+from tests.adapters import only
 from tests.imported import attachments, log, original, run, states
 from tests.opencode_database import Writer, from_rows
 from tests.recorded import FOLDER
-from tests.shared import only
 
 SESSION, CHILD = "ses_root", "ses_child"
 ID = f"opencode-{SESSION}"
@@ -44,7 +44,7 @@ def folder(path: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in path.parent.iterdir() if not file.name.endswith("-shm")}
 
 
-def said(root: Path, session: str = ID) -> list[str]:
+def answers(root: Path, session: str = ID) -> list[str]:
     return [payload.text for payload in only(log(root, session), "assistant_done")]
 
 
@@ -56,9 +56,9 @@ def test_rows_become_a_session_named_after_its_own_id(root: Path, writer: Writer
     header = log(root, ID)[0].payload
     assert (header.format, header.title, header.provider_session_id) == ("opencode-session", "a title", SESSION)
     assert [payload.text for payload in only(log(root, ID), "user_message")] == ["why?"]
-    assert said(root) == ["because"]
+    assert answers(root) == ["because"]
     assert [row["table"] for row in rows(root)] == ["session", "message", "part", "message", "part"]
-    assert JsonlStore(root).verify(ID) == []
+    assert JsonlStore(root)[ID].verify() == []
 
 
 @pytest.mark.parametrize("forgotten", [False, True], ids=["with the note", "without the note"])
@@ -79,7 +79,7 @@ def test_a_database_with_opencodes_own_schema_says_what_its_rows_say(root: Path,
     [info] = JsonlStore(root).sessions()
     wanted = [payload.text for payload in only(list(normalize(recorded, "opencode-session")), "assistant_done")]
     kept = {json.dumps(json.loads(line), sort_keys=True) for line in recorded.splitlines()}
-    assert said(root, info.id) == wanted != []
+    assert answers(root, info.id) == wanted != []
     assert {json.dumps(row, sort_keys=True) for row in rows(root, info.id)} < kept
 
 
@@ -96,7 +96,7 @@ def test_a_database_that_grew_adds_what_is_new(root: Path, writer: Writer, forgo
     ids = [event.id for event in log(root, ID)]
     assert ids[: len(known)] == known
     assert len(set(ids)) == len(ids)
-    assert said(root) == ["because", "still"]
+    assert answers(root) == ["because", "still"]
     assert [payload.status for payload in only(log(root, ID), "turn_end")] == ["completed", "completed"]
 
 
@@ -109,7 +109,7 @@ def test_a_row_that_changed_is_told_again_and_its_words_once(root: Path, writer:
     writer.part("prt_2", "msg_2", SESSION, type="text", text="because", time={"start": 2, "end": 3})
     writer.message("msg_2", SESSION, role="assistant", parentID="msg_1", finish="stop", time={"created": 2, "completed": 3})
     assert states(run(root, writer.path, closed=True)) == {ID: "updated"}
-    assert said(root) == ["because"]
+    assert answers(root) == ["because"]
     assert [row["row"]["id"] for row in rows(root)] == [SESSION, "msg_1", "prt_1", "msg_2", "prt_2", "msg_2", "prt_2"]
 
 
@@ -120,7 +120,7 @@ def test_what_was_deleted_stays_on_the_record(root: Path, writer: Writer) -> Non
     writer.connection.execute("DELETE FROM message")
     writer.turn(2, SESSION, "and now?", "still")
     run(root, writer.path)
-    assert said(root) == ["because", "still"]
+    assert answers(root) == ["because", "still"]
 
 
 def test_a_sub_agents_session_is_part_of_its_parents(root: Path, writer: Writer) -> None:
@@ -150,7 +150,7 @@ def test_events_tell_a_session_and_grow(root: Path, writer: Writer) -> None:
     writer.event(3, SESSION, "message.part.updated", part={**part, "id": "prt_2", "messageID": "msg_2", "text": "because"})
     writer.event(4, SESSION, "message.updated", info={**answer, "finish": "stop", "time": {"created": 2, "completed": 3}})
     assert states(run(root, writer.path)) == {ID: "updated"}
-    assert said(root) == ["because"]
+    assert answers(root) == ["because"]
     assert [row["row"]["seq"] for row in rows(root) if row["table"] == "event"] == [0, 1, 2, 3, 4]
 
 
@@ -159,7 +159,7 @@ def test_a_database_in_use_is_read_with_its_latest_changes_and_left_alone(root: 
     before = folder(writer.path)
     assert "opencode.db-wal" in before
     run(root, writer.path)
-    assert said(root) == ["because"]
+    assert answers(root) == ["because"]
     assert folder(writer.path) == before
     writer.turn(2, SESSION)  # and the program can go on
 
@@ -169,7 +169,7 @@ def test_nothing_appears_beside_a_database_that_nobody_has_open(root: Path, writ
     writer.close()
     before = folder(writer.path)
     run(root, writer.path)
-    assert said(root) == ["because"]
+    assert answers(root) == ["because"]
     assert (os.listdir(writer.path.parent), folder(writer.path)) == (["opencode.db"], before)
 
 
@@ -180,7 +180,7 @@ def test_changes_that_a_writer_left_behind_are_read_from_a_copy(root: Path, writ
     for suffix in ("", "-wal"):
         shutil.copy(f"{writer.path}{suffix}", f"{left}{suffix}")
     run(root, left)
-    assert said(root) == ["because"]
+    assert answers(root) == ["because"]
     assert sorted(os.listdir(left.parent)) == ["opencode.db", "opencode.db-wal"]
 
 
@@ -190,7 +190,7 @@ def test_a_database_without_the_newer_tables_is_read(root: Path, tmp_path: Path)
     writer.turn(1, SESSION)
     run(root, writer.path)
     writer.close()
-    assert said(root) == ["because"]
+    assert answers(root) == ["because"]
 
 
 def test_bytes_that_are_no_text_are_kept(root: Path, writer: Writer) -> None:
@@ -202,13 +202,13 @@ def test_bytes_that_are_no_text_are_kept(root: Path, writer: Writer) -> None:
 
 
 def test_a_locked_database_is_a_problem_and_can_be_read_later(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hansard.importing.database.WAIT", 0)
+    monkeypatch.setattr("hansard.importing.databases.BUSY_TIMEOUT_SECONDS", 0)
     writer = Writer(tmp_path / "opencode.db")
     writer.session(SESSION)
     writer.connection.execute("PRAGMA journal_mode = delete")
     writer.connection.execute("BEGIN EXCLUSIVE")
     writer.session("ses_2")
-    assert [problem.partition(": ")[2] for problem in find([writer.path], None).problems] == ["database is locked"]
+    assert [problem.partition(": ")[2] for problem in discover([writer.path], None).problems] == ["database is locked"]
     writer.connection.execute("COMMIT")
     assert states(run(root, writer.path)) == {ID: "added", "opencode-ses_2": "added"}
     writer.close()
@@ -225,7 +225,7 @@ def test_a_locked_database_is_a_problem_and_can_be_read_later(root: Path, tmp_pa
 def test_what_is_no_database_is_a_problem(tmp_path: Path, data: bytes, words: str) -> None:
     path = tmp_path / "opencode.db"
     path.write_bytes(data)
-    found = find([tmp_path], None)
+    found = discover([tmp_path], None)
     assert found.jobs == []
     assert words in found.problems[0]
     assert path.read_bytes() == data
@@ -238,7 +238,7 @@ def test_a_damaged_database_fails_and_is_not_touched(root: Path, writer: Writer)
     data = bytearray(writer.path.read_bytes())
     data[len(data) // 3 : len(data) // 2] = b"\xff" * (len(data) // 2 - len(data) // 3)
     writer.path.write_bytes(data)
-    found = find([writer.path], None)
+    found = discover([writer.path], None)
     outcomes = run(root, writer.path)
     assert found.problems or [outcome.state for outcome in outcomes] == ["failed"]
     assert writer.path.read_bytes() == data
@@ -252,7 +252,7 @@ def test_a_database_with_another_name_is_read_when_it_is_named(root: Path, write
     with sqlite3.connect(tmp_path / "notes.db") as other:
         other.execute("CREATE TABLE note (text)")
     other.close()
-    assert "no such table: session" in find([tmp_path / "notes.db"], None).problems[0]
+    assert "no such table: session" in discover([tmp_path / "notes.db"], None).problems[0]
 
 
 def test_what_a_session_changed_is_attached(root: Path, writer: Writer) -> None:
@@ -265,18 +265,18 @@ def test_what_a_session_changed_is_attached(root: Path, writer: Writer) -> None:
 
 
 def test_watching_follows_a_database(root: Path, writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hansard.importing.many.POLL", 0)
+    monkeypatch.setattr("hansard.importing.run.POLL_SECONDS", 0)
     looks = 0
 
-    def look() -> Found:
+    def look() -> Discovery:
         nonlocal looks
         looks += 1
         if looks < 4:
             writer.turn(looks, SESSION, answer=f"answer {looks}")
         if looks == 3:
             writer.session("ses_new")
-        return find([writer.path], None)
+        return discover([writer.path], None)
 
     outcomes = [(outcome.session_id, outcome.state) for outcome in watch(root, look, quiet=10**12, rounds=5)]
     assert outcomes == [(ID, "added"), (ID, "updated"), ("opencode-ses_new", "added"), (ID, "updated")]
-    assert said(root) == ["answer 1", "answer 2", "answer 3"]
+    assert answers(root) == ["answer 1", "answer 2", "answer 3"]

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import hansard
+from hansard.adapters.normalize import normalize
 from hansard.cli import main
-from hansard.normalizing import normalize
 from hansard.projections import projection_for
-from hansard.projections.writing import written
+from hansard.projections.output import written
 from tests import imported
 from tests.imported import run
 
@@ -32,7 +32,7 @@ MORE = [{"role": "user", "content": "go"}, {"role": "assistant", "content": "so"
 def exported(form: str) -> bytes:
     """The conversation in one of the forms that we write ourselves."""
     events = normalize(json.dumps(MESSAGES).encode(), "openai-messages")
-    return b"".join(written(hansard.project(events, form), projection_for(form).shape))
+    return b"".join(written(hansard.project(events, form), projection_for(form).output))
 
 
 def lines(messages: list[dict[str, Any]]) -> bytes:

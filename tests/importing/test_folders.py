@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from hansard.adapters import layouts
-from hansard.importing.find import find, homes
+from hansard.importing.discovery import discover, homes
 from hansard.store import JsonlStore
 from tests.cli.conftest import Run, run, store  # noqa: F401
 from tests.imported import attachments, log, original, states
 from tests.imported import run as import_now
 from tests.opencode_database import from_rows
-from tests.shared import CAPTURES, recording
+from tests.recorded import FOLDER, recorded, unpack
 
 # The folder in a recording, and where the agent has it in the user's home.
 WHERE = {
@@ -43,12 +42,11 @@ KEPT = [
 def put(home: Path, folder: str, scenario: str) -> None:
     """What an agent wrote, where it writes it."""
     if folder.startswith("opencode"):
-        rows = recording(folder, scenario, "disk/opencode.db.jsonl")
+        rows = recorded(folder, scenario, "disk/opencode.db.jsonl")
         from_rows(home / ".local/share/opencode" / f"opencode-{folder}.db", rows)
         return
-    recording(folder, scenario, "meta.json")
     inside, outside = WHERE[folder.partition("-")[0]]
-    shutil.copytree(CAPTURES / folder / scenario / inside, home / outside, dirs_exist_ok=True)
+    unpack(FOLDER / folder / scenario / inside, home / outside)
 
 
 def placed(tmp_path: Path, folder: str, scenario: str) -> Path:
@@ -86,7 +84,7 @@ def test_a_home_is_discovered_completely_and_only_once(tmp_path: Path, run: Run,
 def test_every_file_of_frames_comes_back_byte_for_byte(root: Path, tmp_path: Path, folder: str, scenario: str) -> None:
     home = placed(tmp_path, folder, scenario)
     import_now(root, *where(home), closed=True)
-    for job in find(where(home), None).jobs:
+    for job in discover(where(home), None).jobs:
         for stream in job.streams:
             if stream.rows is None:
                 assert original(root, job.session_id, stream.name) == Path(stream.path).read_bytes()
@@ -133,7 +131,7 @@ def test_a_fork_is_a_session_of_its_own(root: Path, tmp_path: Path) -> None:
 
 def test_a_sub_agent_alone_is_found_again_with_its_parent(root: Path, tmp_path: Path) -> None:
     home = placed(tmp_path, "codex-exec-json", "subagent")
-    (job,) = find(where(home), None).jobs
+    (job,) = discover(where(home), None).jobs
     (below,) = [stream for stream in job.streams if stream.name is not None]
     assert states(import_now(root, Path(below.path))) == {job.session_id: "added"}
     assert states(import_now(root, *where(home))) == {job.session_id: "updated"}
@@ -153,7 +151,7 @@ def test_an_archived_session_is_the_same_session(root: Path, tmp_path: Path) -> 
 def test_another_file_of_the_same_session_is_a_stream_of_it(root: Path, tmp_path: Path) -> None:
     home = placed(tmp_path, "gemini-acp", "multi_turn")
     import_now(root, *where(home))
-    (twice,) = [job for job in find(where(home), None).jobs if len(job.streams) == 2]
+    (twice,) = [job for job in discover(where(home), None).jobs if len(job.streams) == 2]
     assert [stream.name for stream in twice.streams] == [None, "session-2026-11-15T20-01-a79a6b79"]
 
 
@@ -182,7 +180,7 @@ def test_the_lock_of_a_running_copilot_is_not_attached(root: Path, tmp_path: Pat
 
 def test_a_file_that_grows_and_a_sub_agent_that_comes_later(root: Path, tmp_path: Path) -> None:
     home = placed(tmp_path, "codex-exec-json", "subagent")
-    (job,) = find(where(home), None).jobs
+    (job,) = discover(where(home), None).jobs
     whole = [(Path(stream.path), Path(stream.path).read_bytes()) for stream in job.streams]
     for path, _ in whole:
         path.unlink()
@@ -195,7 +193,7 @@ def test_a_file_that_grows_and_a_sub_agent_that_comes_later(root: Path, tmp_path
     below.write_bytes(more)
     assert states(import_now(root, *where(home))) == {job.session_id: "updated"}
     assert [original(root, job.session_id, stream.name) for stream in job.streams] == [data, more]
-    assert JsonlStore(root).verify(job.session_id) == []
+    assert JsonlStore(root)[job.session_id].verify() == []
 
 
 def test_a_document_that_is_written_anew_adds_what_is_new(root: Path, tmp_path: Path) -> None:

@@ -14,15 +14,16 @@ from threading import Event as Flag
 
 import pytest
 
-from hansard.codec import encode
 from hansard.errors import AppendFailed
-from hansard.events import Event
-from hansard.importing import many
-from hansard.importing.find import Found, find
-from hansard.importing.many import import_all, watch
+from hansard.events import Event, session_lifecycle
+from hansard.events.codec import encode
+from hansard.importing import run as many
+from hansard.importing.discovery import Discovery, discover
 from hansard.importing.position import NOTE
-from hansard.retired import Memory
-from hansard.store import JsonlStore, files
+from hansard.importing.run import import_all, watch
+from hansard.store import JsonlStore
+from hansard.store.files import paths as files
+from hansard.store.retirements import DELETED, PREFIX, RetirementCache
 from tests import imported
 from tests.imported import run
 from tests.sessions import SESSION, assistant, call, project, result, text, turn, user, with_subagent
@@ -75,7 +76,7 @@ def test_a_grown_file_adds_what_a_single_import_would_have_said(root, tmp_path, 
     assert [encode(event).split(b'"seq"')[0] for event in log(root)[1:]] == [
         encode(event).split(b'"seq"')[0] for event in log(tmp_path / "other")[1:]
     ]
-    assert JsonlStore(root).verify(ID) == []
+    assert JsonlStore(root)[ID].verify() == []
 
 
 def test_half_a_line_waits_for_the_rest(root, tmp_path):
@@ -113,6 +114,18 @@ def test_closing_is_repeated_at_the_same_place(root, tmp_path, forgotten):
         path.write_bytes(start)
         assert [outcome.state for outcome in run(root, path, closed=True)] == ["updated"]
     assert original(root) == start
+    assert len(set(ids(root))) == len(ids(root))
+
+
+def test_a_note_that_is_older_than_the_log_is_not_believed(root, tmp_path):
+    path = project(tmp_path, turn(1))
+    run(root, path)
+    noted = (root / ID / NOTE).read_bytes()
+    path.write_bytes(turn(1) + turn(2))
+    run(root, path)
+    (root / ID / NOTE).write_bytes(noted)  # as if the import had been killed before it could note how far it came
+    assert [outcome.state for outcome in run(root, path)] == ["unchanged"]
+    assert original(root) == turn(1) + turn(2)
     assert len(set(ids(root))) == len(ids(root))
 
 
@@ -164,7 +177,7 @@ def test_what_lies_beside_a_session_is_attached_once(root, tmp_path):
 def test_a_sub_agents_file_of_an_older_version_finds_its_session(tmp_path):
     path = project(tmp_path, turn(1))
     path.with_name("agent-1a2b.jsonl").write_bytes(user("s1", "go", isSidechain=True))
-    (job,) = find([path.parent], None).jobs
+    (job,) = discover([path.parent], None).jobs
     assert [stream.name for stream in job.streams] == [None, "agent-1a2b"]
 
 
@@ -182,7 +195,7 @@ def test_a_recording_whose_times_count_from_its_beginning_ends_when_its_file_was
     path = tmp_path / "wire.jsonl"
     path.write_bytes(b"".join(lines[:2]))
     os.utime(path, (1_700_000_000, 1_700_000_000))
-    (job,) = find([path], "claude-control").jobs
+    (job,) = discover([path], "claude-control").jobs
     list(import_all(root, [job], False, 600, 1))
     path.write_bytes(b"".join(lines))
     os.utime(path, (1_800_000_000, 1_800_000_000))  # copied since: what was said once stays
@@ -199,34 +212,47 @@ def test_a_copy_of_a_session_elsewhere_adds_nothing(root, tmp_path):
 def test_files_nobody_knows_are_passed_over_in_a_folder_and_refused_by_name(tmp_path):
     (tmp_path / "other.jsonl").write_text('{"hello":1}\n')
     (tmp_path / "picture.png").write_bytes(b"\x89PNG")
-    assert (len(find([tmp_path], None).unknown), find([tmp_path], None).problems) == (1, [])
-    assert "no known format" in find([tmp_path / "picture.png"], None).problems[0]
-    assert "No such file" in find([tmp_path / "missing"], None).problems[0]
+    assert (len(discover([tmp_path], None).unknown), discover([tmp_path], None).problems) == (1, [])
+    assert "no known format" in discover([tmp_path / "picture.png"], None).problems[0]
+    assert "No such file" in discover([tmp_path / "missing"], None).problems[0]
     os.mkfifo(tmp_path / "pipe")
-    assert "not a regular file" in find([tmp_path / "pipe"], None).problems[0]
+    assert "not a regular file" in discover([tmp_path / "pipe"], None).problems[0]
 
 
 def test_a_log_of_our_own_is_not_imported_again(root, tmp_path):
     run(root, project(tmp_path, turn(1)))
-    assert find([root], None).jobs == []
+    assert discover([root], None).jobs == []
 
 
 def test_many_sessions_are_imported_by_several_processes(root, tmp_path, monkeypatch):
-    monkeypatch.setattr("hansard.importing.many.ENOUGH", 0)
+    monkeypatch.setattr("hansard.importing.run.PARALLEL_MIN_BYTES", 0)
     paths = [project(tmp_path, turn(number), session=SESSION[:-2] + f"{number:02}") for number in range(6)]
     assert [outcome.state for outcome in run(root, paths[0].parent, processes=2)] == ["added"] * 6
     assert len(JsonlStore(root).sessions()) == 6
+
+
+@pytest.mark.parametrize(("later_ms", "state"), [(-1000, "unchanged"), (0, "unchanged"), (1000, "added")])
+def test_a_retired_session_is_imported_again_only_if_its_file_changed_since(root, tmp_path, later_ms, state):
+    path = project(tmp_path, turn(1))
+    (job,) = discover([path], None).jobs
+    with JsonlStore(root) as store:
+        deleted = session_lifecycle(subtype=DELETED, detail={"session": job.session_id, "logId": "x", "seq": 3})
+        deleted.timestamp = 1_700_000_000_000
+        store[f"{PREFIX}1"].append([deleted])
+    changed = deleted.timestamp + later_ms
+    os.utime(path, ns=(changed * 10**6, changed * 10**6))
+    assert [outcome.state for outcome in run(root, path)] == [state]
 
 
 def test_a_process_reads_once_what_was_retired_however_many_sessions_it_imports(root, tmp_path, monkeypatch):
     listed: list[Path] = []
     sessions = JsonlStore.sessions
     monkeypatch.setattr(JsonlStore, "sessions", lambda store: listed.append(store.root) or sessions(store))
-    monkeypatch.setattr(many._Here, "memory", Memory(JsonlStore(root)), raising=False)
-    monkeypatch.setattr(many._Here, "stop", Flag(), raising=False)
+    monkeypatch.setattr(many._ProcessState, "memory", RetirementCache(JsonlStore(root)), raising=False)
+    monkeypatch.setattr(many._ProcessState, "stop", Flag(), raising=False)
     for number in range(6):
         path = project(tmp_path, turn(number), session=SESSION[:-2] + f"{number:02}")
-        ((outcome, _),) = many.import_some(str(root), find([path], None).jobs, False, 600)
+        ((outcome, _),) = many.import_group(str(root), discover([path], None).jobs, False, 600)
         assert outcome.state == "added"
     assert len(listed) == 1
 
@@ -245,23 +271,23 @@ def test_ctrl_c_ends_an_import_by_several_processes_at_once_and_quietly(root, tm
         assert importing.communicate() == (b"", b"")
     assert importing.returncode == 130
     store = JsonlStore(root)
-    assert all(not found.is_damage for info in store.sessions() for found in store.verify(info.id))
+    assert all(not found.is_damage for info in store.sessions() for found in store[info.id].verify())
     assert sum(info.events for info in store.sessions()) < 12_000, "it went on to the end"
 
 
 def test_watching_follows_files_that_grow_and_files_that_come(root, tmp_path, monkeypatch):
-    monkeypatch.setattr("hansard.importing.many.POLL", 0)
+    monkeypatch.setattr("hansard.importing.run.POLL_SECONDS", 0)
     path = project(tmp_path, turn(1))
     looks = 0
 
-    def look() -> Found:
+    def look() -> Discovery:
         nonlocal looks
         looks += 1
         if looks == 2:
             path.write_bytes(turn(1) + turn(2))
         if looks == 3:
             project(tmp_path, turn(9), session="99999999-2222-4333-8444-555555555555")
-        return find([path.parent], None)
+        return discover([path.parent], None)
 
     outcomes = list(watch(root, look, quiet=600, rounds=4))
     assert [outcome.state for outcome in outcomes] == ["added", "updated", "added"]
@@ -278,7 +304,7 @@ def test_a_large_line_goes_beside_the_log_and_comes_back(root, tmp_path):
 
 def test_one_session_that_cannot_be_imported_does_not_stop_the_others(root, tmp_path):
     good, bad = project(tmp_path, turn(1)), project(tmp_path, turn(1), session="99999999-2222-4333-8444-555555555555")
-    jobs = find([good, bad], None).jobs
+    jobs = discover([good, bad], None).jobs
     bad.unlink()
     outcomes = {outcome.session_id: outcome for outcome, _ in import_all(root, jobs, False, 600, 1)}
     assert sorted(outcome.state for outcome in outcomes.values()) == ["added", "failed"]

@@ -12,6 +12,7 @@ import pytest
 import hansard
 from hansard.errors import AppendFailed
 from hansard.integrations.claude_sdk import RecordedSessions, session_of
+from hansard.store.files.store import FolderLog
 from tests.documents import block
 from tests.driving.model import model, says
 from tests.driving.surroundings import QUIET_CLAUDE
@@ -46,7 +47,7 @@ async def test_lines_are_events_and_come_back_as_they_were(tmp_path: Path) -> No
         assert await RecordedSessions(store).list_subkeys(KEY) == ["subagents/agent-1"]
         (info,) = store.sessions()
         assert (info.format, info.live, info.title) == ("claude-session", False, "Hello, half a \ud83d emoji")
-        kinds = [event.type for event in store.read(session_of(KEY)) if event.frame is not None and event.stream is None]
+        kinds = [event.type for event in store[session_of(KEY)].read() if event.frame is not None and event.stream is None]
         assert kinds == ["turn_start", "user_message", "raw", "turn_end"]
 
 
@@ -62,7 +63,7 @@ async def test_a_batch_that_failed_is_taken_when_it_comes_again(tmp_path: Path, 
         sessions = RecordedSessions(store)
         await sessions.append(KEY, [line("a", "Hello")])
         with monkeypatch.context() as broken:
-            broken.setattr(store, "append", lambda *_: (_ for _ in ()).throw(AppendFailed("the disk is full")))
+            broken.setattr(FolderLog, "append", lambda *_: (_ for _ in ()).throw(AppendFailed("the disk is full")))
             with pytest.raises(AppendFailed):
                 await sessions.append(KEY, [line("b", "Again")])
         await sessions.append(KEY, [line("b", "Again")])
@@ -81,7 +82,11 @@ async def test_a_recorded_transcript_in_pieces_is_the_session_it_is_in_one(tmp_p
     with hansard.open(tmp_path / "whole") as store:
         await RecordedSessions(store).append(KEY, entries)
     one, other = (
-        [(event.id, event.type, event.payload) for event in hansard.open(tmp_path / name).read(session_of(KEY)) if event.frame is not None]
+        [
+            (event.id, event.type, event.payload)
+            for event in hansard.open(tmp_path / name)[session_of(KEY)].read()
+            if event.frame is not None
+        ]
         for name in ("pieces", "whole")
     )
     assert one == other
@@ -107,7 +112,7 @@ async def test_a_real_session_is_on_the_record_and_resumed_from_it(tmp_path: Pat
         assert await page["ask"]("And again?", resume=name) == name
     with hansard.open(tmp_path / "store") as store:
         (info,) = store.sessions()
-        events = list(store.read(info.id))
+        events = list(store[info.id].read())
     assert "The lighthouse is called Roter Sand." in str(scripted.asked[-1]["messages"])
     said = [event.payload.text for event in events if isinstance(event, hansard.UserMessage | hansard.AssistantDone)]
     assert said == ["Name the lighthouse.", "The lighthouse is called Roter Sand.", "And again?", "As I said: Roter Sand."]

@@ -61,11 +61,11 @@ def test_it(fake_agent, hansard_store):
     answer = hansard.execute("claude", "Create the folder.", store=hansard_store, on_permission=allow)
     assert answer.ok and answer.text == "The lynx-permission-ok folder exists.", answer
     assert [request.payload.tool_name for request in asked] == ["Bash"]
-    agent.heard.assert_asked("Bash")
-    agent.heard.assert_called("Bash", description="Make a folder")
-    agent.heard.assert_said("folder exists")
-    agent.heard.assert_ended("completed")
-    assert agent.heard.prompts == ["Create the folder."]
+    agent.conversation.assert_asked("Bash")
+    agent.conversation.assert_called("Bash", description="Make a folder")
+    agent.conversation.assert_said("folder exists")
+    agent.conversation.assert_ended("completed")
+    assert agent.conversation.prompts == ["Create the folder."]
     assert "--input-format" in " ".join(agent.argv[0])
     assert [info.agent for info in hansard_store.sessions()] == ["claude"]
 """,
@@ -84,8 +84,8 @@ def test_it(fake_agent):
     assert ran.returncode == 3
     assert ran.stdout == Path({str(recording)!r}).read_bytes()
     assert agent.argv == [["-p", "two words"]] and agent.format == "claude-stream-json"
-    agent.heard.assert_called("Bash")
-    agent.heard.assert_not_called("Write")
+    agent.conversation.assert_called("Bash")
+    agent.conversation.assert_not_called("Write")
     subprocess.run(["claude"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     assert len(agent.runs) == 2 and [event.type for event in agent.runs[0]] == [event.type for event in agent.runs[1]]
 """,
@@ -113,13 +113,13 @@ def test_it(record_agent, fake_agent, monkeypatch, hansard_store):
     real = record_agent("demo-agent", "acp")
     first = ask(hansard_store)
     assert first.ok, first
-    assert real.heard.text.strip() and real.heard.prompts == ["Hello"]
-    real.heard.assert_ended("completed")
+    assert real.conversation.text.strip() and real.conversation.prompts == ["Hello"]
+    real.conversation.assert_ended("completed")
     kept = real.recordings[0]
     fake = fake_agent("demo-agent", kept)
     again = ask(hansard_store)
     assert again.ok and again.text == first.text
-    assert [event.type for event in fake.heard] == [event.type for event in real.heard]
+    assert [event.type for event in fake.conversation] == [event.type for event in real.conversation]
 """,
         1,
     )
@@ -159,7 +159,7 @@ def test_a_failure_shows_the_conversation(pytester: pytest.Pytester, recorded) -
 def test_it(fake_agent):
     agent = fake_agent("claude", {str(recording)!r})
     subprocess.run(["claude"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    agent.heard.assert_called("Bash", command="rm -rf /")
+    agent.conversation.assert_called("Bash", command="rm -rf /")
 
 def test_nobody_there(record_agent):
     record_agent("no-such-agent", "acp")

@@ -17,7 +17,7 @@ nbformat = pytest.importorskip("nbformat")
 def test_a_session_and_a_store_show_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with hansard.open(tmp_path) as store:
         store.create("greeting", title="A <b>greeting</b>")
-        store.append("greeting", [user_message(text="Hello <script>alert(1)</script>"), assistant_done(text="Good morning.")])
+        store["greeting"].append([user_message(text="Hello <script>alert(1)</script>"), assistant_done(text="Good morning.")])
     monkeypatch.setenv("HANSARD_STORE", str(tmp_path))
     cells = [block("integrations.md", "store = hansard.open()\nstore\n"), block("integrations.md", 'store["greeting"]\n')]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])

@@ -28,7 +28,7 @@ def store(tmp_path: Path) -> hansard.Store:
     chosen = {stream.format: stream for stream in streams() if stream.main and stream.recording.path.name in ("text", "tool_ok", "echo")}
     for format, stream in chosen.items():
         kept.create(format, format=format)
-        kept.append(format, hansard.normalize(stream.data, format, stream.context))
+        kept[format].append(hansard.normalize(stream.data, format, stream.context))
     return kept
 
 
@@ -44,8 +44,7 @@ def test_a_session_is_a_transcript(tmp_path: Path) -> None:
     kept.create("s", format="claude-stream-json", title="Sums")
     below = assistant_done(text="A sub-agent's words")
     below.parent_tool_call_id = "c"
-    kept.append(
-        "s",
+    kept["s"].append(
         [
             session_init(agent_id="claude", model="opus"),
             turn_start(trigger="user"),

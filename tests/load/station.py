@@ -17,9 +17,9 @@ from typing import Any
 
 from hansard.adapters import formats
 from hansard.agents import own
-from hansard.agents.agent import Agent, Capabilities, Options
+from hansard.agents.base import Agent, Capabilities, Options
 from hansard.cli import main
-from hansard.server import listening, socket
+from hansard.server import socket, uvicorn_protocols
 
 NAP = 0.002
 SOURCE = """
@@ -51,7 +51,7 @@ class Flood(Agent):
     """A program that says much."""
 
     name, title, format = "flood", "The flood", "claude-control"
-    can = Capabilities()
+    capabilities = Capabilities()
 
     def find(self, options: Options, path: str | None = None) -> str:
         """This Python."""
@@ -70,7 +70,7 @@ async def probe(late: list[float]) -> None:
         late.append((time.perf_counter() - began - NAP) * 1000)
 
 
-class Probed(listening.Listener):
+class Probed(uvicorn_protocols.Listener):
     """A server that says how long its loop was held up: p50, p99 and the longest, in milliseconds."""
 
     async def startup(self, sockets: Any = None) -> None:
@@ -92,6 +92,6 @@ if __name__ == "__main__":
     own()["flood"] = Flood()
     formats()  # they are loaded when the first is needed, and that is not what is measured here
     if "HANSARD_PROBE" in os.environ:
-        listening.Listener = Probed
+        uvicorn_protocols.Listener = Probed
     socket.HEARTBEAT = float(os.environ.get("HANSARD_HEARTBEAT", socket.HEARTBEAT))
     sys.exit(main())

@@ -13,8 +13,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from hansard.adapters.normalize import normalize
 from hansard.events import assistant_chunk
-from hansard.normalizing import normalize
 from hansard.store import JsonlStore
 from tests.proof import Figures, amount, proves
 from tests.server.readers import Apart, log_hash
@@ -42,7 +42,7 @@ def station(folder: Path, *arguments: str) -> Generator[Station]:
         server.stop()
 
 
-async def said(http: httpx.AsyncClient, session: str, text: str) -> None:
+async def send(http: httpx.AsyncClient, session: str, text: str) -> None:
     """Say something, and do not wait for the answer."""
     answer = await http.post(f"/api/sessions/{session}/commands", json={"command": "say", "commandId": f"{session}-{text}", "text": text})
     assert answer.status_code == 200, answer.text
@@ -51,12 +51,12 @@ async def said(http: httpx.AsyncClient, session: str, text: str) -> None:
 async def ended(store: JsonlStore, session: str) -> None:
     """Wait for the end of the turn: it is near the end of the log."""
     async with asyncio.timeout(1200):
-        while not any(event.type == "turn_end" for event in store.tail(session, 5)):
+        while not any(event.type == "turn_end" for event in store[session].tail(5)):
             await asyncio.sleep(0.2)
 
 
 def logs(store: JsonlStore, sessions: list[str]) -> dict[str, str]:
-    return {session: store.head(session).log_id for session in sessions}
+    return {session: store[session].head().log_id for session in sessions}
 
 
 def all_have(store: JsonlStore, got: dict, sessions: list[str]) -> None:
@@ -64,7 +64,7 @@ def all_have(store: JsonlStore, got: dict, sessions: list[str]) -> None:
     assert got["hashes"] == {session: [log_hash(store, session)] for session in sessions}
 
 
-def told(figure: Figures, got: dict, seconds: float) -> None:
+def report(figure: Figures, got: dict, seconds: float) -> None:
     figure("deliveries a second", got["count"] / seconds)
     figure("write to client p50 ms", got["p50"])
     figure("write to client p99 ms", got["p99"])
@@ -80,18 +80,18 @@ async def test_one_agent_at_full_speed(tmp_path: Path, figure: Figures):
             session = answer.json()["id"]
             apart = Apart(server, logs(store, [session]))
             began = time.perf_counter()
-            await said(http, session, f"lines {lines}")
+            await send(http, session, f"lines {lines}")
             await ended(store, session)
             seconds = time.perf_counter() - began
-            got = await apart.end({session: store.head(session).seq})
+            got = await apart.end({session: store[session].head().seq})
             delivered = time.perf_counter() - began
         all_have(store, got, [session])
-        frames = [store.original(session, event) for event in store.read(session, types=["assistant_chunk"])]
+        frames = [store[session].original(event) for event in store[session].read(types=["assistant_chunk"])]
         assert len(frames) == lines
         bare = JsonlStore(tmp_path / "bare")
         name, began = bare.create().session_id, time.perf_counter()
         for first in range(0, lines, 100):  # as many as a read of the pipe may bring
-            bare.append(name, list(normalize(b"\n".join(frames[first : first + 100]) + b"\n", "claude-stream-json")))
+            bare[name].append(list(normalize(b"\n".join(frames[first : first + 100]) + b"\n", "claude-stream-json")))
         alone = time.perf_counter() - began
         bare.close()
     figure("lines", lines)
@@ -110,18 +110,18 @@ async def test_many_agents_and_clients(tmp_path: Path, figure: Figures, monkeypa
             sessions = [await demo(http, tmp_path) for _ in range(agents)]
             apart = Apart(server, logs(store, sessions), clients)
             for session in sessions:
-                await said(http, session, f"count {100 * seconds}")
+                await send(http, session, f"count {100 * seconds}")
             for session in sessions:
                 await ended(store, session)
-            got = await apart.end({session: store.head(session).seq for session in sessions})
+            got = await apart.end({session: store[session].head().seq for session in sessions})
         all_have(store, got, sessions)
         for session in sessions:
-            spoken = "".join(event.payload.text for event in store.read(session, types=["assistant_chunk"]))
+            spoken = "".join(event.payload.text for event in store[session].read(types=["assistant_chunk"]))
             assert spoken == "".join(f"{number} " for number in range(1, 100 * seconds + 1))
     _, late, longest = map(float, (tmp_path / "probe").read_text().split())
     figure("agents", agents)
     figure("clients", agents * clients)
-    told(figure, got, seconds)
+    report(figure, got, seconds)
     figure("loop late p99 ms", late)
     figure("loop held up at most ms", longest)
 
@@ -135,13 +135,13 @@ async def test_many_clients_of_one_session(tmp_path: Path, figure: Figures):
         began, number = time.perf_counter(), 0
         while number < rate * seconds:
             due = min(int((time.perf_counter() - began) * rate), rate * seconds)
-            store.append(session, words(due - number, number))
+            store[session].append(words(due - number, number))
             number = due
             await asyncio.sleep(0.01)
         for apart in half:
-            got = await apart.end({session: store.head(session).seq})
+            got = await apart.end({session: store[session].head().seq})
             all_have(store, got, [session])
-            told(figure, got, (time.perf_counter() - began) / 2)
+            report(figure, got, (time.perf_counter() - began) / 2)
     figure("clients", clients)
 
 
@@ -152,9 +152,9 @@ async def test_a_large_log_behind_the_server(tmp_path: Path, figure: Figures):
     with JsonlStore(tmp_path) as store:
         session = store.create().session_id
         text = "x" * 480
-        while store.head(session).bytes < size:
-            store.append(session, [assistant_chunk(text=f"{number} {text}") for number in range(5000)])
-        head = store.head(session)
+        while store[session].head().bytes < size:
+            store[session].append([assistant_chunk(text=f"{number} {text}") for number in range(5000)])
+        head = store[session].head()
     with process(tmp_path) as server:
         async with server.http() as http, server.socket() as peer:
             await http.get("/api")
@@ -187,7 +187,7 @@ async def test_connections_that_break_off(tmp_path: Path, figure: Figures):
     rounds, each = amount(5, 45), amount(100, 500)
     with JsonlStore(tmp_path) as store:
         session = store.create().session_id
-        store.append(session, words(200))
+        store[session].append(words(200))
     with process(tmp_path) as server:
         about = f"Host: 127.0.0.1:{server.port}\r\nAuthorization: Bearer {server.token}\r\n"
         upgrade = (
@@ -241,16 +241,16 @@ async def test_a_line_of_many_megabytes_beside_a_stream(tmp_path: Path, figure: 
             flood = (await http.post("/api/sessions", json={"agent": "flood", "options": {"cwd": str(tmp_path)}})).json()["id"]
             other = await demo(http, tmp_path)
             apart = Apart(server, logs(store, [flood, other]))
-            await said(http, other, "count 400")
+            await send(http, other, "count 400")
             await asyncio.sleep(0.5)
-            await said(http, flood, f"line {size}")
+            await send(http, flood, f"line {size}")
             await ended(store, flood)
             await ended(store, other)
-            got = await apart.end({session: store.head(session).seq for session in (flood, other)})
+            got = await apart.end({session: store[session].head().seq for session in (flood, other)})
         most = server.most_memory()
         assert got["hashes"][other] == [log_hash(store, other)]
-        kept = [event for event in store.read(flood) if event.original is not None and event.frame is not None]
-        assert max(len(store.original(flood, event)) for event in kept) > size - 300
+        kept = [event for event in store[flood].read() if event.original is not None and event.frame is not None]
+        assert max(len(store[flood].original(event)) for event in kept) > size - 300
     longest = float((tmp_path / "probe").read_text().split()[-1])
     assert most < 450 * MB
     figure("line MB", size / MB)
@@ -264,8 +264,8 @@ def many(folder: Path, sessions: int) -> None:
     with JsonlStore(folder) as store:
         for number in range(sessions):
             name = store.create(f"old-{number}", title=f"session {number}").session_id
-            store.append(name, words(20))
-            store.release(name)
+            store[name].append(words(20))
+            store[name].release()
 
 
 @proves("B-08", "B-10")
@@ -306,9 +306,9 @@ def test_every_append_synced(tmp_path: Path, figure: Figures):
         session = store.create().session_id
         some, began = words(times), time.perf_counter()
         for event in some:
-            store.append(session, [event])
+            store[session].append([event])
         seconds = time.perf_counter() - began
-        lines = [record.line for record in store.records(session, types=["assistant_chunk"])]
+        lines = [record.line for record in store[session].records(types=["assistant_chunk"])]
         assert len(lines) == times
     with (tmp_path / "bare").open("wb", buffering=0) as file:
         began = time.perf_counter()

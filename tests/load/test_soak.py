@@ -121,7 +121,7 @@ class Soak:
         with JsonlStore(self.folder / "store") as store:
             pids: dict[str, int | None] = {}
             for session in sessions:
-                for event in store.read(session, types=["process"]):
+                for event in store[session].read(types=["process"]):
                     pids[session] = event.payload.pid if event.payload.event == "started" else None
         for pid in self.chance.sample([pid for pid in pids.values() if pid], 1) if any(pids.values()) else ():
             with suppress(ProcessLookupError):
@@ -149,7 +149,7 @@ async def test_everything_at_once_for_a_while(tmp_path: Path, figure: Figures, m
             sessions = [await demo(http, tmp_path) for _ in range(AGENTS)]
         before = soak.server.descriptors()
         with JsonlStore(tmp_path / "store") as store:
-            logs = {session: store.head(session).log_id for session in sessions}
+            logs = {session: store[session].head().log_id for session in sessions}
             loop = asyncio.get_running_loop()
             written = {session: loop.create_future() for session in sessions}
             async with AsyncExitStack() as stack:
@@ -168,20 +168,20 @@ async def test_everything_at_once_for_a_while(tmp_path: Path, figure: Figures, m
                 for reader in readers:
                     reader.going.set()
                 for session in sessions:
-                    written[session].set_result(store.head(session).seq)
+                    written[session].set_result(store[session].head().seq)
                 async with asyncio.timeout(60):
                     await asyncio.gather(*reading)
             for reader in readers:
                 assert reader.problem is None and reader.hash.hexdigest() == log_hash(store, reader.session)
             counted: list[str] = []
             for session in sessions:
-                assert store.verify(session) == []
-                turns = [event.type for event in store.read(session, types=["turn_start", "turn_end"])]
+                assert store[session].verify() == []
+                turns = [event.type for event in store[session].read(types=["turn_start", "turn_end"])]
                 assert turns.count("turn_start") == turns.count("turn_end") > 0
                 counted += _counted(store, session)
             assert set(counted) == {"".join(f"{number} " for number in range(1, 41))}
             await _back_to(soak.server, before)
-            figure("events", sum(store.head(session).seq for session in sessions))
+            figure("events", sum(store[session].head().seq for session in sessions))
         said = soak.server.stop()
         assert "Traceback" not in said, said
     finally:
@@ -197,7 +197,7 @@ def _counted(store: JsonlStore, session: str) -> list[str]:
     """What the agent said in each turn in which it counted to the end."""
     said: dict[str | None, str] = {}
     found: list[str] = []
-    for event in store.read(session, types=["user_message", "assistant_chunk", "turn_end"]):
+    for event in store[session].read(types=["user_message", "assistant_chunk", "turn_end"]):
         match event:
             case UserMessage(payload=asked) if asked.text == "count 40":
                 said[event.turn_id] = ""

@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 import pytest
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
-from hansard.server.guard import HEADERS
+from hansard.server.auth import HEADERS
 
-STATIC = Path(__file__).resolve().parents[2] / "src" / "hansard" / "page" / "static"
+STATIC = Path(__file__).resolve().parents[2] / "src" / "hansard" / "projections" / "page" / "static"
 OURS = Path(__file__).parent
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 T = TypeVar("T")
@@ -79,13 +79,13 @@ class Watched:
         )
         page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
         page.on("dialog", self._dialog)
-        page.on("request", lambda asked: self._asked(asked.url, home))
+        page.on("request", lambda asked: self._check_request(asked.url, home))
 
     def _dialog(self, dialog: Any) -> None:
         self.complaints.append(f"dialog: {dialog.message}")
         dialog.dismiss()
 
-    def _asked(self, url: str, home: str) -> None:
+    def _check_request(self, url: str, home: str) -> None:
         if not url.startswith(("data:", "blob:")) and url.split("/", 3)[2] != home:
             self.complaints.append(f"request: {url}")
 

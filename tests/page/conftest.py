@@ -28,7 +28,7 @@ def address(browser: Chromium) -> Generator[str]:
 
 
 @pytest.fixture(scope="session")
-def shown(browser: Chromium, address: str) -> Generator[Watched]:
+def rendered_page(browser: Chromium, address: str) -> Generator[Watched]:
     """A page with the renderer and nothing else: harness.js."""
     page = browser.open(f"{address}/tests/harness.html")
     page.do(lambda one: one.wait_for_function("globalThis.ready"))
@@ -37,11 +37,11 @@ def shown(browser: Chromium, address: str) -> Generator[Watched]:
 
 
 @pytest.fixture
-def renderer(shown: Watched) -> Generator[Watched]:
+def renderer(rendered_page: Watched) -> Generator[Watched]:
     """The page, which must have nothing to complain of when the test is over."""
-    shown.complaints.clear()
-    yield shown
-    assert shown.complaints == []
+    rendered_page.complaints.clear()
+    yield rendered_page
+    assert rendered_page.complaints == []
 
 
 @pytest.fixture(scope="session")

@@ -102,16 +102,18 @@ function proof(text, everywhere, few, cuts) {
     live: differs(events, true, everywhere),
     folded: differs(events, false, few),
     back: differsAfterCut(events, true, cuts),
-    state: JSON.stringify(standing(events)),
+    states: states(events, new Set(everywhere)),
     counted: counted(events),
   };
 }
 
-/** Where the session stands, as the page sees it. */
-function standing(events) {
+/** The state of the session after some of its events, as the page sees it. */
+function states(events, places) {
   const state = new State();
-  events.forEach((event) => state.apply(event));
-  return state.snapshot();
+  return events.flatMap((event, index) => {
+    state.apply(event);
+    return places.has(index + 1) ? [JSON.stringify(state.snapshot())] : [];
+  });
 }
 
 /** Everything open that can be opened, and everything done that a reader does. */

@@ -169,7 +169,7 @@ def test_a_record_goes_on_with_an_agent(visit: Visit, server: Process, work: Pat
         said = [turn_start(trigger="user"), user_message(text="Where is the lynx?"), assistant_done(text="In the garden.")]
         for event in [*said, turn_end(status="completed")]:
             event.turn_id = "t1"
-        store.append(session, said)
+        store[session].append(said)
     person = visit(session)
     assert "This is a record" in person.text(".composer-why")
     person.clicks(".composer .with-menu > button")
@@ -230,14 +230,14 @@ def test_several_questions_wait_their_turn(visit: Visit, server: Process) -> Non
     with JsonlStore(store_of(server)) as store:
         session = store.create(title="Two at once").session_id
         asked = [_asks(name, command) for name, command in (("p1", "make build"), ("p2", "rm -rf out"))]
-        store.append(session, [session_lifecycle(subtype="launched", detail={"agent": "demo"}), turn_start(trigger="user"), *asked])
+        store[session].append([session_lifecycle(subtype="launched", detail={"agent": "demo"}), turn_start(trigger="user"), *asked])
         person = visit(session)
         person.sees(".card:has-text('make build'):has-text('1 of 2')")
         person.until("document.title.startsWith('◆') && document.querySelector('link[rel=icon]').href.endsWith('waiting.svg')")
-        store.append(session, [permission_response(request_id="p1", decision="deny")])
+        store[session].append([permission_response(request_id="p1", decision="deny")])
         person.sees(".card:has-text('rm -rf out')")
         assert "1 of" not in person.text(".card")
-        store.append(session, [permission_cancelled(request_id="p2", reason="gone"), turn_end(status="interrupted")])
+        store[session].append([permission_cancelled(request_id="p2", reason="gone"), turn_end(status="interrupted")])
         person.sees_no(".card")
 
 
@@ -250,16 +250,16 @@ def test_the_page_keeps_up_with_a_thousand_events_in_a_second(visit: Visit, serv
         def write() -> None:
             began = time.monotonic()
             for tick in range(100):
-                store.append(session, [_chunk(f"{tick * 20 + number} ") for number in range(20)])
+                store[session].append([_chunk(f"{tick * 20 + number} ") for number in range(20)])
                 time.sleep(max(0.0, began + (tick + 1) * 0.02 - time.monotonic()))
 
         writer = threading.Thread(target=write)
         writer.start()
         while writer.is_alive():
-            behind.append(store.head(session).seq - person.seq())
+            behind.append(store[session].head().seq - person.seq())
             time.sleep(0.1)
         writer.join()
-        person.has_read(store.head(session).seq)
+        person.has_read(store[session].head().seq)
         person.reads("1999")
         assert sorted(behind)[len(behind) // 2] < 1000, behind
 
@@ -316,7 +316,7 @@ def test_claude_code_through_the_page(browser: Chromium, tmp_path: Path, monkeyp
 def _record(folder: Path, words: str, times: int) -> None:
     with JsonlStore(folder) as store:
         store.create("told")
-        store.append("told", [user_message(text=words) for _ in range(times)])
+        store["told"].append([user_message(text=words) for _ in range(times)])
 
 
 def _asks(request_id: str, command: str) -> Event:

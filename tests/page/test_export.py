@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from hansard.adapters.normalize import normalize
 from hansard.events import Event, user_message
-from hansard.normalizing import normalize
-from hansard.page import STATIC, bundle
 from hansard.projections import project
+from hansard.projections.page import STATIC, bundle
 from tests.page.chromium import Chromium, Watched
 from tests.page.recorded import as_json, known
 from tests.recorded import Stream

@@ -40,12 +40,12 @@ def turns(count: int) -> Iterator[Event]:
 def test_the_page_reads_a_long_log_from_near_its_end(visit: Visit, server: Process, figure: Figures) -> None:
     with JsonlStore(store_of(server)) as store:
         session = store.create(title="Long").session_id
-        store.append(session, [session_lifecycle(subtype="launched", detail={"agent": "demo"})])
+        store[session].append([session_lifecycle(subtype="launched", detail={"agent": "demo"})])
         for _ in range(0, EVENTS, 10_000):
-            store.append(session, turns(100))
-        head = store.head(session)
-        asked = next(store.read(session, after=head.seq - 120_000, types=["user_message"])).seq
-        store.release(session)
+            store[session].append(turns(100))
+        head = store[session].head()
+        asked = next(store[session].read(after=head.seq - 120_000, types=["user_message"])).seq
+        store[session].release()
     began = time.perf_counter()
     person = visit(session)
     figure("page, ms", (time.perf_counter() - began) * 1000)

@@ -7,15 +7,14 @@ import tomllib
 from hashlib import sha256
 from pathlib import Path
 from subprocess import run
-from typing import Any, Literal, get_origin, get_type_hints
+from typing import Any
 
-import msgspec
 import pytest
 
-from hansard.codec import encode
+from hansard.adapters.normalize import normalize
 from hansard.events import TYPES, ToolCall
-from hansard.normalizing import normalize
-from hansard.tools import tool_action
+from hansard.events.codec import encode
+from hansard.events.tool_inputs import tool_action
 from tests.page.chromium import STATIC, Watched
 from tests.page.recorded import as_json, known
 from tests.projections.node import FOLDER, MISSING, installed
@@ -59,22 +58,9 @@ def conversation(turns: int, tools: int = 2) -> list[dict[str, Any]]:
 
 def test_every_type_has_a_place(renderer: Watched) -> None:
     folds, required = renderer.run(
-        "async () => [[...(await import('/transcript/flow.js')).FOLDS], (await import('/transcript/shapes.js')).REQUIRED]"
+        "async () => [[...(await import('/transcript/units.js')).FOLDS], (await import('/transcript/rules.js')).REQUIRED]"
     )
     assert set(folds) == set(required) == set(TYPES)
-    assert required == {name: needed(kind) for name, kind in TYPES.items()}
-
-
-def needed(kind: type[Any]) -> dict[str, str]:
-    payload = get_type_hints(kind)["payload"]
-    types = get_type_hints(payload)
-    return {field.encode_name: word(types[field.name]) for field in msgspec.structs.fields(payload) if field.required}
-
-
-def word(kind: Any) -> str:
-    if get_origin(kind) is Literal:
-        return "string"
-    return "array" if get_origin(kind) is list else {str: "string", int: "number", bool: "boolean"}.get(kind, "any")
 
 
 @pytest.mark.slow
@@ -88,7 +74,7 @@ def test_what_a_call_asks_for_is_said_as_python_says_it(renderer: Watched) -> No
                     json.dumps({name: said.get(name) for name in ("toolName", "kind", "args", "server")}), tool_action(one.payload)
                 )
     found = renderer.run(
-        """async (calls) => { const { toolInput } = await import("/transcript/tool_words.js");
+        """async (calls) => { const { toolInput } = await import("/transcript/tool_inputs.js");
         return calls.map(JSON.parse).map((call) => toolInput({ ...call, name: call.toolName })?.action ?? call.kind ?? "other"); }""",
         list(calls),
     )

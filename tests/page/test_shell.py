@@ -42,8 +42,8 @@ def record(server: Process) -> str:
             events = [turn_start(trigger="user"), user_message(text=asked), assistant_done(text=said), turn_end(status="completed")]
             for event in events:
                 event.turn_id, event.source = f"t{turn}", "claude"
-            store.append(session, events)
-        store.append(session, [plan_update(entries=[])])
+            store[session].append(events)
+        store[session].append([plan_update(entries=[])])
     return session
 
 
@@ -51,7 +51,7 @@ def record(server: Process) -> str:
 
 
 CARD = """async ({event, about}) => {
-  const { PermissionCard } = await import("/shell/permission.js");
+  const { PermissionCard } = await import("/shell/permission_card.js");
   const shown = { agent: "Claude", canEdit: true, disabled: null, place: "", changes: [], ...about };
   const card = new PermissionCard(event, shown, async () => {});
   const host = document.createElement("div");
@@ -129,7 +129,7 @@ def test_a_card_that_nobody_waits_for_has_no_live_button(renderer: Watched) -> N
 
 
 FORM = """async ({asked, wire, fill}) => {
-  const { QuestionCard } = await import("/shell/question.js");
+  const { QuestionCard } = await import("/shell/question_card.js");
   let sent = null;
   const event = { type: "question", seq: 1, source: wire, payload: asked };
   const about = { agent: "Claude", canEdit: false, disabled: null, place: "", changes: [] };
@@ -208,6 +208,7 @@ def test_the_list_is_filtered_at_once_and_searched_on_enter(visit: Visit, record
 
 def test_keys_move_find_and_explain(visit: Visit, record: str) -> None:
     person = visit(record)
+    person.reads("Any time.")  # all of it is there, and can be found
     person.presses("?")
     person.sees("dialog .keys")
     person.presses("Escape")
@@ -311,7 +312,7 @@ def test_plan_and_team_are_at_the_right(visit: Visit, server: Process) -> None:
             team_state_change(team_id="red", member_id="ada", status="working"),
             team_task_update(team_id="red", task_id="7", text="Write tests", status="open"),
         ]
-        store.append(session, [plan_update(entries=steps), *team])
+        store[session].append([plan_update(entries=steps), *team])
     person = visit(session)
     person.presses("i")
     person.sees(".step.done:has-text('Look')")

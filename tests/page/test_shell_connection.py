@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import threading
 import time
 from collections.abc import Generator
@@ -16,6 +15,7 @@ import pytest
 from hansard.store import JsonlStore
 from tests.page.chromium import Chromium, Watched
 from tests.page.talking import Person
+from tests.ports import stable_port
 from tests.proof import Figures, amount, proves
 from tests.server.cable import Cable
 from tests.server.served import Process, words
@@ -121,15 +121,14 @@ def test_the_page_says_that_the_cable_is_cut(browser: Chromium, tmp_path: Path, 
     monkeypatch.setenv("HANSARD_HEARTBEAT", str(amount(2, 15)))
     with JsonlStore(tmp_path) as store, cable() as (cut, loop):
         session = store.create().session_id
-        store.append(session, words(10))
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            cut.to = free.getsockname()[1]
+        store[session].append(words(10))
+        cut.to = stable_port()
         server = Hasty(tmp_path, "--port", str(cut.to), "--name", f"127.0.0.1:{cut.port}")  # it says the name, so all come by the cable
         try:
             person = Person(browser, server, session)
             began, cut.down = time.monotonic(), True
             loop.call_soon_threadsafe(cut.cut, "silence")
-            store.append(session, words(10))
+            store[session].append(words(10))
             person.do(lambda page: page.wait_for_selector(".banner:not([hidden])", timeout=60_000))
             figure("seconds until the banner", time.monotonic() - began)
             assert "Reconnecting" in person.text(".banner")
@@ -137,7 +136,7 @@ def test_the_page_says_that_the_cable_is_cut(browser: Chromium, tmp_path: Path, 
             cut.down = False
             person.sees("[data-connection=open]")
             person.sees_no(".banner")
-            person.has_read(store.head(session).seq)
+            person.has_read(store[session].head().seq)
             mine = [said for said in person.watched.complaints if "closed before the connection is established" not in said]
             person.watched.complaints[:] = mine  # the browser's own word on a connection that is given up
             person.leaves()

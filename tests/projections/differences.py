@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from hansard.content import TextBlock
 from hansard.events import Event
-from hansard.projections.anthropic_messages import BEGINNING
+from hansard.events.content import TextBlock
+from hansard.projections.formats.anthropic_messages import BEGINNING
 from hansard.projections.history import CLAUDE, NO_RESULT, fitting
-from hansard.projections.words import block_text, result_text
+from hansard.projections.text import block_text, result_text
 
 OPENAI, ANTHROPIC, ATIF = "openai-messages", "anthropic-messages", "atif"
 
@@ -209,7 +209,7 @@ DIFFERENCES = (
         lambda fact, lost, here: fact.kind in ("user", "text", "thinking") and _in_one(fact, lost, here),
     ),
     Difference(
-        "Blocks that the form does not have are told in words",
+        "Blocks that the format does not have are described in text",
         (OPENAI, ANTHROPIC, ATIF),
         "pictures by name, code, files, what nobody knows",
         lambda fact, lost, here: fact.kind in ("user", "text", "result") and any(words in fact.said for words in here.before.in_words),
@@ -217,7 +217,7 @@ DIFFERENCES = (
     Difference(
         "A picture has its data or its address alone, in a trajectory its SHA-256",
         (ANTHROPIC, ATIF),
-        "the form has room for no more",
+        "the format has room for no more",
         lambda fact, lost, here: not lost and any(words in fact.said for words in here.after.in_words),
     ),
     Difference(

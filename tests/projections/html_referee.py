@@ -10,7 +10,7 @@ from hashlib import sha256
 from html.parser import HTMLParser
 from typing import Any
 
-from hansard.codec import decode, encode
+from hansard.events.codec import decode, encode
 
 BEGIN, END = b'id="events">\n', b'</script>\n<script type="module">'
 

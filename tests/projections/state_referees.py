@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from hansard.events.state import Snapshot
+from hansard.events.usage_totals import TOKENS, TotalUsage, camel
 from hansard.projections.display import LINE
-from hansard.projections.state import Snapshot
-from hansard.projections.summary import Summary
-from hansard.projections.tally import TOKENS, Spent, camel
-from hansard.projections.timeline import OPEN, Row
-from hansard.projections.usage import UsageTotals
+from hansard.projections.formats.summary import Summary
+from hansard.projections.formats.timeline import OPEN, Row
+from hansard.projections.formats.usage import UsageTotals
 
 T = TypeVar("T")
 
@@ -49,7 +49,7 @@ def usage_adds_up(pieces: list[Any], data: bytes) -> None:
         total = getattr(found.session, name)
         assert not parts or total == sum(parts)
         assert not models or total >= sum(models)
-    costs = numbers([turn.main for turn in found.turns], "cost_usd") + numbers([found.subagents or Spent()], "cost_usd")
+    costs = numbers([turn.main for turn in found.turns], "cost_usd") + numbers([found.subagents or TotalUsage()], "cost_usd")
     assert not costs or sum(costs) <= (found.session.cost_usd or 0) + 1e-9
 
 
@@ -64,6 +64,6 @@ def timeline_is_whole(pieces: list[Any], data: bytes) -> None:
         assert row.last_seq is None or (row.seq or 0) <= row.last_seq
 
 
-def numbers(spent: list[Spent], name: str) -> list[Any]:
+def numbers(spent: list[TotalUsage], name: str) -> list[Any]:
     """Those that are known."""
     return [number for part in spent if (number := getattr(part, name)) is not None]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import hansard
-from hansard.content import AudioBlock, ImageBlock, TextBlock
+from hansard.adapters.normalize import normalize
 from hansard.events import (
     Event,
     Usage,
@@ -22,9 +22,9 @@ from hansard.events import (
     usage,
     user_message,
 )
-from hansard.normalizing import normalize
-from hansard.projections.atif import DEEPEST
-from hansard.projections.writing import written
+from hansard.events.content import AudioBlock, ImageBlock, TextBlock
+from hansard.projections.formats.atif import DEEPEST
+from hansard.projections.output import written
 from tests.projections.trace_referees import atif_accepts, trajectories
 
 
@@ -34,7 +34,7 @@ def trajectory(*events: Event) -> dict[str, Any]:
     return pieces[0]
 
 
-def of(event: Event, **fields: Any) -> Event:
+def with_fields(event: Event, **fields: Any) -> Event:
     for name, value in fields.items():
         setattr(event, name, value)
     return event
@@ -43,8 +43,8 @@ def of(event: Event, **fields: Any) -> Event:
 def test_a_late_result_is_in_the_step_that_called():
     made = trajectory(
         user_message(text="go"),
-        of(tool_call(tool_call_id="a", tool_name="wait", args={}), response_id="1"),
-        of(assistant_done(text="meanwhile"), response_id="2"),
+        with_fields(tool_call(tool_call_id="a", tool_name="wait", args={}), response_id="1"),
+        with_fields(assistant_done(text="meanwhile"), response_id="2"),
         user_message(text="and?"),
         tool_result(tool_call_id="a", result="done", is_error=False),
     )
@@ -62,8 +62,8 @@ def test_a_result_without_its_call_is_a_step_of_the_system():
 def test_sub_agents_are_inside_whoever_called_them_and_their_results_point_at_them():
     made = trajectory(
         tool_call(tool_call_id="a", tool_name="Task", args={}),
-        of(tool_call(tool_call_id="b", tool_name="Task", args={}), parent_tool_call_id="a"),
-        of(assistant_done(text="deep"), parent_tool_call_id="b"),
+        with_fields(tool_call(tool_call_id="b", tool_name="Task", args={}), parent_tool_call_id="a"),
+        with_fields(assistant_done(text="deep"), parent_tool_call_id="b"),
         tool_result(tool_call_id="a", result="ok"),
     )
     (first,) = made["subagent_trajectories"]
@@ -75,9 +75,9 @@ def test_sub_agents_are_inside_whoever_called_them_and_their_results_point_at_th
 
 def test_agents_that_call_each_other_in_a_ring_are_all_there():
     made = trajectory(
-        of(tool_call(tool_call_id="a", tool_name="Task", args={}), parent_tool_call_id="b"),
-        of(tool_call(tool_call_id="b", tool_name="Task", args={}), parent_tool_call_id="a"),
-        of(tool_call(tool_call_id="c", tool_name="Task", args={}), parent_tool_call_id="c"),
+        with_fields(tool_call(tool_call_id="a", tool_name="Task", args={}), parent_tool_call_id="b"),
+        with_fields(tool_call(tool_call_id="b", tool_name="Task", args={}), parent_tool_call_id="a"),
+        with_fields(tool_call(tool_call_id="c", tool_name="Task", args={}), parent_tool_call_id="c"),
     )
     ids = [json.dumps(made).count(f'"trajectory_id": "{name}", "agent"') for name in "abc"]
     assert ids == [1, 1, 1]
@@ -85,11 +85,13 @@ def test_agents_that_call_each_other_in_a_ring_are_all_there():
 
 @pytest.mark.slow
 def test_five_thousand_levels_of_sub_agents_are_all_there_and_none_is_too_deep():
-    calls = [of(tool_call(tool_call_id=f"c{n}", tool_name="Task", args={}), parent_tool_call_id=f"c{n - 1}") for n in range(1, 5000)]
+    calls = [
+        with_fields(tool_call(tool_call_id=f"c{n}", tool_name="Task", args={}), parent_tool_call_id=f"c{n - 1}") for n in range(1, 5000)
+    ]
     events = [
         tool_call(tool_call_id="c0", tool_name="Task", args={}),
         *calls,
-        of(assistant_done(text="down here"), parent_tool_call_id="c4999"),
+        with_fields(assistant_done(text="down here"), parent_tool_call_id="c4999"),
     ]
     for order in (events, events[::-1]):
         made = trajectory(*order)
@@ -112,12 +114,12 @@ def test_what_a_fork_says_again_is_copied_context_and_not_in_the_totals():
         session_lifecycle(subtype="forked"),
         session_lifecycle(subtype="replay_started"),
         user_message(text="old"),
-        of(assistant_done(text="old answer"), response_id="1"),
-        of(usage(scope="message", usage=count), response_id="1"),
+        with_fields(assistant_done(text="old answer"), response_id="1"),
+        with_fields(usage(scope="message", usage=count), response_id="1"),
         session_lifecycle(subtype="replay_ended"),
         user_message(text="new"),
-        of(assistant_done(text="new answer"), response_id="2"),
-        of(usage(scope="message", usage=count), response_id="2"),
+        with_fields(assistant_done(text="new answer"), response_id="2"),
+        with_fields(usage(scope="message", usage=count), response_id="2"),
     )
     assert [step.get("is_copied_context") for step in made["steps"]] == [True, True, None, None]
     assert made["final_metrics"] == {"total_prompt_tokens": 3, "total_completion_tokens": 4, "total_steps": 4}
@@ -130,10 +132,10 @@ def test_prompt_tokens_include_the_cached_ones_of_every_provider():
     apart = Usage(input_tokens=1, output_tokens=2, cache_read_input_tokens=800, cache_creation_input_tokens=10)
     within = Usage(input_tokens=1000, output_tokens=2, cache_read_input_tokens=800, reasoning_tokens=1)
     made = trajectory(
-        of(assistant_done(text="x"), response_id="1", source="claude"),
-        of(usage(scope="message", usage=apart), response_id="1", source="claude"),
-        of(assistant_done(text="y"), response_id="2", source="codex"),
-        of(usage(scope="message", usage=within), response_id="2", source="codex"),
+        with_fields(assistant_done(text="x"), response_id="1", source="claude"),
+        with_fields(usage(scope="message", usage=apart), response_id="1", source="claude"),
+        with_fields(assistant_done(text="y"), response_id="2", source="codex"),
+        with_fields(usage(scope="message", usage=within), response_id="2", source="codex"),
     )
     one, two = (step["metrics"] for step in made["steps"])
     assert one == {"prompt_tokens": 811, "completion_tokens": 2, "cached_tokens": 800, "extra": {"cache_creation_input_tokens": 10}}
@@ -148,9 +150,9 @@ def test_prompt_tokens_include_the_cached_ones_of_every_provider():
 
 def test_a_count_that_comes_late_is_in_its_step():
     made = trajectory(
-        of(assistant_done(text="x"), response_id="1"),
+        with_fields(assistant_done(text="x"), response_id="1"),
         turn_end(status="completed", stop_reason="end_turn"),
-        of(usage(scope="message", usage=Usage(input_tokens=3, output_tokens=4)), response_id="1"),
+        with_fields(usage(scope="message", usage=Usage(input_tokens=3, output_tokens=4)), response_id="1"),
     )
     assert [step["metrics"]["prompt_tokens"] for step in made["steps"]] == [3]
     assert made["extra"]["ends"] == [{"after_step": 1, "status": "completed", "stop_reason": "end_turn"}]
@@ -177,8 +179,8 @@ def test_arguments_that_are_no_object_are_wrapped_and_said_to_be():
 def test_half_characters_odd_times_and_sealed_thoughts_do_not_spoil_it():
     made = trajectory(
         session_init(agent_id="x", agent_version="2", model="m"),
-        of(user_message(text="\ud83d", author="harness"), timestamp=10**18),
-        of(thinking_done(text="hm", signature="s"), timestamp=1000, source="claude"),
+        with_fields(user_message(text="\ud83d", author="harness"), timestamp=10**18),
+        with_fields(thinking_done(text="hm", signature="s"), timestamp=1000, source="claude"),
     )
     system, agent = made["steps"]
     assert system == {"step_id": 1, "source": "system", "message": "\ufffd"}

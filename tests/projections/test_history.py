@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from hansard.content import ImageBlock, TextBlock
 from hansard.events import (
     Event,
     agent_callback,
@@ -15,6 +14,7 @@ from hansard.events import (
     tool_result,
     user_message,
 )
+from hansard.events.content import ImageBlock, TextBlock
 from hansard.projections import project
 from hansard.projections.history import NO_RESULT
 
@@ -51,6 +51,12 @@ def test_a_call_without_a_result_and_a_result_without_a_call() -> None:
     assert [message["content"] for message in made] == [None, NO_RESULT, "on", "[result of a]\nlate"]
     late = chat(tool_result(tool_call_id="x", tool_name="Bash", result="late"))
     assert late == [{"role": "user", "content": "[result of Bash]\nlate"}]
+
+
+def test_the_placeholder_for_a_missing_result_is_an_error() -> None:
+    [_, _, answered] = claude(user_message(text="go"), called())
+    [result] = answered["content"]
+    assert (result["tool_use_id"], result["content"], result["is_error"]) == ("a", [{"type": "text", "text": NO_RESULT}], True)
 
 
 def test_what_was_cut_off_is_left_out_and_counted() -> None:

@@ -3,51 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 
 import pytest
 
-from hansard.content import DiffBlock, ImageBlock, TextBlock
 from hansard.events import Event, assistant_done, content_block, thinking_done, tool_call, tool_result, turn_end, user_message
-from hansard.normalizing import normalize
-from hansard.projections import project
-from tests.projections.markdown_referee import markdown_is_a_page, tokens
-from tests.projections.test_every import every_stream
-from tests.recorded import Stream
+from hansard.events.content import DiffBlock, ImageBlock
+from tests.projections.markdown_referee import tokens
+from tests.promises.exports import page
 from tests.test_bad_input import cases
-
-
-def page(events: list[Event]) -> str:
-    text = "".join(project(events, "markdown"))
-    markdown_is_a_page([text], text.encode("utf-8", "backslashreplace"))
-    return text
-
-
-def said(events: list[Event]) -> list[str]:
-    """Every text block of a session."""
-    texts: list[str] = []
-    for event in events:
-        if event.type in ("assistant_done", "thinking_done"):
-            texts.append(event.payload.text)
-        elif event.type == "user_message":
-            texts += [block.text for block in event.payload.content or [TextBlock(event.payload.text)] if isinstance(block, TextBlock)]
-        elif event.type == "tool_result":
-            texts += [block.text for block in event.payload.content or [] if isinstance(block, TextBlock)]
-    return texts
-
-
-def letters(text: str) -> str:
-    return re.sub(r"[^\w]|_", "", text)
-
-
-@pytest.mark.sampled
-@every_stream
-def test_every_text_of_a_recording_is_on_the_page(stream: Stream) -> None:
-    events = list(normalize(stream.data, stream.format, stream.context))
-    text = page(events)
-    there = letters(text)
-    for one in said(events):
-        assert letters(one) in there
 
 
 @pytest.mark.parametrize(

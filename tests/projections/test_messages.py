@@ -8,10 +8,10 @@ import pytest
 
 import hansard
 from hansard import events as e
-from hansard.content import CodeBlock, ImageBlock, RawBlock, RefusalBlock, ToolResultBlock
+from hansard.adapters.normalize import normalize
 from hansard.events import Event
-from hansard.normalizing import normalize
-from hansard.projections.standard_messages import filter_system_messages, tool_results
+from hansard.events.content import CodeBlock, ImageBlock, RawBlock, RefusalBlock, ToolResultBlock
+from hansard.projections.formats.standard_messages import filter_system_messages, tool_results
 from tests.recorded import Stream, streams
 
 

@@ -1,49 +1,16 @@
-"""The agent's own bytes come back: every recording of every format, through a store and through the command."""
+"""The agent's own bytes come back through the command; tests/promises has every recording of every format, through a store."""
 
 from __future__ import annotations
 
-from functools import partial
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+from hansard.adapters.normalize import normalize
 from hansard.cli import main
-from hansard.events import Event
-from hansard.normalizing import normalize
-from hansard.originals import embed
 from hansard.projections import project
-from hansard.store import JsonlStore, Store, open_store
-from hansard.testing.promises import recorded_lines
-from tests.projections.test_every import every_stream
-from tests.recorded import Stream, streams
-
-
-def stored(store: Store, stream: Stream) -> list[Event]:
-    """The events of a recording, out of a log again."""
-    store.create("s")
-    store.append("s", list(normalize(stream.data, stream.format, stream.context)))
-    events = list(store.read("s"))
-    for event in events:
-        event.original = event.original and embed(event.original, partial(store.get_blob, "s"))
-    return events
-
-
-@every_stream
-def test_every_recording_comes_back_byte_for_byte(tmp_path: Path, stream: Stream) -> None:
-    with JsonlStore(tmp_path, inline_limit=2000) as store:  # so low that many frames become blobs
-        events = stored(store, stream)
-    two_way = recorded_lines(stream.data)
-    if two_way is None:
-        only_theirs = all(event.direction is None for event in events)
-        assert (
-            sha256(b"".join(project(events, "native", direction="in" if only_theirs else "both"))).digest() == sha256(stream.data).digest()
-        )
-        return
-    assert b"".join(project(events, "native")).split(b"\n")[:-1] == [line for sent, line in two_way if not sent]
-    assert b"".join(project(events, "native", direction="out")).split(b"\n")[:-1] == [line for sent, line in two_way if sent]
-    again = [(frame.dir == "send", frame.line.encode("utf-8", "surrogateescape")) for frame in project(events, "recording")]
-    assert again == two_way
+from hansard.store import open_store
+from tests.recorded import streams
 
 
 def test_the_command_gives_a_session_back(tmp_path: Path) -> None:
@@ -63,11 +30,11 @@ def test_a_stream_of_several_is_named(tmp_path: Path) -> None:
             events = list(normalize(line, "claude-session"))
             for event in events:
                 event.stream, event.id = name, ""
-            store.append("s", events)
-        made = project(store.read("s"), "native")
+            store["s"].append(events)
+        made = project(store["s"].read(), "native")
         assert b"".join(made) == b'{"type":"system"}\n'
         assert any("of the stream child" in reasons for reasons in made.report.left_out.values())
-        assert b"".join(project(store.read("s"), "native", stream="child")) == b'{"type":"user"}\n'
+        assert b"".join(project(store["s"].read(), "native", stream="child")) == b'{"type":"user"}\n'
 
 
 @pytest.mark.parametrize("option", ["--stream", "--direction", "--cwd"])

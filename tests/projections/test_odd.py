@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from hansard.codec import encode_lines
 from hansard.events import (
     Event,
     assistant_chunk,
@@ -21,11 +20,12 @@ from hansard.events import (
     user_message,
 )
 from hansard.events import Usage as Tokens
+from hansard.events.codec import encode_lines
 from hansard.projections import projection_for
-from hansard.projections.writing import written
-from hansard.redaction import redact
+from hansard.projections.output import written
+from hansard.projections.redaction.redact import redact
 from hansard.store import JsonlStore
-from hansard.store.lines import event as line_event
+from hansard.store.lines import decode_record as line_event
 from tests.projections.referees import REFEREES
 from tests.projections.test_every import projected
 from tests.proof import proves
@@ -37,7 +37,7 @@ def check(events: list[Event]) -> None:
     """Every form of these events is accepted by its referee."""
     for form, referee in REFEREES.items():
         pieces, made = projected(form, events)
-        referee(pieces, b"".join(written(pieces, projection_for(form).shape)))
+        referee(pieces, b"".join(written(pieces, projection_for(form).output)))
         assert made.report.events == len(events)
         assert 0 <= made.report.used <= len(events)
 
@@ -92,11 +92,11 @@ TURN: list[Event] = [
 def test_damaged_logs_in_every_form(tmp_path: Path, case: dict[str, Any]) -> None:
     with JsonlStore(tmp_path) as store:
         store.create("s")
-        store.append("s", TURN)
-        assert store.head("s").seq == 20
+        store["s"].append(TURN)
+        assert store["s"].head().seq == 20
     damage(tmp_path / "s" / "events.jsonl", case["ops"])
-    check(list(redact(store.read("s"))))
+    check(list(redact(store["s"].read())))
     for size in (1, 500, 100_000):
-        blocks = [block for block, _ in store.read_blocks("s", size)]
-        assert encode_lines(event for block in blocks for event in block) == encode_lines(store.read("s"))
-    assert encode_lines(map(line_event, store.records("s"))) == encode_lines(store.read("s"))
+        blocks = [block for block, _ in store["s"].read_blocks(size)]
+        assert encode_lines(event for block in blocks for event in block) == encode_lines(store["s"].read())
+    assert encode_lines(map(line_event, store["s"].records())) == encode_lines(store["s"].read())

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from hansard.cli import main
-from hansard.codec import encode
 from hansard.events import (
     ErrorInfo,
     Event,
@@ -26,10 +25,11 @@ from hansard.events import (
     usage,
     user_message,
 )
+from hansard.events.codec import encode
 from hansard.projections import Projected
-from hansard.projections.otel import Spans
-from hansard.projections.writing import written
-from tests.projections.trace_referees import otel_accepts, read_otlp, told
+from hansard.projections.formats.otel import Spans
+from hansard.projections.output import written
+from tests.projections.trace_referees import otel_accepts, read_otlp, span_attributes
 
 
 def placed(*events: Event) -> list[Event]:
@@ -40,7 +40,7 @@ def placed(*events: Event) -> list[Event]:
     return list(events)
 
 
-def of(event: Event, **fields: Any) -> Event:
+def with_fields(event: Event, **fields: Any) -> Event:
     for name, value in fields.items():
         setattr(event, name, value)
     return event
@@ -53,15 +53,15 @@ def session() -> list[Event]:
         session_init(agent_id="claude", agent_version="2", model="claude-x", provider_session_id="p"),
         turn_start(trigger="user"),
         user_message(text="secret question"),
-        of(assistant_done(text="secret answer"), response_id="1"),
-        of(tool_call(tool_call_id="a", tool_name="Task", args={"k": "secret argument"}), response_id="1"),
-        of(usage(scope="message", usage=count, model="claude-y"), response_id="1"),
-        of(assistant_done(text="secret of a sub-agent"), response_id="2", parent_tool_call_id="a"),
+        with_fields(assistant_done(text="secret answer"), response_id="1"),
+        with_fields(tool_call(tool_call_id="a", tool_name="Task", args={"k": "secret argument"}), response_id="1"),
+        with_fields(usage(scope="message", usage=count, model="claude-y"), response_id="1"),
+        with_fields(assistant_done(text="secret of a sub-agent"), response_id="2", parent_tool_call_id="a"),
         tool_result(tool_call_id="a", result="secret result", is_error=True),
         turn_end(status="error", stop_reason="stop", error=ErrorInfo(code="rate_limit", message="slow down")),
         turn_start(trigger="user"),
         error(code="api_error", message="oh"),
-        of(assistant_done(text="again"), response_id="3"),
+        with_fields(assistant_done(text="again"), response_id="3"),
         turn_end(status="completed"),
     )
 
@@ -90,7 +90,7 @@ def test_spans_nest_as_agents_answer_and_call():
 
 
 def test_input_tokens_include_the_cached_ones_and_are_said_once():
-    spans = [told(span) for span in spans_of(session())]
+    spans = [span_attributes(span) for span in spans_of(session())]
     (counted,) = [span for span in spans if "gen_ai.usage.input_tokens" in span]
     assert counted["gen_ai.operation.name"] == "chat"
     assert counted["gen_ai.response.model"] == "claude-y"
@@ -106,10 +106,10 @@ def test_input_tokens_include_the_cached_ones_and_are_said_once():
 
 def test_each_turn_is_a_trace_that_knows_the_one_before():
     spans = spans_of(session())
-    first, second = (span for span in spans if "hansard.turn.status" in told(span))
+    first, second = (span for span in spans if "hansard.turn.status" in span_attributes(span))
     assert first.trace_id != second.trace_id
     assert [link.span_id for link in second.links] == [first.span_id]
-    assert (first.status.code, told(first)["error.type"]) == (2, "rate_limit")
+    assert (first.status.code, span_attributes(first)["error.type"]) == (2, "rate_limit")
     assert [event.name for event in second.events] == ["hansard.error"]
 
 
@@ -134,7 +134,7 @@ def test_a_sub_agent_that_goes_on_after_its_result_stays_with_its_call():
             turn_start(trigger="user"),
             tool_call(tool_call_id="a", tool_name="Task", args={}),
             tool_result(tool_call_id="a", result="started"),
-            of(assistant_done(text="working"), parent_tool_call_id="a"),
+            with_fields(assistant_done(text="working"), parent_tool_call_id="a"),
             turn_end(status="completed"),
         )
     )
@@ -143,8 +143,8 @@ def test_a_sub_agent_that_goes_on_after_its_result_stays_with_its_call():
 
 
 def test_times_that_nobody_knows_are_said_to_be_unknown():
-    (turn,) = spans_of([of(turn_start(trigger="user"), seq=1, session_id="s")])
-    assert (turn.start_time_unix_nano, told(turn)["hansard.time.unknown"]) == (0, True)
+    (turn,) = spans_of([with_fields(turn_start(trigger="user"), seq=1, session_id="s")])
+    assert (turn.start_time_unix_nano, span_attributes(turn)["hansard.time.unknown"]) == (0, True)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

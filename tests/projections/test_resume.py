@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from hansard.adapters.normalize import normalize
 from hansard.events import Event
-from hansard.normalizing import normalize
 from hansard.projections import project
-from hansard.projections.projection import Projected
-from hansard.projections.writing import written
+from hansard.projections.base import Projected
+from hansard.projections.output import written
 from tests.model_server import ModelServer, model_server
 from tests.projections.provider_referees import calls_and_outputs
 from tests.recorded import streams

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from hansard.cli import main
-from hansard.content import ImageBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from hansard.events import (
     Event,
     agent_callback,
@@ -37,12 +36,10 @@ from hansard.events import (
     user_message,
 )
 from hansard.events import Usage as Tokens
-from hansard.normalizing import normalize
+from hansard.events.content import ImageBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from hansard.projections import project
-from hansard.projections.display import LINE, block_of, delta_of, display_items, line, text_of
-from hansard.projections.timeline import Row
-from tests.projections.test_every import every_stream
-from tests.recorded import Stream
+from hansard.projections.display import LINE, block_of, delta_of, display_items, preview, text_of
+from hansard.projections.formats.timeline import Row
 
 
 def stamped(*events: Event) -> list[Event]:
@@ -164,18 +161,6 @@ def test_errors_and_plans_have_titles_of_their_own() -> None:
     ]
 
 
-@pytest.mark.sampled
-@every_stream
-def test_every_call_and_every_message_of_a_recording_is_a_row(stream: Stream) -> None:
-    events = list(normalize(stream.data, stream.format, stream.context))
-    made = list(project(events, "timeline"))
-    for kind in ("user_message", "assistant_done", "thinking_done", "content_block", "error", "raw"):
-        assert sum(row.what == kind for row in made) == sum(event.type == kind for event in events)
-    called = {event.payload.tool_call_id for event in events if event.type in ("tool_call", "tool_result")}
-    assert {row.tool_call_id for row in made if row.what == "tool"} == called
-    assert sum(row.what == "turn" for row in made) == sum(event.type == "turn_end" for event in events)
-
-
 def test_it_is_a_form_of_export(tmp_path: Any, capfd: pytest.CaptureFixture[str]) -> None:
     wire = tmp_path / "wire.jsonl"
     wire.write_text(json.dumps({"type": "assistant", "message": {"id": "m", "content": [{"type": "text", "text": "Hello"}]}}) + "\n")
@@ -232,4 +217,4 @@ def test_the_piece_that_an_event_brings(event: Event, delta: str | None) -> None
     [("a\n b", "a b"), ("", ""), ("x" * 10, "x" * 10), ("x" * 11, "x" * 9 + "…"), (" " * 50 + "x", "…"), ("ab cd" + " " * 99, "ab cd…")],
 )
 def test_a_line_of_ten(text: str, shown: str) -> None:
-    assert line(text, 10) == shown
+    assert preview(text, 10) == shown

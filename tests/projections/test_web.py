@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from hansard.content import RefusalBlock, TextBlock
 from hansard.events import (
     ErrorInfo,
     Event,
@@ -32,13 +31,11 @@ from hansard.events import (
     usage,
     user_message,
 )
-from hansard.normalizing import normalize
+from hansard.events.content import RefusalBlock
 from hansard.projections import project, projection_for
-from hansard.projections.words import block_text
-from hansard.projections.writing import written
+from hansard.projections.output import written
 from tests.projections.node import MISSING, installed, judge
 from tests.projections.referees import REFEREES
-from tests.recorded import Stream, streams
 from tests.test_bad_input import adapter_of, cases, line_frames, read
 
 WEB = ("acp", "ag-ui", "vercel-ui", "vercel-ui-messages")
@@ -60,7 +57,7 @@ def under(call: str, event: Event) -> Event:
 def made(form: str, events: list[Event]) -> list[dict[str, Any]]:
     """The pieces, after the referees have seen them."""
     pieces = list(project(events, form))
-    REFEREES[form](pieces, b"".join(written(pieces, projection_for(form).shape)))
+    REFEREES[form](pieces, b"".join(written(pieces, projection_for(form).output)))
     return pieces
 
 
@@ -199,7 +196,7 @@ def test_ag_ui_what_nobody_knows_is_raw() -> None:
 # ---- Vercel
 
 
-def asked(decision: Any, *results: Event) -> list[Event]:
+def permission_events(decision: Any, *results: Event) -> list[Event]:
     options = [PermissionOption("yes", "Yes", "allow_once")]
     return stamped(
         turn_start("user"),
@@ -222,7 +219,7 @@ def asked(decision: Any, *results: Event) -> list[Event]:
     ],
 )
 def test_vercel_permission_is_a_state_of_the_call(decision: Any, is_error: bool, state: str) -> None:
-    events = asked(decision, tool_result("c", "out", is_error=is_error))
+    events = permission_events(decision, tool_result("c", "out", is_error=is_error))
     made("vercel-ui", events)
     (message,) = made("vercel-ui-messages", events)
     (part,) = [part for part in message["parts"] if part["type"] == "dynamic-tool"]
@@ -256,61 +253,9 @@ def test_vercel_a_refusal_is_read_as_text() -> None:
 
 # ---- ACP
 
-READ_OTHERWISE = {
-    "copilot-json/thinking": "the whole is not what its pieces said, and version 1 of the protocol has no word to correct them",
-    "openai-chat-completions/n2": "two answers come at once, piece by piece: a reader takes each change of message for an end",
-    "qwen015-acp/subagent": "the agent itself gives the pieces to one speaker and the whole to another",
-}
-"""Recordings whose conversation a reader of the protocol sees otherwise, and why."""
-
-Said = tuple[str, ...]
-
-
-def conversation(events: list[Event], but: frozenset[str] | set[str] = frozenset()) -> dict[str | None, list[Said]]:
-    """What was said and called, by whom, in the order in which each began."""
-    lanes: dict[str | None, dict[Any, Said]] = {}
-    for event in events:
-        payload, block = event.payload, (event.response_id, event.block_index, event.type.partition("_")[0])
-        lane = lanes.setdefault(event.parent_tool_call_id, {})
-        match event.type:
-            case "user_message":
-                lane[event.id] = ("user", payload.text)
-            case "assistant_chunk" | "thinking_chunk":
-                lane.setdefault(block, ())
-            case "assistant_done" | "thinking_done":
-                lane[block] = (event.type, payload.text)
-            case "content_block" if isinstance(payload.block, RefusalBlock | TextBlock):
-                lane[event.id] = ("assistant_done", block_text(payload.block))
-            case "tool_call" if payload.tool_call_id not in but:
-                lane[event.id] = ("call", payload.tool_call_id, payload.tool_name, repr(payload.args))
-            case _:
-                pass
-    return {name: said for name, lane in lanes.items() if (said := [words for words in lane.values() if words])}
-
-
-def results(events: list[Event]) -> list[tuple[str, bool]]:
-    return sorted((event.payload.tool_call_id, bool(event.payload.is_error)) for event in events if event.type == "tool_result")
-
-
-def calls(events: list[Event]) -> set[str]:
-    return {event.payload.tool_call_id for event in events if event.type == "tool_call"}
-
-
-@pytest.mark.parametrize(
-    "stream", [pytest.param(s, id=s.id, marks=[pytest.mark.slow] if len(s.data) > 64 * 1024 else []) for s in streams() if s.main]
-)
-def test_acp_a_client_reads_the_same_conversation(stream: Stream) -> None:
-    if stream.recording.id in READ_OTHERWISE:
-        pytest.skip(READ_OTHERWISE[stream.recording.id])
-    events = list(normalize(stream.data, stream.format, stream.context))
-    read = list(normalize(b"".join(written(project(events, "acp"), "lines")), "acp"))
-    assert results(read) == results(events)
-    told = {name for name in calls(read) if name not in calls(events)}  # a result without a call is told with one
-    assert conversation(read, but=told) == conversation(events)
-
 
 def test_acp_every_event_is_carried_as_it_is() -> None:
-    from hansard.codec import from_builtins
+    from hansard.events.codec import from_builtins
 
     events = stamped(
         turn_start("user"), user_message("hi"), assistant_chunk("a"), assistant_done("ab"), error("unknown", "x"), turn_end("lost")

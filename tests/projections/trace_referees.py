@@ -79,8 +79,8 @@ def otel_accepts(batches: list[dict[str, Any]], data: bytes) -> None:
         assert 0 <= span.start_time_unix_nano <= span.end_time_unix_nano
         assert not span.parent_span_id or by_id[span.parent_span_id].trace_id == span.trace_id
         assert {attribute.key for attribute in span.attributes} <= ATTRIBUTES
-        assert told(span)["gen_ai.operation.name"] == span.name.partition(" ")[0]
-        assert told(span)["gen_ai.provider.name"] and told(span)["gen_ai.conversation.id"]
+        assert span_attributes(span)["gen_ai.operation.name"] == span.name.partition(" ")[0]
+        assert span_attributes(span)["gen_ai.provider.name"] and span_attributes(span)["gen_ai.conversation.id"]
         above = by_id.get(span.parent_span_id)
         above_name = above.name.partition(" ")[0] if above else None
         assert (span.name.partition(" ")[0], above_name) in NESTING
@@ -120,12 +120,12 @@ def replayed(data: bytes) -> dict[int, Any]:
             span.name,
             context=None if above is None else set_span_in_context(above),
             kind=SpanKind(span.kind - 1),
-            attributes={name: plain(value) for name, value in told(span).items()},
+            attributes={name: plain(value) for name, value in span_attributes(span).items()},
             links=links,
             start_time=span.start_time_unix_nano,
         )
         for event in span.events:
-            made.add_event(event.name, {name: plain(value) for name, value in told(event).items()}, event.time_unix_nano)
+            made.add_event(event.name, {name: plain(value) for name, value in span_attributes(event).items()}, event.time_unix_nano)
         if span.status.code:
             made.set_status(Status(StatusCode(span.status.code), span.status.message))
         made.end(span.end_time_unix_nano)
@@ -174,14 +174,14 @@ def sdk_agrees(data: bytes) -> None:
         assert made.context.trace_id == int.from_bytes(span.trace_id)
         assert (made.parent.span_id if made.parent else 0) == int.from_bytes(span.parent_span_id)
         assert (made.start_time, made.end_time) == (span.start_time_unix_nano, span.end_time_unix_nano)
-        said = {name: plain(value) for name, value in told(span).items()}
+        said = {name: plain(value) for name, value in span_attributes(span).items()}
         assert {name: list(value) if isinstance(value, tuple) else value for name, value in made.attributes.items()} == said
         assert (made.status.status_code.value, made.status.description or "") == (span.status.code, span.status.message)
         assert [(event.name, event.timestamp) for event in made.events] == [(event.name, event.time_unix_nano) for event in span.events]
         assert [link.context.span_id for link in made.links] == [int.from_bytes(link.span_id) for link in span.links]
 
 
-def told(span: Any) -> dict[str, Any]:
+def span_attributes(span: Any) -> dict[str, Any]:
     """The attributes of a span as plain values."""
     return {one.key: getattr(one.value, one.value.WhichOneof("value")) for one in span.attributes}
 

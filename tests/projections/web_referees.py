@@ -8,8 +8,8 @@ from typing import Any
 from ag_ui.core import Event
 from pydantic import TypeAdapter
 
-from hansard.projections.vercel_ui_messages import Folded
-from hansard.projections.writing import encode
+from hansard.projections.formats.vercel_ui_messages import Folded
+from hansard.projections.output import encode
 from tests.projections.node import judge
 
 _ag_ui = TypeAdapter(Event)

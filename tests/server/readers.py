@@ -19,8 +19,8 @@ import msgspec
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
-from hansard.server.feed import shown
-from hansard.server.protocol import AnySaid, Events, PingSaid, Trouble
+from hansard.server.feed import client_json
+from hansard.server.protocol import AnySaid, Events, Problem, ServerPing, Trouble
 from hansard.store import Store
 from tests.server.served import Client
 
@@ -95,10 +95,10 @@ class Reader:
         return self.problem is not None or (written.done() and self.seq >= written.result())
 
     async def _take(self, message: AnySaid) -> None:
-        if isinstance(message, PingSaid) and self._socket is not None:
+        if isinstance(message, ServerPing) and self._socket is not None:
             await self._socket.send(b'{"type":"pong"}', text=True)
         if isinstance(message, Trouble):
-            self.problem = f"{message.code}: {message.message}"
+            self._fail(message)
         if isinstance(message, Events):
             now = time.time() * 1000 if self._timed else 0
             for line in message.events:
@@ -108,6 +108,10 @@ class Reader:
             self.seq = message.to
             if self.pause:
                 await asyncio.sleep(self.pause)
+
+    def _fail(self, problem: Problem | Trouble) -> None:
+        """The server says why it cannot go on: read no more."""
+        self.problem = f"{problem.code}: {problem.message}"
 
     def cut(self) -> None:
         """Without a word, as when a process dies."""
@@ -128,14 +132,19 @@ class StreamReader(Reader):
                 return
             assert answer.status_code == 200, answer.status_code
             self.connected += 1
-            cursor, data = 0, b""
+            cursor, data, is_error = 0, b"", False
             async for line in answer.aiter_lines():
                 await self.going.wait()
-                if line.startswith("id: "):
+                if line == "event: error":  # the last one: the stream cannot go on
+                    is_error = True
+                elif line.startswith("id: "):
                     cursor = int(line.rpartition(":")[2])
                 elif line.startswith("data: "):
                     data = line[6:].encode()
                 elif not line and data:  # now it is whole: a connection may be lost within an event
+                    if is_error:
+                        self._fail(msgspec.json.decode(data, type=Problem))
+                        return
                     assert cursor == self.seq + 1, f"{cursor} after {self.seq}"
                     self.hash.update(data + b"\n")
                     self.seq, data = cursor, b""
@@ -192,8 +201,8 @@ def share(values: list[float], part: float) -> float:
 def log_hash(store: Store, session: str) -> str:
     """What a reader of the whole log must have."""
     found = sha256()
-    for record in store.records(session):
-        found.update(shown(record.line, False, 2**20) + b"\n")
+    for record in store[session].records():
+        found.update(client_json(record.line, False, 2**20) + b"\n")
     return found.hexdigest()
 
 

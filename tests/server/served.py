@@ -17,15 +17,18 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from websockets.asyncio.client import ClientConnection, connect
 
+from hansard.agents.hub import Hub
 from hansard.events import Event, assistant_chunk
-from hansard.hub import Hub
 from hansard.server.app import app
-from hansard.server.listening import Listener, bound, hosts_of
 from hansard.server.protocol import Limits
 from hansard.server.tokens import Token
+from hansard.server.uvicorn_protocols import Listener, bound, hosts_of
 from hansard.store import JsonlStore, Store
+from tests.ports import stable_port
 
 PATIENCE = 30
+ENDLESS = 120
+"""Seconds after which a client gives up on a server that goes on talking and never says what the client waits for."""
 
 
 class Peer:
@@ -39,21 +42,22 @@ class Peer:
         await self.socket.send(json.dumps(message))
 
     async def hear(self) -> dict[str, Any]:
-        """The next message; pings are answered."""
-        while True:
-            async with asyncio.timeout(PATIENCE):
+        """The next message. Pings are answered and are no message: a server that only pings has nothing more to say."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
                 message = json.loads(await self.socket.recv())
-            if message["type"] != "ping":
-                self.got.append(message)
-                return message
-            await self.say(type="pong")
+                if message["type"] != "ping":
+                    self.got.append(message)
+                    return message
+                await self.say(type="pong")
 
     async def until(self, kind: str, **fields: Any) -> dict[str, Any]:
         """The next message of that type."""
-        while True:
-            message = await self.hear()
-            if message["type"] == kind and all(message.get(name) == value for name, value in fields.items()):
-                return message
+        async with asyncio.timeout(ENDLESS):
+            while True:
+                message = await self.hear()
+                if message["type"] == kind and all(message.get(name) == value for name, value in fields.items()):
+                    return message
 
     async def subscribe(self, session: str, name: str = "a", **more: Any) -> dict[str, Any]:
         await self.say(type="subscribe", id=name, session=session, **more)
@@ -62,18 +66,18 @@ class Peer:
     async def command(self, session: str, command: str, name: str, **fields: Any) -> dict[str, Any]:
         """Give a command, and wait for what comes of it."""
         await self.say(type="command", commandId=name, session=session, command=command, **fields)
-        while True:
-            message = await self.hear()
-            if message["type"] in ("done", "refused") and message["commandId"] == name:
-                return message
+        async with asyncio.timeout(ENDLESS):
+            while True:
+                message = await self.hear()
+                if message["type"] in ("done", "refused") and message["commandId"] == name:
+                    return message
 
     async def events(self, upto: int, name: str = "a") -> list[dict[str, Any]]:
         """Events of a subscription until its cursor is there."""
-        found = self.events_of(name)
-        while self.cursor(name) < upto:
-            await self.hear()
-            found = self.events_of(name)
-        return found
+        async with asyncio.timeout(ENDLESS):
+            while self.cursor(name) < upto:
+                await self.hear()
+        return self.events_of(name)
 
     def events_of(self, name: str = "a") -> list[dict[str, Any]]:
         return [event for message in self.got if message["type"] == "events" and message["id"] == name for event in message["events"]]
@@ -128,7 +132,7 @@ class Here(Client):
         """A session with so many events after its first."""
         made = self.store.create(name, **header).session_id
         if events:
-            self.store.append(made, words(events))
+            self.store[made].append(words(events))
         return made
 
 
@@ -146,12 +150,12 @@ class Prompt(Listener):
 
 
 @asynccontextmanager
-async def served(folder: Path, limits: Limits | None = None, page: Path | None = None, mount: str = "") -> AsyncGenerator[Here]:
-    """A server in this process; ``mount``: below this path of another app."""
+async def served(place: Path | Store, limits: Limits | None = None, page: Path | None = None, mount: str = "") -> AsyncGenerator[Here]:
+    """A server in this process, of a folder or a store; ``mount``: below this path of another app."""
     tokens = [Token.make("participant"), Token.make("observer")]
     listening = bound("127.0.0.1", 0)
     port = listening.getsockname()[1]
-    with JsonlStore(folder) as store:
+    with JsonlStore(place) if isinstance(place, Path) else place as store:
         async with Hub(store) as hub:
             made = app(hub, tokens, hosts_of("127.0.0.1", port), limits=limits, page=page)
             listener = Prompt(Starlette(routes=[Mount(mount, made)]) if mount else made, limits or Limits())
@@ -173,7 +177,7 @@ class Process(Client):
 
     def __init__(self, folder: Path, *arguments: str, first: str = "") -> None:
         begin = ["-c", f"import sys\n{first}\nfrom hansard.cli import main\nsys.exit(main())"] if first else ["-m", self.program]
-        command = [sys.executable, *begin, "serve", "--store", str(folder), "--json", "--no-open", "--port", "0", *arguments]
+        command = [sys.executable, *begin, "serve", "--store", str(folder), "--json", "--no-open", "--port", str(stable_port()), *arguments]
         self._said = TemporaryFile("w+")  # noqa: SIM115 (it lives as long as the server): a pipe that nobody reads fills, and then the server waits
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._said, text=True)
         assert self.process.stdout is not None

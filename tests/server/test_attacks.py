@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from hansard.agents.session_state import SessionState
 from hansard.events import assistant_done, session_lifecycle, user_message
+from hansard.events.summary import LAUNCHED_SUBTYPE
 from hansard.server.protocol import Limits
-from hansard.session.past import LAUNCHED, Past
 from hansard.store import JsonlStore
 from tests.proof import proves
 from tests.server.served import Here, eventually, process, served
@@ -54,13 +55,13 @@ ODD = {
 async def test_a_request_of_an_odd_shape_gets_nothing(tmp_path: Path) -> None:
     async with served(tmp_path) as here:
         for name, (text, allowed) in ODD.items():
-            said = await asked(here, (text + "\r\n").format(port=here.port, token=here.token).encode())
+            said = await exchange(here, (text + "\r\n").format(port=here.port, token=here.token).encode())
             statuses = [int(status) for status in re.findall(rb"^HTTP/1.1 (\d+)", said, re.MULTILINE)]
             assert len(statuses) == 1 and statuses[0] in allowed, (name, said[:200])
             assert b"evil.example" not in said.lower(), name
 
 
-async def asked(here: Here, data: bytes) -> bytes:
+async def exchange(here: Here, data: bytes) -> bytes:
     """All that a connection answers in a moment."""
     reader, writer = await asyncio.open_connection("127.0.0.1", here.port)
     writer.write(data)
@@ -140,7 +141,7 @@ async def test_a_link_in_the_store_is_not_followed_by_any_request(tmp_path: Path
     store, outside = tmp_path / "store", tmp_path / "outside"
     outside.mkdir()
     with JsonlStore(tmp_path / "other") as other:
-        other.append("s", [user_message(text="not for you")])
+        other["s"].append([user_message(text="not for you")])
     (outside / "events.jsonl").write_bytes((tmp_path / "other/s/events.jsonl").read_bytes())
     before = sorted(outside.rglob("*"))
     async with served(store) as here, here.http() as http:
@@ -175,13 +176,13 @@ async def test_no_frame_is_larger_than_the_limit_whatever_a_log_says(tmp_path: P
         session = here.session(title=long)
         said = assistant_done(text="short")
         said.turn_id = said.response_id = long
-        here.store.append(session, [said])
+        here.store[session].append([said])
         log = tmp_path / session / "events.jsonl"
         fields = json.loads(log.read_bytes().split(b"\n")[1]) | {"seq": 3, "id": long, "type": long, "anything": [long], long: 1}
         with log.open("ab") as file:
             file.write(json.dumps(fields).encode() + b"\n")
         for number in range(400):
-            here.store.release(here.session(name=f"s{number}", title="\u0001" * 10_000))
+            here.store[here.session(name=f"s{number}", title="\u0001" * 10_000)].release()
         async with here.socket(max_size=2**20) as peer:
             await peer.say(type="watch")
             first = await peer.until("sessions")
@@ -202,8 +203,10 @@ async def test_no_frame_is_larger_than_the_limit_whatever_a_log_says(tmp_path: P
 @proves("S-04")
 def test_no_agent_says_which_program_is_started_next() -> None:
     """Only what hansard itself has put on the record does."""
-    wanted = session_lifecycle(subtype=LAUNCHED, detail={"agent": "acp", "options": {"program": "/bin/sh", "arguments": ["-c", "id"]}})
+    wanted = session_lifecycle(
+        subtype=LAUNCHED_SUBTYPE, detail={"agent": "acp", "options": {"program": "/bin/sh", "arguments": ["-c", "id"]}}
+    )
     wanted.source = "claude"
-    assert Past.of([wanted]).launch is None
+    assert SessionState.from_events([wanted]).launch is None
     wanted.source = None
-    assert Past.of([wanted]).launch is not None
+    assert SessionState.from_events([wanted]).launch is not None

@@ -11,7 +11,7 @@ import pytest
 import hansard
 from hansard.errors import HansardError, InvalidSessionId, Refused, UnknownCursor, UnknownSession, UsageError
 from hansard.events import Event, PermissionRequest, TurnEnd, tool_result
-from hansard.server.protocol import Limits, Wanted
+from hansard.server.protocol import Limits, SessionOptions
 from hansard.store import Cursor
 from tests.proof import proves
 from tests.server.cable import Cable
@@ -24,7 +24,7 @@ async def test_a_conversation(tmp_path: Path):
     async with served(tmp_path / "store") as here, hansard.connect(f"{here.address}/?token={here.token}") as server:
         assert server.about.role == "participant"
         assert "demo" in [agent.name for agent in await server.agents()]
-        made = await server.create("demo", prompt="run", title="Ours", options=Wanted(cwd=str(tmp_path)))
+        made = await server.create("demo", prompt="run", title="Ours", options=SessionOptions(cwd=str(tmp_path)))
         seen: list[Event] = []
         async with aclosing(server.follow(made.id)) as events:
             async for event in events:
@@ -36,14 +36,14 @@ async def test_a_conversation(tmp_path: Path):
                         break
                     case _:
                         pass
-        assert seen == list(here.store.read(made.id))[: len(seen)]  # with their originals
+        assert seen == list(here.store[made.id].read())[: len(seen)]  # with their originals
         assert [one.id for one in await server.sessions()] == [made.id] and await server.sessions(archived=True) == []
         assert (await server.messages(made.id))[0]["role"] == "user"
         assert (await server.state(made.id))["turns"] == 1
         assert b"# " in await server.export(made.id, "markdown")
         assert (await server.search("entries")).matches
-        assert await server.say(made.id, "count 50")
-        await eventually(lambda: here.hub.get(made.id).past.busy)
+        assert await server.send(made.id, "count 50")
+        await eventually(lambda: here.hub.get(made.id).state.busy)
         assert await server.interrupt(made.id)
         assert await server.rename(made.id, "Another") and await server.archive(made.id)
         assert [(one.id, one.title) for one in await server.sessions(archived=True)] == [(made.id, "Another")]
@@ -60,12 +60,12 @@ async def test_what_is_refused_is_raised(tmp_path: Path):
     async with served(tmp_path) as here, hansard.connect(here.address, here.tokens["observer"]) as server:
         session = here.session(3)
         with pytest.raises(Refused, match="observer"):
-            await server.say(session, "x")
+            await server.send(session, "x")
         with pytest.raises(UnknownSession):
             await server.state("nobody")
         with pytest.raises(InvalidSessionId):
             await server.state("../x")
-        for wrong in (Cursor("another", 1), Cursor(here.store.head(session).log_id, 99)):
+        for wrong in (Cursor("another", 1), Cursor(here.store[session].head().log_id, 99)):
             with pytest.raises(UnknownCursor):
                 await anext(server.follow(session, wrong))
         with pytest.raises(UnknownSession):
@@ -83,8 +83,8 @@ async def test_what_is_refused_is_raised(tmp_path: Path):
 async def test_only_what_is_there_and_only_some_types(tmp_path: Path):
     async with served(tmp_path) as here, hansard.connect(here.address, here.token) as server:
         session = here.session(500)
-        here.store.append(session, [tool_result(tool_call_id="t", result="x" * 3_000_000)])
-        assert [event async for event in server.follow(session, live=False)] == list(here.store.read(session))
+        here.store[session].append([tool_result(tool_call_id="t", result="x" * 3_000_000)])
+        assert [event async for event in server.follow(session, live=False)] == list(here.store[session].read())
         assert [event.type async for event in server.follow(session, types=["tool_result"], live=False)] == ["tool_result"]
 
 
@@ -124,7 +124,7 @@ class Cutting:
 
 @proves("L-01")
 async def test_a_connection_that_is_cut_comes_back_at_its_cursor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("hansard.client.FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("hansard.server.client.FIRST_PAUSE", 0.01)
     async with served(tmp_path, Limits(frame=16 * 1024)) as here:
         session = here.session(300)
         # the way in between has another port: the client must name the one that the server knows
@@ -136,7 +136,7 @@ async def test_a_connection_that_is_cut_comes_back_at_its_cursor(tmp_path: Path,
                 async for event in events:
                     seen.append(event.seq)
                     if event.seq % 100 == 0 and event.seq < 3000:
-                        here.store.append(session, words(100))
+                        here.store[session].append(words(100))
                     if len(seen) >= 3000:
                         break
             assert seen == list(range(1, 3001))
@@ -147,7 +147,7 @@ async def test_a_connection_that_is_cut_comes_back_at_its_cursor(tmp_path: Path,
 @pytest.mark.slow
 async def test_a_connection_that_fell_silent_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The cable is cut, and neither side is told."""
-    monkeypatch.setattr("hansard.client.SILENCE", 0.5)
+    monkeypatch.setattr("hansard.server.client.SILENCE", 0.5)
     async with served(tmp_path) as here, Cable(here.port) as cable, hansard.connect(here.address, here.token) as server:
         session = here.session(50)
         make, way = server._socket, {"host": "127.0.0.1", "port": cable.port}
@@ -164,7 +164,7 @@ async def test_a_connection_that_fell_silent_is_made_again(tmp_path: Path, monke
                 seen.append(event.seq)
                 if event.seq in (51, 61, 71):
                     cable.cut("silence")
-                    here.store.append(session, words(10))
+                    here.store[session].append(words(10))
                 if event.seq == 81:
                     break
         assert seen == list(range(1, 82))
@@ -173,8 +173,10 @@ async def test_a_connection_that_fell_silent_is_made_again(tmp_path: Path, monke
 def _through(server, port: int):
     from websockets.asyncio.client import connect
 
-    headers = {"Authorization": f"Bearer {server._token}"}
-    return connect(f"ws://{server._netloc}/ws", host="127.0.0.1", port=port, additional_headers=headers, max_size=None, proxy=None)
+    headers = server._headers
+    return connect(
+        f"ws://{server._address.authority}/ws", host="127.0.0.1", port=port, additional_headers=headers, max_size=None, proxy=None
+    )
 
 
 @proves("L-06")
@@ -182,7 +184,7 @@ async def test_a_server_that_is_started_again_is_found_again(tmp_path: Path):
     arguments = ("--token-file", str(tmp_path / "token"))
     with process(tmp_path / "store", *arguments) as first:
         async with hansard.connect(first.address, first.token) as server:
-            made = await server.create("demo", prompt="say one", options=Wanted(cwd=str(tmp_path)))
+            made = await server.create("demo", prompt="say one", options=SessionOptions(cwd=str(tmp_path)))
             seen: list[int] = []
             async with asyncio.timeout(60), aclosing(server.follow(made.id)) as events:
                 async for event in events:
@@ -193,7 +195,7 @@ async def test_a_server_that_is_started_again_is_found_again(tmp_path: Path):
                 first.process.wait()
                 with process(tmp_path / "store", *arguments, "--port", str(first.port)) as second:
                     assert second.token == first.token
-                    await server.say(made.id, "say two")
+                    await server.send(made.id, "say two")
                     async for event in events:
                         seen.append(event.seq)
                         if isinstance(event, TurnEnd):

@@ -45,7 +45,7 @@ async def test_twenty_clients_each_cut_off_ten_times(tmp_path: Path, figure: Fig
                 cuts = await asyncio.gather(_suspend(suspended, chance), *(_cut(reader, cable, chance) for reader, cable in pairs))
                 done.set()
                 await writing
-                written.set_result(store.head("cut").seq)
+                written.set_result(store["cut"].head().seq)
                 async with asyncio.timeout(120):
                     apart = await suspended.end({"cut": written.result()})
                     await asyncio.gather(*reading)
@@ -70,7 +70,7 @@ async def _write(store: JsonlStore, done: asyncio.Event) -> None:
     while loop.time() - began < SECONDS or not done.is_set():
         await asyncio.sleep(0.02)
         due = int((loop.time() - began) * RATE)
-        store.append("cut", words(due - number, number))
+        store["cut"].append(words(due - number, number))
         number = due
 
 
@@ -120,7 +120,7 @@ async def test_a_place_is_free_again_when_the_cable_is_cut(tmp_path: Path, monke
         loop = asyncio.get_running_loop()
         cable.cut("silence")
         began = loop.time()
-        here.store.append(busy, words(50_000))  # more than the kernel takes
+        here.store[busy].append(words(50_000))  # more than the kernel takes
         free = 0
         async with asyncio.timeout(120):
             while free < 2:

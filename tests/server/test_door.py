@@ -18,7 +18,7 @@ import pytest
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from websockets.exceptions import ConnectionClosed
 
-from hansard.hub import Hub
+from hansard.agents.hub import Hub
 from hansard.server.app import app
 from hansard.server.protocol import COMMANDS, Limits
 from hansard.server.tokens import Token, Tokens
@@ -111,7 +111,7 @@ async def test_every_answer_is_one_that_is_allowed(tmp_path: Path, page: Path):
             status, headers = await ask(request_of(CASES[name], here), here.port)
             if status not in CASES[name]["expect"] or [header for header in headers if header.startswith("access-control")]:
                 wrong[name] = status
-        assert here.store.head("s1").seq == 1
+        assert here.store["s1"].head().seq == 1
     assert wrong == {}
 
 
@@ -200,7 +200,7 @@ async def test_on_the_socket(name: str, tmp_path: Path):
                     assert (await peer.until("error", id="x"))["code"] == "unknown_session"
                     await alive(peer, session)
                 case "ws-cursor-future":
-                    await peer.say(type="subscribe", id="x", session=session, after={"logId": here.store.head(session).log_id, "seq": 99})
+                    await peer.say(type="subscribe", id="x", session=session, after={"logId": here.store[session].head().log_id, "seq": 99})
                     told = await peer.until("error", id="x")
                     assert told["code"] == "unknown_cursor" and "6" in told["message"]
                 case "ws-cursor-garbage":
@@ -487,7 +487,7 @@ async def test_an_observer_may_look_and_nothing_else(tmp_path: Path):
         for command in ("rename", "say", "stop", "interrupt"):
             told = await peer.command(session, command, f"c-{command}", **{"rename": {"title": "x"}, "say": {"text": "x"}}.get(command, {}))
             assert (told["type"], told["code"]) == ("refused", "forbidden")
-        assert here.store.head(session).seq == 4
+        assert here.store[session].head().seq == 4
 
 
 @proves("S-06")
@@ -508,8 +508,8 @@ async def test_the_servers_own_token_is_masked_in_exports(tmp_path: Path):
 
     async with served(tmp_path) as here, here.http() as http:
         session = here.session()
-        here.store.append(
-            session, [user_message(text=f"curl -H 'Authorization: Bearer {here.token}' and {here.tokens['observer']}!", author="human")]
+        here.store[session].append(
+            [user_message(text=f"curl -H 'Authorization: Bearer {here.token}' and {here.tokens['observer']}!", author="human")]
         )
         for form in ("markdown", "standard-messages", "timeline"):
             masked = (await http.get(f"/api/sessions/{session}/export?to={form}")).text
@@ -520,7 +520,7 @@ async def test_the_servers_own_token_is_masked_in_exports(tmp_path: Path):
 
 @proves("S-01")
 def test_pages_of_other_kinds_are_not_served(tmp_path: Path, page: Path):
-    from hansard.server.files import page_file
+    from hansard.server.page_files import page_file
 
     (tmp_path / "secret").write_text("x")
     (page / "link.js").unlink(missing_ok=True)

@@ -48,10 +48,10 @@ async def test_an_agent_waits_while_there_is_no_room(tmp_path: Path, monkeypatch
                 await peer.hear()
         assert server.stop() == ""
     with JsonlStore(tmp_path / "store") as store:
-        said = "".join(event.payload.text for event in store.read(session, types=["assistant_chunk"]))
+        said = "".join(event.payload.text for event in store[session].read(types=["assistant_chunk"]))
         assert said == "".join(f"{number} " for number in range(1, 201)) + "thanks"
-        assert [event.payload.status for event in store.read(session, types=["turn_end"])] == ["completed", "completed"]
-        assert store.verify(session) == [] and store.abandoned() == []
+        assert [event.payload.status for event in store[session].read(types=["turn_end"])] == ["completed", "completed"]
+        assert store[session].verify() == [] and store.abandoned() == []
 
 
 async def test_a_server_stops_though_there_is_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -73,4 +73,4 @@ async def test_a_server_stops_though_there_is_no_room(tmp_path: Path, monkeypatc
             state = (await http.get(f"/api/sessions/{session}/state")).json()
             assert state["turnStatus"] == "lost"
     with JsonlStore(tmp_path / "store") as store:
-        await eventually(lambda: store.verify(session) == [])
+        await eventually(lambda: store[session].verify() == [])

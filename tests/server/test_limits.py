@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from hansard.adapter import MAX_FRAME
+from hansard.adapters.base import MAX_FRAME
+from hansard.adapters.normalize import normalize
+from hansard.agents.pump import STDERR_TAIL_BYTES
+from hansard.agents.session import Session
 from hansard.events import assistant_chunk, assistant_done
-from hansard.normalizing import normalize
-from hansard.originals import MAX_DEPTH, TEXT, reference, unwrap, wrap
+from hansard.events.originals import MAX_DEPTH, TEXT, reference, unwrap, wrap
+from hansard.server.auth import HEADER_BYTES
 from hansard.server.feed import MARGIN
-from hansard.server.guard import HEADER_BYTES
 from hansard.server.protocol import Limits
-from hansard.session import Session
-from hansard.session.running import TOLD
 from hansard.store import JsonlStore
 from tests.driving.puppet import child
 from tests.proof import proves
@@ -62,9 +62,9 @@ async def test_frame_out(more: int, large: bool, tmp_path: Path):
     """An event that does not fit is announced and can be asked for; the frame stays in its limit."""
     async with served(tmp_path, Limits(frame=50_000)) as here, here.socket(max_size=50_000) as peer, here.http() as http:
         session = here.session(1)
-        here.store.append(session, [assistant_done(text="")])
-        without_text = len(next(record.line for record in here.store.records(session, 2)))
-        here.store.append(session, [assistant_done(text="x" * (50_000 - MARGIN - without_text + more))])
+        here.store[session].append([assistant_done(text="")])
+        without_text = len(next(record.line for record in here.store[session].records(2)))
+        here.store[session].append([assistant_done(text="x" * (50_000 - MARGIN - without_text + more))])
         await peer.subscribe(session)
         await peer.until("live", id="a")
         event = peer.events_of()[-1]
@@ -95,20 +95,23 @@ def test_an_original_stands_in_its_line_up_to_the_limit_and_in_a_blob_beyond(mor
     with JsonlStore(tmp_path, inline_limit=1000) as store:
         event, data = assistant_chunk(text=""), b'"' + b"x" * (998 + more) + b'"'
         event.original = wrap(data)
-        [kept] = store.append("s", [event])
+        [kept] = store["s"].append([event])
         assert (reference(kept.original) is not None) == blob
-        assert store.original("s", kept) == data
+        assert store["s"].original(kept) == data
 
 
-@pytest.mark.parametrize(("count", "told"), [(TOLD - 1, TOLD - 1), (TOLD, TOLD), (TOLD + 1, TOLD)])
+@pytest.mark.parametrize(
+    ("count", "told"),
+    [(STDERR_TAIL_BYTES - 1, STDERR_TAIL_BYTES - 1), (STDERR_TAIL_BYTES, STDERR_TAIL_BYTES), (STDERR_TAIL_BYTES + 1, STDERR_TAIL_BYTES)],
+)
 async def test_what_an_agent_complains_of_is_all_on_record_and_its_end_is_told(count: int, told: int, tmp_path: Path):
     with JsonlStore(tmp_path / "store") as store:
         agent, options = child(f"import sys; sys.stderr.write('x' * {count}); sys.exit(3)")
         options.cwd = str(tmp_path)
-        session = Session.create(store, agent, options)
+        session = await Session.create(store, agent, options)
         await session.start()
         await eventually(lambda: not session.running)
-        events = list(store.read(session.id))
+        events = list(store[session.id].read())
     [problem] = [event for event in events if event.type == "error"]
     assert len(problem.payload.details["stderr"]) == told
     assert sum(len(event.payload.text) for event in events if event.type == "process" and event.payload.event == "stderr") == count
@@ -234,7 +237,7 @@ async def test_running_agents(tmp_path: Path):
 async def test_export(more: int, status: int, tmp_path: Path):
     async with served(tmp_path) as here:
         session = here.session(100)
-    size = JsonlStore(tmp_path).head(session).bytes
+    size = JsonlStore(tmp_path)[session].head().bytes
     async with served(tmp_path, Limits(export=size + more)) as here, here.http() as http:
         assert (await http.get(f"/api/sessions/{session}/export?to=markdown")).status_code == status
 
@@ -256,12 +259,12 @@ async def test_who_takes_nothing_is_let_go(tmp_path: Path):
         stuck = await raw_socket(here.port, here.token)
         send_frame(stuck, {"type": "subscribe", "id": "a", "session": session})
         await other.subscribe(session)
-        await other.events(here.store.head(session).seq)
-        head = here.store.append(session, words(100))[-1].seq
+        await other.events(here.store[session].head().seq)
+        head = here.store[session].append(words(100))[-1].seq
         await other.events(head)
         await eventually(lambda: is_closed(stuck))
         stuck.close()
-        here.store.append(session, words(1))
+        here.store[session].append(words(1))
         await other.events(head + 1)
 
 

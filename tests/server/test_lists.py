@@ -30,11 +30,11 @@ def spent(cost: float, turn: str = "t1") -> list:
 async def test_what_a_session_cost_is_in_the_list_and_goes_on(tmp_path: Path):
     async with served(tmp_path) as here, here.http() as http:
         session, other = here.session(), here.session(10)
-        here.store.append(session, spent(0.5))
+        here.store[session].append(spent(0.5))
         found = {one["id"]: one for one in (await http.get("/api/sessions")).json()["sessions"]}
         assert (found[session]["costUsd"], found[session]["totalTokens"]) == (0.5, 15)
         assert "costUsd" not in found[other]
-        here.store.append(session, spent(0.25, "t2"))
+        here.store[session].append(spent(0.25, "t2"))
         assert (await http.get(f"/api/sessions/{session}")).json()["costUsd"] == 0.75
         here.store.delete(session)
         again = here.session(name=session)
@@ -45,11 +45,11 @@ def test_what_was_found_out_is_forgotten_when_a_log_changes(tmp_path: Path):
     with JsonlStore(tmp_path) as store, JsonlStore(tmp_path) as other:
         session = store.create(title="one").session_id
         assert [(info.events, info.live) for info in other.sessions()] == [(1, True)]
-        store.append(session, words(5))
+        store[session].append(words(5))
         assert [(info.events, info.live) for info in other.sessions()] == [(6, True)]
-        store.release(session)  # which takes a checkpoint
+        store[session].release()  # which takes a checkpoint
         assert [(info.events, info.live) for info in other.sessions()] == [(7, False)]
-        store.append(session, [])
+        store[session].append([])
         assert [(info.events, info.live) for info in other.sessions()] == [(7, True)]
         store.delete(session)
         assert other.sessions() == []
@@ -80,7 +80,7 @@ def test_the_log_of_a_writer_that_was_killed_is_not_live(tmp_path: Path):
 async def test_a_thousand_sessions_are_listed_quickly_and_watched_cheaply(tmp_path: Path):
     with JsonlStore(tmp_path) as store:
         store.create("s0000")
-        store.append("s0000", words(20))
+        store["s0000"].append(words(20))
     log = (tmp_path / "s0000/events.jsonl").read_bytes()
     for number in range(1, 1000):
         folder = tmp_path / f"s{number:04}"

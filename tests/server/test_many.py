@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hansard.codec import decode
-from hansard.projections.state import State
+from hansard.events.codec import decode
+from hansard.events.state import State
 from hansard.server.protocol import Limits
 from hansard.store import JsonlStore
 from tests.proof import SEED, Figures, amount, proves
@@ -38,10 +38,10 @@ async def test_fifty_clients_of_which_ten_are_slow_and_ten_are_cut_off(tmp_path:
         written = asyncio.get_running_loop().create_future()
         reading = [asyncio.create_task(reader.read(written)) for reader in (*fast, *slow, *broken)]
         for number in range(0, EVENTS, 200):
-            store.append("many", words(200, number))
+            store["many"].append(words(200, number))
             chance.choice(broken).cut()
             await asyncio.sleep(0.02)
-        written.set_result(store.head("many").seq)
+        written.set_result(store["many"].head().seq)
         async with asyncio.timeout(300):
             await asyncio.gather(*reading)
         assert {reader.hash.hexdigest() for reader in (*fast, *slow, *broken)} == {log_hash(store, "many")}
@@ -54,12 +54,12 @@ async def test_the_state_of_a_client_is_that_of_the_log(tmp_path: Path):
         async with server.socket() as peer:
             await peer.subscribe(session)
             for number in range(0, 3000, 100):
-                store.append(session, words(100, number))
-            await peer.events(store.head(session).seq)
+                store[session].append(words(100, number))
+            await peer.events(store[session].head().seq)
             theirs, ours = State(), State()
             for event in peer.events_of():
                 theirs.apply(decode(msgspec.json.encode(event)))
-            for event in store.read(session):
+            for event in store[session].read():
                 ours.apply(event)
             assert theirs.snapshot() == ours.snapshot()
 
@@ -79,10 +79,10 @@ async def test_clients_that_stand_still_cost_little_memory_and_go_on_later(tmp_p
             reader.going.clear()
         before = most = server.memory()
         for number in range(0, STANDING, 500):
-            store.append("still", words(500, number))
+            store["still"].append(words(500, number))
             await asyncio.sleep(0.01)
             most = max(most, server.memory())
-        written.set_result(store.head("still").seq)
+        written.set_result(store["still"].head().seq)
         async with asyncio.timeout(120):
             await asyncio.gather(*reading[50:])
         most = max(most, server.memory())
@@ -105,7 +105,7 @@ async def test_clients_that_stand_still_cost_little_memory_and_go_on_later(tmp_p
 async def test_connections_that_come_and_go_leave_nothing_behind(tmp_path: Path, figure: Figures):
     with process(tmp_path) as server, JsonlStore(tmp_path) as store:
         session = store.create().session_id
-        store.append(session, words(100))
+        store[session].append(words(100))
         await come_and_go(server, session, 50)
         await settled(server)
         descriptors, memory = server.descriptors(), server.memory()

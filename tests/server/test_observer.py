@@ -22,7 +22,7 @@ async def test_play(name: str, tmp_path: Path):
     async with served(tmp_path / "store") as here, Puppet(tmp_path) as puppet:
         agent, options = puppet.agent()
         options.cwd = str(tmp_path)
-        session = here.hub.create(agent, options)
+        session = await here.hub.create(agent, options)
         await session.start()
         await puppet.begins()
         async with here.socket("observer") as peer, here.http("observer") as http:
@@ -31,9 +31,9 @@ async def test_play(name: str, tmp_path: Path):
                 if step["do"] == "agent_asks":
                     request = {"subtype": "can_use_tool", "tool_name": step["tool"], "input": step["input"]}
                     await puppet.says(type="control_request", request_id=step["id"], request=request)
-                    await eventually(lambda: bool(session.past.asked))
+                    await eventually(lambda: bool(session.state.asked))
                 else:
-                    asked = session.past.asked[step["id"]].payload
+                    asked = session.state.asked[step["id"]].payload
                     reply = {"requestId": step["id"], "inputHash": asked.input_hash, "decision": step["decision"]}
                     told = (await peer.command(session.id, "decide", "c1", **reply))["code"]
                     for extra in ({}, {"role": "participant"}):
@@ -46,4 +46,4 @@ async def test_play(name: str, tmp_path: Path):
             assert told == play["expect"]["client_gets"]
             await asyncio.sleep(0.1)
             assert [frame for frame in puppet.heard if frame["type"] == "control_response"] == play["expect"]["agent_gets"]
-            assert list(session.past.asked) == ["p1"]
+            assert list(session.state.asked) == ["p1"]

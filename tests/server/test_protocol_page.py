@@ -41,7 +41,9 @@ def test_every_command_is_in_the_table():
         assert own <= set(re.findall(r"\w+", said[name])), name
 
 
-@pytest.mark.parametrize(("kind", "where"), [(protocol.Listed, "A session in the list"), (protocol.Wanted, "`options` of a new session")])
+@pytest.mark.parametrize(
+    ("kind", "where"), [(protocol.Listed, "A session in the list"), (protocol.SessionOptions, "`options` of a new session")]
+)
 def test_lists_of_fields(kind: type, where: str):
     text = where + PAGE.partition(where)[2].partition("\n\n")[0]
     assert {field.encode_name for field in fields(kind)} <= set(re.findall(r"`(\w+)`", text))

@@ -5,18 +5,22 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-from hansard.errors import Refused, StoreAway
+from hansard.errors import Refused, StoreUnavailable
 from hansard.events import tool_call, turn_start, user_message
-from hansard.originals import wrap
+from hansard.events.originals import wrap
+from hansard.events.state import State
 from hansard.projections import FORMATS
-from hansard.projections.standard_messages import StandardMessages
-from hansard.projections.state import State
+from hansard.projections.formats.standard_messages import StandardMessages
+from hansard.store import Record
+from hansard.store.files.store import FolderLog
 from tests.driving.stage import DOT
+from tests.server.readers import StreamReader
 from tests.server.served import demo, eventually, process, served, words
 
 pytestmark = pytest.mark.anyio
@@ -35,7 +39,7 @@ async def test_how_the_server_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     async with served(tmp_path / "store") as here, here.http() as http:
         assert (await http.get("/api/health")).json()["agents"] == 0
         session = await demo(http, tmp_path)
-        await here.hub.get(session).say("run")
+        await here.hub.get(session).send("run")
         await here.hub.get(session).until(lambda past: bool(past.asked))
         well = (await http.get("/api/health")).json()
         assert {name: well[name] for name in ("store", "sessions", "agents", "waiting", "queued")} == {
@@ -48,7 +52,7 @@ async def test_how_the_server_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert "hansard_store_up 1\n" in told
 
         def away() -> list[str]:
-            raise StoreAway("the database does not answer")
+            raise StoreUnavailable("the database does not answer")
 
         monkeypatch.setattr(here.store, "abandoned", away)
         ill = await http.get("/api/health")
@@ -81,7 +85,7 @@ async def test_a_session_is_made_once(tmp_path: Path):
         assert first.status_code == second.status_code == 201
         assert first.json()["id"] == second.json()["id"] and first.json()["title"] == "A title"
         session = here.hub.get(first.json()["id"])
-        await eventually(lambda: session.past.state.messages >= 2)
+        await eventually(lambda: session.state.messages >= 2)
         assert len(here.store.sessions()) == 1
 
 
@@ -126,17 +130,17 @@ async def test_renamed_and_put_away(tmp_path: Path):
         assert (await http.get("/api/sessions")).json()["sessions"] == []
         assert [one["id"] for one in (await http.get("/api/sessions?archived=true")).json()["sessions"]] == [session]
         for _ in range(5):  # many checkpoints and much else later it is still so
-            here.store.append(session, words(1500))
+            here.store[session].append(words(1500))
         one = (await http.get(f"/api/sessions/{session}")).json()
         assert (one["title"], one["archived"]) == ("new", True)
-        here.store.release(session)
-        here.store.append(session, words(1500))  # also after another writer took the log up
+        here.store[session].release()
+        here.store[session].append(words(1500))  # also after another writer took the log up
         one = (await http.get(f"/api/sessions/{session}")).json()
         assert (one["title"], one["archived"]) == ("new", True)
         assert not (await http.patch(f"/api/sessions/{session}", json={"archived": False})).json().get("archived", False)
         assert (await http.patch("/api/sessions/nobody", json={"title": "x"})).status_code == 404
         assert (await http.patch(f"/api/sessions/{session}", json={"agent": "x"})).status_code == 400
-        assert here.store.verify(session) == []
+        assert here.store[session].verify() == []
 
 
 async def test_deleted_with_everything(tmp_path: Path):
@@ -155,7 +159,7 @@ async def test_whoever_is_still_at_it_does_not_bring_a_deleted_session_back(tmp_
         session = here.hub.get(await demo(http, tmp_path))
         assert (await http.delete(f"/api/sessions/{session.id}")).status_code == 204
         with pytest.raises(Refused, match="closed"):
-            await session.say("say too late")
+            await session.send("say too late")
         assert not (tmp_path / "store" / session.id).exists()
 
 
@@ -163,26 +167,26 @@ async def test_a_fork_has_the_events_up_to_there_and_goes_on(tmp_path: Path):
     async with served(tmp_path / "store") as here, here.http() as http:
         session = await demo(http, tmp_path, "say first")
         parent = here.hub.get(session)
-        await eventually(lambda: parent.past.state.turns == 1 and not parent.past.busy)
-        at = parent.past.state.seq
+        await eventually(lambda: parent.state.turn_count == 1 and not parent.state.busy)
+        at = parent.state.seq
         blob = (await http.post(f"/api/sessions/{session}/uploads", json={"data": DOT})).json()["blob"]
-        await parent.say("say second")
+        await parent.send("say second")
         await parent.idle()
         made = (await http.post(f"/api/sessions/{session}/fork", json={"seq": at, "title": "another way"})).json()
         assert (made["parentSessionId"], made["title"]) == (session, "another way")
-        said = [event.payload.text for event in here.store.read(made["id"], types=["user_message"])]
+        said = [event.payload.text for event in here.store[made["id"]].read(types=["user_message"])]
         assert said == ["say first"]
-        assert next(iter(here.store.read(made["id"]))).payload.parent_seq == at
-        ids = {event.id for event in here.store.read(session)}
-        assert {event.id for event in here.store.read(made["id"], types=["user_message", "assistant_done"])} <= ids
+        assert next(iter(here.store[made["id"]].read())).payload.parent_seq == at
+        ids = {event.id for event in here.store[session].read()}
+        assert {event.id for event in here.store[made["id"]].read(types=["user_message", "assistant_done"])} <= ids
         command = {"command": "say", "commandId": "c", "text": "say third"}
         assert (await http.post(f"/api/sessions/{made['id']}/commands", json=command)).status_code == 200
         await here.hub.get(made["id"]).idle()
-        assert [event.payload.text for event in here.store.read(made["id"], types=["user_message"])][-1] == "say third"
-        assert [event.payload.text for event in here.store.read(session, types=["user_message"])] == ["say first", "say second"]
+        assert [event.payload.text for event in here.store[made["id"]].read(types=["user_message"])][-1] == "say third"
+        assert [event.payload.text for event in here.store[session].read(types=["user_message"])] == ["say first", "say second"]
         assert (await http.post(f"/api/sessions/{session}/fork", json={"seq": 10_000})).status_code == 409
         assert (await http.post(f"/api/sessions/{session}/fork", json={"seq": 0})).status_code == 400
-        assert here.store.verify(made["id"]) == []
+        assert here.store[made["id"]].verify() == []
         assert blob
 
 
@@ -193,20 +197,20 @@ async def test_a_fork_takes_its_blobs_along_and_closes_what_was_open(tmp_path: P
         large.original, large.frame, large.turn_id = wrap(b'{"x":"' + b"y" * 2_000_000 + b'"}'), 1, "t1"
         begun = turn_start(trigger="user")
         begun.turn_id = "t1"
-        here.store.append(session, [begun, large, tool_call(tool_call_id="c1", tool_name="Bash", args={})])
+        here.store[session].append([begun, large, tool_call(tool_call_id="c1", tool_name="Bash", args={})])
         made = (await http.post(f"/api/sessions/{session}/fork", json={})).json()["id"]
-        types = [event.type for event in here.store.read(made)]
+        types = [event.type for event in here.store[made].read()]
         assert types[:4] == ["session_lifecycle", "turn_start", "user_message", "tool_call"]
         assert "turn_end" in types and State().phase == "idle"
-        copied = next(event for event in here.store.read(made) if event.type == "user_message")
-        assert here.store.original(made, copied) == b'{"x":"' + b"y" * 2_000_000 + b'"}'
-        assert here.store.verify(made) == []
+        copied = next(event for event in here.store[made].read() if event.type == "user_message")
+        assert here.store[made].original(copied) == b'{"x":"' + b"y" * 2_000_000 + b'"}'
+        assert here.store[made].verify() == []
 
 
 async def test_events_after_a_cursor(tmp_path: Path):
     async with served(tmp_path) as here, here.http() as http:
         session = here.session(250)
-        log_id = here.store.head(session).log_id
+        log_id = here.store[session].head().log_id
         seen: list[int] = []
         page = {"to": 0, "head": 1, "logId": log_id}
         while page["to"] < page["head"]:
@@ -227,7 +231,7 @@ async def test_one_event_and_its_original(tmp_path: Path):
         first, second = user_message(text="a", author="human"), user_message(text="b", author="human")
         first.frame = second.frame = 7
         first.original = wrap(b'{"spelled": 1.50, "so": true}')
-        here.store.append(session, [first, second, *words(1)])
+        here.store[session].append([first, second, *words(1)])
         whole = (await http.get(f"/api/sessions/{session}/events/2")).text
         assert '{"spelled": 1.50, "so": true}' in whole
         for seq in (2, 3):
@@ -243,12 +247,12 @@ async def test_other_forms(tmp_path: Path):
     async with served(tmp_path / "store") as here, here.http() as http:
         session = await demo(http, tmp_path, "think and run")
         running = here.hub.get(session)
-        await eventually(lambda: bool(running.past.asked))
+        await eventually(lambda: bool(running.state.asked))
         live = (await http.get(f"/api/sessions/{session}/state")).json()
         assert live["phase"] == "waiting" and len(live["pendingPermissions"]) == 1
         await running.stop()
         await here.hub.close(session)
-        events = list(here.store.read(session))
+        events = list(here.store[session].read())
         state = (await http.get(f"/api/sessions/{session}/state")).json()
         assert state["seq"] == events[-1].seq and state["phase"] == "closed"
         assert (await http.get(f"/api/sessions/{session}/summary")).json()["title"] == "think and run"
@@ -310,22 +314,21 @@ async def test_a_picture_goes_with_a_message(tmp_path: Path):
         command = {"command": "say", "commandId": "c", "text": "say what is this", "content": content}
         assert (await http.post(f"/api/sessions/{session}/commands", json=command)).status_code == 200
         await here.hub.get(session).idle()
-        said = next(event for event in here.store.read(session, types=["user_message"]))
+        said = next(event for event in here.store[session].read(types=["user_message"]))
         assert DOT in (await http.get(f"/api/sessions/{session}/events/{said.seq}/original")).text
 
 
 async def test_search(tmp_path: Path):
     async with served(tmp_path) as here, here.http() as http:
         session = here.session(title="About fish")
-        here.store.append(
-            session,
+        here.store[session].append(
             [
                 user_message(text="Where does the TROUT swim?", author="human"),
                 tool_call(tool_call_id="c", tool_name="Bash", args={"command": "ls /trout"}),
             ],
         )
         other = here.session()
-        here.store.append(other, [user_message(text="Größe der Forelle", author="human")])
+        here.store[other].append([user_message(text="Größe der Forelle", author="human")])
         found = (await http.get("/api/search?q=trout")).json()
         assert [(match["sessionId"], match["seq"], match["type"]) for match in found["matches"]] == [
             (session, 2, "user_message"),
@@ -364,14 +367,36 @@ async def test_server_sent_events_go_on_from_the_last_one(tmp_path: Path):
         path = f"/api/sessions/{session}/stream"
         first = await stream_of(http, path, 11)
         assert [event["seq"] for _, event in first] == list(range(1, 12))
-        assert first[-1][0] == f"{here.store.head(session).log_id}:11"
+        assert first[-1][0] == f"{here.store[session].head().log_id}:11"
         rest = asyncio.create_task(stream_of(http, path, 26, **{"Last-Event-ID": first[-1][0]}))
         await asyncio.sleep(0.1)
-        here.store.append(session, words(5))
+        here.store[session].append(words(5))
         assert [event["seq"] for _, event in await rest] == list(range(12, 27))
         assert (await http.get(path, headers={"Last-Event-ID": "other:3"})).status_code == 409
         assert (await http.get(path, headers={"Last-Event-ID": "nonsense"})).status_code == 409
         assert (await http.get("/api/sessions/nobody/stream")).status_code == 404
+
+
+async def test_a_stream_that_cannot_go_on_says_why_and_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    async def away(*_: object) -> AsyncIterator[Record]:
+        raise StoreUnavailable("the database is away")
+        yield
+
+    async with served(tmp_path) as here, here.http() as http:
+        session = here.session(20)
+        head = here.store[session].head()
+        path, at = f"/api/sessions/{session}/stream", {"Last-Event-ID": f"{head.log_id}:{head.seq}"}
+        with monkeypatch.context() as patch:
+            patch.setattr(FolderLog, "follow_records", away)
+            async with asyncio.timeout(20):
+                answer = await http.get(path, headers=at)
+            assert answer.text.endswith('event: error\ndata: {"code":"away","message":"the database is away"}\n\n')
+            reader = StreamReader(here, session, head.log_id)
+            reader.seq = head.seq
+            await reader.read(asyncio.get_running_loop().create_future())
+            assert reader.problem == "away: the database is away"
+        here.store[session].append(words(1))
+        assert [event["seq"] for _, event in await stream_of(http, path, head.seq + 1, **at)] == [head.seq + 1]
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ async def test_a_cursor_gives_what_follows_or_an_error(after: Any, seqs: Any, tm
     """Over the socket and as server-sent events; and what comes later comes after it."""
     async with served(tmp_path) as here, here.socket() as peer, here.http() as http:
         session = here.session(30)
-        log_id = here.store.head(session).log_id
+        log_id = here.store[session].head().log_id
         given = {} if after is None else {"after": {"logId": log_id, "seq": after}}
         if after == "another log":
             given = {"after": {"logId": "01234567-89ab-7def-8123-456789abcdef", "seq": 3}}
@@ -61,7 +61,7 @@ async def test_a_cursor_gives_what_follows_or_an_error(after: Any, seqs: Any, tm
             return
         await peer.until("live")
         assert [event["seq"] for event in peer.events_of()] == list(seqs)
-        here.store.append(session, [assistant_chunk(text="more")])
+        here.store[session].append([assistant_chunk(text="more")])
         assert [event["seq"] for event in await peer.events(32)] == [*seqs, 32]
         assert await _streamed(http, session, headers, 32) == [*seqs, 32]
 
@@ -84,14 +84,14 @@ async def _streamed(http: httpx.AsyncClient, session: str, headers: dict[str, st
 async def test_another_filter_goes_on_from_the_same_cursor(tmp_path: Path):
     async with served(tmp_path) as here, here.socket() as peer:
         session = here.session()
-        here.store.append(session, [_event(number) for number in range(100)])
-        log_id = here.store.head(session).log_id
+        here.store[session].append([_event(number) for number in range(100)])
+        log_id = here.store[session].head().log_id
         await peer.subscribe(session, "a", types=["thinking_chunk"])
         live = await peer.until("live", id="a")
-        here.store.append(session, [_event(number) for number in range(100, 110)])
+        here.store[session].append([_event(number) for number in range(100, 110)])
         await peer.subscribe(session, "b", types=["assistant_chunk"], after={"logId": log_id, "seq": live["seq"]})
         await peer.until("live", id="b")
-        kinds = {record.seq: record.type for record in here.store.records(session)}
+        kinds = {record.seq: record.type for record in here.store[session].records()}
         assert [event["seq"] for event in peer.events_of("b")] == [
             seq for seq, kind in kinds.items() if seq > live["seq"] and kind == "assistant_chunk"
         ]
@@ -124,7 +124,7 @@ async def test_subscriptions_at_random_moments_of_a_burst(tmp_path: Path, figure
     chance = random.Random(SEED)
     with process(tmp_path, *ROOM) as server, JsonlStore(tmp_path) as store:
         head = store.create("burst")
-        store.append("burst", [_event(number) for number in range(2000)])
+        store["burst"].append([_event(number) for number in range(2000)])
         over = asyncio.Event()
         writing = asyncio.create_task(_burst(store, chance, over))
         watches: list[Watch] = []
@@ -133,7 +133,7 @@ async def test_subscriptions_at_random_moments_of_a_burst(tmp_path: Path, figure
         streams = await asyncio.gather(*(_streaming(server, store, head.cursor, chance, TIMES // 100) for _ in range(4)))
         over.set()
         await writing
-        kinds = {record.seq: record.type for record in store.records("burst")}
+        kinds = {record.seq: record.type for record in store["burst"].records()}
     assert len(watches) == TIMES
     for watch in [*watches, *(watch for some in streams for watch in some)]:
         wanted = [seq for seq in range(watch.after + 1, watch.to + 1) if watch.types is None or kinds[seq] in watch.types]
@@ -147,7 +147,7 @@ async def _burst(store: JsonlStore, chance: random.Random, over: asyncio.Event) 
     number = 0
     while not over.is_set():
         count = chance.randrange(1, 8)
-        store.append("burst", [_event(number + one) for one in range(count)])
+        store["burst"].append([_event(number + one) for one in range(count)])
         number += count
         await asyncio.sleep(chance.random() * 0.01)
 
@@ -159,8 +159,8 @@ async def _subscribing(server: Process, store: JsonlStore, log: Cursor, left: An
         going: dict[str, int] = {}
         while True:
             while len(now) < AT_ONCE and (number := next(left, None)) is not None:
-                watch = await _begin(peer, str(number), store.head("burst").seq, log, chance)
-                now[watch.name], going[watch.name] = watch, store.head("burst").seq + chance.randrange(-5, 20)
+                watch = await _begin(peer, str(number), store["burst"].head().seq, log, chance)
+                now[watch.name], going[watch.name] = watch, store["burst"].head().seq + chance.randrange(-5, 20)
             if not now:
                 return
             message = await peer.hear()
@@ -187,9 +187,9 @@ async def _streaming(server: Process, store: JsonlStore, log: Cursor, chance: ra
     watches: list[Watch] = []
     async with server.http() as http:
         for number in range(times):
-            watch = Watch(f"stream-{number}", max(0, store.head("burst").seq - chance.randrange(300)), chance.choice(FILTERS))
-            upto = store.head("burst").seq + chance.randrange(20)
-            await eventually(lambda upto=upto: store.head("burst").seq > upto + 20)
+            watch = Watch(f"stream-{number}", max(0, store["burst"].head().seq - chance.randrange(300)), chance.choice(FILTERS))
+            upto = store["burst"].head().seq + chance.randrange(20)
+            await eventually(lambda upto=upto: store["burst"].head().seq > upto + 20)
             headers = {"Last-Event-ID": f"{log.log_id}:{watch.after}"}
             watch.seqs = await _streamed(http, "burst", headers, upto, ",".join(watch.types or ()))
             watch.to = watch.seqs[-1]

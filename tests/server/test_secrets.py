@@ -126,11 +126,10 @@ def test_no_answer_and_no_line_of_a_log_says_a_secret(tmp_path: Path, figure: Fi
 BUG = """
 from hansard.server import routes
 
-async def search(self, request):
-    given = request.query_params["q"]
-    raise RuntimeError(f"nobody thought of {given}")
+def search(self, words, sessions):
+    raise RuntimeError(f"nobody thought of {words}")
 
-routes.Api.search = search
+routes.Api._search = search
 """
 
 

@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 import hansard
-from hansard.server.listening import bound
+from hansard.server.uvicorn_protocols import bound
 from hansard.store import JsonlStore
 from tests.proof import Figures, proves
 from tests.server.served import Process, demo, eventually, process
@@ -165,7 +165,7 @@ async def test_a_stop_ends_agents_and_closes_sessions(how: signal.Signals, tmp_p
         assert server.stop() == ""
     await eventually(lambda: not os.path.exists(f"/proc/{agent}"))
     with JsonlStore(tmp_path / "store") as store:
-        events = list(store.read(session))
+        events = list(store[session].read())
         assert "turn_end" in [event.type for event in events]
         assert [event.payload.subtype for event in events[-2:]] == ["closed", "checkpoint"] and store.abandoned() == []
 
@@ -249,13 +249,13 @@ async def test_a_server_that_is_killed_leaves_nothing_running(tmp_path: Path, fi
                     state = (await http.get(f"/api/sessions/{session}/state")).json()
                     assert state["phase"] not in ("running", "waiting") and state["pendingPermissions"] == []
             with JsonlStore(tmp_path / "store") as store:
-                heads = {session: store.head(session).seq for session in sessions}
+                heads = {session: store[session].head().seq for session in sessions}
                 await eventually(lambda: all(seen[session][-1] == heads[session] for session in sessions))
                 for session in sessions:
-                    assert seen[session] == list(range(1, heads[session] + 1)) and store.verify(session) == []
-                ends = [list(store.read(session, types=["turn_end"]))[-1].payload for session in sessions[:3]]
+                    assert seen[session] == list(range(1, heads[session] + 1)) and store[session].verify() == []
+                ends = [list(store[session].read(types=["turn_end"]))[-1].payload for session in sessions[:3]]
                 assert {(end.status, end.stop_reason) for end in ends} == {("lost", "hansard was restarted")}
-                [cancelled] = store.read(sessions[1], types=["permission_cancelled"])
+                [cancelled] = store[sessions[1]].read(types=["permission_cancelled"])
                 assert cancelled.payload.reason == "hansard was restarted"
         for task in following:
             task.cancel()
@@ -278,5 +278,5 @@ async def _follow(server: Process, session: str, seen: list[int]) -> None:
 
 def _agents(folder: Path, sessions: list[str]) -> list[int]:
     with JsonlStore(folder) as store:
-        started = [event.payload for session in sessions for event in store.read(session, types=["process"])]
+        started = [event.payload for session in sessions for event in store[session].read(types=["process"])]
         return [one.pid for one in started if one.event == "started" and one.pid is not None]

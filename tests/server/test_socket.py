@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from hansard.codec import encode
 from hansard.events import assistant_chunk, tool_result, user_message
-from hansard.originals import wrap
+from hansard.events.codec import encode
+from hansard.events.originals import wrap
 from hansard.server import socket as socket_module
 from hansard.server.protocol import Limits
 from hansard.store import JsonlStore
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
 
 def lines(here: Here, session: str) -> list[dict]:
     """The log, as a client without originals should see it."""
-    found = [json.loads(encode(event)) for event in here.store.read(session)]
+    found = [json.loads(encode(event)) for event in here.store[session].read()]
     return [{name: value for name, value in event.items() if name not in ("original", "eol")} for event in found]
 
 
@@ -35,9 +35,9 @@ async def test_replay_then_live(tmp_path: Path):
         hello = await peer.until("hello")
         assert (hello["protocol"], hello["role"], hello["heartbeatMs"]) == (1, "participant", 15000)
         answer = await peer.subscribe(session)
-        assert (answer["logId"], answer["head"]) == (here.store.head(session).log_id, 1002)
+        assert (answer["logId"], answer["head"]) == (here.store[session].head().log_id, 1002)
         assert (await peer.until("live"))["seq"] == 1002  # with a checkpoint
-        here.store.append(session, words(10))
+        here.store[session].append(words(10))
         assert await peer.events(1012) == lines(here, session)
         assert [message["type"] for message in peer.got].count("live") == 1
 
@@ -49,25 +49,25 @@ async def test_no_gap_and_no_repeat_wherever_one_begins(seed: int, tmp_path: Pat
     chance = random.Random(seed)
     async with served(tmp_path, Limits(per_session=100)) as here:
         session = here.session(300)
-        log_id = here.store.head(session).log_id
+        log_id = here.store[session].head().log_id
 
         async def write() -> None:
             for number in range(150):
-                here.store.append(session, words(chance.randrange(1, 20), number))
+                here.store[session].append(words(chance.randrange(1, 20), number))
                 await asyncio.sleep(chance.random() * 0.01)
 
         async def follow() -> tuple[int, list[int]]:
             await asyncio.sleep(chance.random())
-            after = chance.randrange(0, here.store.head(session).seq + 1)
+            after = chance.randrange(0, here.store[session].head().seq + 1)
             async with here.socket() as peer:
                 await peer.subscribe(session, after={"logId": log_id, "seq": after})
                 await written
-                found = await peer.events(here.store.head(session).seq)
+                found = await peer.events(here.store[session].head().seq)
                 return after, [event["seq"] for event in found]
 
         written = asyncio.create_task(write())
         for after, seqs in await asyncio.gather(*(follow() for _ in range(12))):
-            assert seqs == list(range(after + 1, here.store.head(session).seq + 1))
+            assert seqs == list(range(after + 1, here.store[session].head().seq + 1))
 
 
 @proves("L-04")
@@ -79,17 +79,17 @@ async def test_one_who_falls_behind_is_fed_from_the_log(tmp_path: Path):
             await peer.subscribe(session)
             await peer.until("live")
             for number in range(30):
-                here.store.append(session, [assistant_chunk(text=f"{number} {'x' * 2000}") for _ in range(300)])
+                here.store[session].append([assistant_chunk(text=f"{number} {'x' * 2000}") for _ in range(300)])
                 await asyncio.sleep(0.02)
-            found = await peer.events(here.store.head(session).seq)
-            assert [event["seq"] for event in found] == list(range(1, here.store.head(session).seq + 1))
+            found = await peer.events(here.store[session].head().seq)
+            assert [event["seq"] for event in found] == list(range(1, here.store[session].head().seq + 1))
 
 
 @proves("L-01")
 async def test_coming_back_at_any_cursor(tmp_path: Path):
     async with served(tmp_path) as here:
         session = here.session(600)
-        log_id, expected = here.store.head(session).log_id, lines(here, session)
+        log_id, expected = here.store[session].head().log_id, lines(here, session)
         seen: list[dict] = []
         while len(seen) < len(expected):  # a client that is cut off after each frame it gets
             async with here.socket() as peer:
@@ -102,16 +102,16 @@ async def test_coming_back_at_any_cursor(tmp_path: Path):
 async def test_a_filter_leaves_the_cursor_that_of_the_whole_log(tmp_path: Path):
     async with served(tmp_path) as here, here.socket() as peer:
         session = here.session(50)
-        here.store.append(session, [user_message(text="one", author="human"), *words(3000), user_message(text="two", author="human")])
+        here.store[session].append([user_message(text="one", author="human"), *words(3000), user_message(text="two", author="human")])
         await peer.subscribe(session, types=["user_message"])
         live = await peer.until("live")
         assert [event["payload"]["text"] for event in peer.events_of()] == ["one", "two"]
-        assert live["seq"] == here.store.head(session).seq
-        here.store.append(session, words(5))
-        here.store.append(session, [user_message(text="three", author="human")])
-        await peer.events(here.store.head(session).seq)
+        assert live["seq"] == here.store[session].head().seq
+        here.store[session].append(words(5))
+        here.store[session].append([user_message(text="three", author="human")])
+        await peer.events(here.store[session].head().seq)
         assert [event["payload"]["text"] for event in peer.events_of()] == ["one", "two", "three"]
-        assert peer.cursor() == here.store.head(session).seq
+        assert peer.cursor() == here.store[session].head().seq
 
 
 async def test_originals_come_when_they_are_wanted(tmp_path: Path):
@@ -119,7 +119,7 @@ async def test_originals_come_when_they_are_wanted(tmp_path: Path):
         session = here.session()
         event = user_message(text='a trap: "original":1', author="human")
         event.original, event.frame = wrap(b'{"said": "verbatim"}'), 1
-        here.store.append(session, [event])
+        here.store[session].append([event])
         await peer.subscribe(session, "without")
         await peer.subscribe(session, "with", originals=True)
         await peer.until("live", id="with")
@@ -131,7 +131,7 @@ async def test_originals_come_when_they_are_wanted(tmp_path: Path):
 async def test_an_event_that_is_too_long_for_a_frame_is_announced(tmp_path: Path):
     async with served(tmp_path) as here, here.socket() as peer, here.http() as http:
         session = here.session(3)
-        here.store.append(session, [tool_result(tool_call_id="t", result="x" * 1_500_000), *words(3)])
+        here.store[session].append([tool_result(tool_call_id="t", result="x" * 1_500_000), *words(3)])
         await peer.subscribe(session)
         await peer.until("live")
         events = peer.events_of()
@@ -144,7 +144,7 @@ async def test_an_event_that_is_too_long_for_a_frame_is_announced(tmp_path: Path
 async def test_no_frame_is_larger_than_the_limit(tmp_path: Path):
     async with served(tmp_path) as here, here.socket(max_size=2**20) as peer:
         session = here.session()
-        here.store.append(session, [tool_result(tool_call_id="t", result="x" * size) for size in (200_000, 900_000, 260_000, 1_040_000, 5)])
+        here.store[session].append([tool_result(tool_call_id="t", result="x" * size) for size in (200_000, 900_000, 260_000, 1_040_000, 5)])
         await peer.subscribe(session)
         await peer.until("live")
         assert [event["seq"] for event in peer.events_of()] == [1, 2, 3, 4, 5, 6]
@@ -160,8 +160,8 @@ async def test_many_sessions_on_one_socket(tmp_path: Path):
             assert await peer.events(10 * number + 1, f"s{number}") == lines(here, session)
         await peer.say(type="unsubscribe", id="s1")
         await peer.until("unsubscribed", id="s1")
-        here.store.append(sessions[1], words(1))
-        here.store.append(sessions[2], words(1))
+        here.store[sessions[1]].append(words(1))
+        here.store[sessions[2]].append(words(1))
         await peer.events(22, "s2")
         assert peer.cursor("s1") == 11
 
@@ -187,10 +187,10 @@ async def test_what_another_process_writes_is_seen_and_not_touched(tmp_path: Pat
     async with served(tmp_path) as here, here.socket() as peer:
         with JsonlStore(tmp_path) as another:
             session = another.create().session_id
-            another.append(session, words(3))
+            another[session].append(words(3))
             await peer.subscribe(session)
             assert len(await peer.events(4)) == 4
-            another.append(session, words(3))
+            another[session].append(words(3))
             assert len(await peer.events(7)) == 7
             told = await peer.command(session, "say", "c1", text="hello")
             assert (told["type"], told["code"]) == ("refused", "locked") and "process" in told["message"]
@@ -200,21 +200,21 @@ async def test_what_another_process_writes_is_seen_and_not_touched(tmp_path: Pat
 async def test_damage_is_shown_where_it_stands_and_once(tmp_path: Path):
     async with served(tmp_path) as here, here.socket() as peer:
         session = here.session(3)
-        here.store.release(session)
+        here.store[session].release()
         with (tmp_path / session / "events.jsonl").open("ab") as file:
             file.write(b"{broken\n")
         await peer.subscribe(session)
         await peer.until("live")
-        here.store.append(session, words(2))
-        found = await peer.events(here.store.head(session).seq)
+        here.store[session].append(words(2))
+        found = await peer.events(here.store[session].head().seq)
         assert [event.get("seq", 0) for event in found].count(0) == 1
-        assert [event["seq"] for event in found if "seq" in event] == list(range(1, here.store.head(session).seq + 1))
+        assert [event["seq"] for event in found if "seq" in event] == list(range(1, here.store[session].head().seq + 1))
 
 
 async def test_damage_that_happens_meanwhile_is_shown_once(tmp_path: Path):
     async with served(tmp_path) as here, here.socket() as peer:
         session = here.session(3)
-        here.store.release(session)
+        here.store[session].release()
         await peer.subscribe(session)
         await peer.until("live")
         with (tmp_path / session / "events.jsonl").open("ab") as file:
@@ -222,10 +222,10 @@ async def test_damage_that_happens_meanwhile_is_shown_once(tmp_path: Path):
         while len(peer.events_of()) < 7:
             await peer.hear()
         assert [event["payload"]["reason"] for event in peer.events_of()[5:]] == ["invalid_json"] * 2
-        here.store.append(session, words(2))
-        found = await peer.events(here.store.head(session).seq)
+        here.store[session].append(words(2))
+        found = await peer.events(here.store[session].head().seq)
         assert [event.get("seq", 0) for event in found].count(0) == 2
-        assert [event["seq"] for event in found if "seq" in event] == list(range(1, here.store.head(session).seq + 1))
+        assert [event["seq"] for event in found if "seq" in event] == list(range(1, here.store[session].head().seq + 1))
 
 
 async def test_a_deleted_session_ends_its_subscriptions(tmp_path: Path):
@@ -236,7 +236,7 @@ async def test_a_deleted_session_ends_its_subscriptions(tmp_path: Path):
         await peer.until("live", id="stays")
         assert (await http.delete(f"/api/sessions/{session}")).status_code == 204
         assert (await peer.until("error", id="gone"))["code"] == "unknown_session"
-        here.store.append(other, words(1))
+        here.store[other].append(words(1))
         await peer.events(5, "stays")
         assert not (tmp_path / session).exists()
 
@@ -281,7 +281,7 @@ async def test_a_command_is_done_once_however_often_it_is_given(tmp_path: Path, 
         assert len(seqs) == 4 and len(set(seqs)) == 1
         figure("times given", 5)
         await here.hub.get(session).idle()
-        said = list(here.store.read(session, types=["user_message"]))
+        said = list(here.store[session].read(types=["user_message"]))
         assert [event.payload.text for event in said] == ["say it once"]
         assert said[0].seq in seqs and said[0].command_id == "the-same"
 
@@ -305,7 +305,7 @@ async def test_two_clients_and_one_agent(tmp_path: Path):
         refused = first if first["type"] == "refused" else second
         assert refused["code"] == "answered"
         await here.hub.get(session).idle()
-        head = here.store.head(session).seq
+        head = here.store[session].head().seq
         assert await one.events(head) == await two.events(head) == lines(here, session)
 
 
@@ -313,26 +313,26 @@ async def test_the_queue_settings_and_the_switch(tmp_path: Path):
     async with served(tmp_path) as here, here.http() as http, here.socket() as peer:
         session = await demo(http, tmp_path, "count 100")
         running = here.hub.get(session)
-        await eventually(lambda: running.past.busy)
+        await eventually(lambda: running.state.busy)
         await peer.command(session, "say", "q1", text="say one")
         await peer.command(session, "say", "q2", text="say two")
-        first, second = running.past.queue
+        first, second = running.state.queue
         assert (await peer.command(session, "edit", "e1", itemId=first, text="say 1"))["type"] == "done"
         assert (await peer.command(session, "edit", "e1", itemId=first, text="say 1"))["type"] == "done"
         assert (await peer.command(session, "cancel", "x1", itemId=second))["type"] == "done"
         assert (await peer.command(session, "cancel", "x2", itemId=second))["code"] == "not_found"
         assert (await peer.command(session, "interrupt", "i1"))["type"] == "done"
         await running.idle()
-        said = [event.payload.text for event in here.store.read(session, types=["user_message"])]
+        said = [event.payload.text for event in here.store[session].read(types=["user_message"])]
         assert said == ["count 100", "say 1"]
         assert (await peer.command(session, "set", "s1", modeId="auto"))["type"] == "done"
         assert (await peer.command(session, "set", "s2", model="nonsense"))["type"] == "refused"
         assert (await peer.command(session, "set", "s3"))["code"] == "bad_request"
-        assert running.past.state.mode == "auto"
+        assert running.state.mode == "auto"
         assert (await peer.command(session, "switch", "w1", agent="demo"))["type"] == "done"
-        switched = here.store.head(session).seq
+        switched = here.store[session].head().seq
         assert (await peer.command(session, "switch", "w1", agent="demo"))["type"] == "done"
-        assert here.store.head(session).seq == switched
+        assert here.store[session].head().seq == switched
         assert (await peer.command(session, "stop", "p1"))["type"] == "done"
         assert here.hub.sessions == []
         assert (await peer.command(session, "say", "z1", text="say still here"))["type"] == "done"

@@ -24,7 +24,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("store", ENGINES, indirect=True)
 
 
-def at(place: str, **options: Any) -> Store:
+def open_at(place: str, **options: Any) -> Store:
     """A store at a `place`, with a clock of one's own and the like."""
     return PostgresStore(place, **options) if is_database(place) else JsonlStore(place, **options)
 

@@ -38,7 +38,7 @@ def write(root: Path, size: int, acknowledged: int) -> None:
     number = 0
     while True:
         number += 1
-        for event in store.append("s", batch(size, number)):
+        for event in store["s"].append(batch(size, number)):
             os.write(acknowledged, b"%d %s\n" % (event.seq, event.id.encode()))
 
 
@@ -65,7 +65,7 @@ def check(root: Path, acknowledged: dict[int, str], result: Counter[str]) -> Non
     store = JsonlStore(root)
     seqs: list[int] = []
     damaged = recovered = 0
-    for event in store.read("s"):
+    for event in store["s"].read():
         if isinstance(event, RawEvent):
             damaged += 1
             continue
@@ -75,7 +75,7 @@ def check(root: Path, acknowledged: dict[int, str], result: Counter[str]) -> Non
         if acknowledged.pop(event.seq, event.id) != event.id:
             result["wrong"] += 1
     result["glued"] += sum(line.count(b'"seq":') > 1 for line in (root / "s" / "events.jsonl").read_bytes().split(b"\n"))
-    kinds = Counter(finding.kind for finding in store.verify("s"))
+    kinds = Counter(finding.kind for finding in store["s"].verify())
     result["lost"] += len(acknowledged)
     result["gaps"] += seqs != list(range(1, len(seqs) + 1))
     result["torn"] += damaged
@@ -98,7 +98,7 @@ def main(root: Path, size: int, kills: int, seed: int, per_log: int) -> None:
             result["kills"] += 1
         result["acknowledged"] += len(acknowledged)
         with JsonlStore(place) as last:
-            last.append("s", [assistant_chunk(text="end")])
+            last["s"].append([assistant_chunk(text="end")])
         check(place, acknowledged, result)
         shutil.rmtree(place)
     print(json.dumps(result))

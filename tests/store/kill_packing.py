@@ -26,11 +26,11 @@ def work(root: Path, acknowledged: int, seed: int) -> None:
         store = JsonlStore(root)
         for act in chance.choices(["compress", "expand", "append"], [5, 4, 1], k=4):
             if act == "append":
-                for event in store.append("s", [assistant_chunk(text=f"{chance.random()}" * 10)]):
+                for event in store["s"].append([assistant_chunk(text=f"{chance.random()}" * 10)]):
                     os.write(acknowledged, b"%d %s\n" % (event.seq, event.id.encode()))
-                store.release("s")
+                store["s"].release()
             else:
-                getattr(store, act)("s")
+                getattr(store["s"], act)()
 
 
 def kill_one(root: Path, delay: float, seed: int) -> dict[int, str]:
@@ -58,18 +58,18 @@ def main(root: Path, kills: int, seed: int) -> None:
     left: Counter[str] = Counter()
     with JsonlStore(root) as store:
         noise = random.Random(0)
-        while store.append("s", [assistant_chunk(text=noise.randbytes(200).hex()) for _ in range(200)])[-1].seq < RECORDS:
+        while store["s"].append([assistant_chunk(text=noise.randbytes(200).hex()) for _ in range(200)])[-1].seq < RECORDS:
             pass
-    known: dict[int, str] = {event.seq: event.id for event in store.read("s")}
-    beginning = [sha256(record.line).digest() for record in store.records("s")]
+    known: dict[int, str] = {event.seq: event.id for event in store["s"].read()}
+    beginning = [sha256(record.line).digest() for record in store["s"].records()]
     for _ in range(kills):
         known |= kill_one(root, chance.choice((0.01, 0.1, 0.2)) * chance.random(), chance.randrange(10**9))
         left[forms(root)] += 1
         store = JsonlStore(root)
-        found = [(record.seq, sha256(record.line).digest()) for record in store.records("s")]
+        found = [(record.seq, sha256(record.line).digest()) for record in store["s"].records()]
         result["lost"] += len(known.keys() - {seq for seq, _ in found})
         result["changed"] += [digest for _, digest in found[: len(beginning)]] != beginning
-        result["damaged"] += any(finding.is_damage and finding.kind != "torn-tail" for finding in store.verify("s"))
+        result["damaged"] += any(finding.is_damage and finding.kind != "torn-tail" for finding in store["s"].verify())
         result["kills"] += 1
     print(json.dumps({**result, "acknowledged": len(known), "left": left}))
 

@@ -14,7 +14,7 @@ import pytest
 from hansard.errors import LogLocked, StoreError
 from hansard.events import Event
 from hansard.store import JsonlStore, Store, open_store
-from hansard.store.lock import is_held
+from hansard.store.files.lock import is_held
 from tests.proof import Figures, proves
 
 Say = Callable[..., list[Event]]
@@ -24,7 +24,7 @@ import sys, time
 from hansard.events import assistant_chunk
 from hansard.store import open_store
 store = open_store(sys.argv[1])
-store.append("s", [assistant_chunk(text="theirs")])
+store["s"].append([assistant_chunk(text="theirs")])
 print("ready", flush=True)
 time.sleep(60)
 """
@@ -41,9 +41,9 @@ def another_writer(root: Path | str) -> subprocess.Popen[str]:
 def test_a_second_process_is_refused_and_told_who_writes(either: Store, place: str, say: Say) -> None:
     with another_writer(place) as writer:
         with pytest.raises(LogLocked, match=str(writer.pid)) as refused:
-            either.append("s", say(1))
+            either["s"].append(say(1))
         assert refused.value.pid == writer.pid
-        assert len(list(either.read("s"))) == 2
+        assert len(list(either["s"].read())) == 2
         writer.kill()
 
 
@@ -53,20 +53,20 @@ def test_the_lock_of_a_dead_writer_is_taken_over(store: JsonlStore, say: Say) ->
         writer.kill()
         writer.wait()
         assert (store.root / "s" / "lock").read_text() == f"{writer.pid}\n"
-        assert store.append("s", say(1))[0].seq == 3
+        assert store["s"].append(say(1))[0].seq == 3
 
 
 @proves("D-08")
 def test_a_second_writer_in_the_same_process_is_refused_too(either: Store, place: str, say: Say) -> None:
     store = either
-    store.append("s", say(1))
+    store["s"].append(say(1))
     with open_store(place) as other:
         with pytest.raises(LogLocked, match=str(os.getpid())):
-            other.append("s", say(1))
+            other["s"].append(say(1))
         with pytest.raises(LogLocked):
             other.delete("s")
-        store.release("s")  # which takes a checkpoint
-        assert other.append("s", say(1))[0].seq == 4
+        store["s"].release()  # which takes a checkpoint
+        assert other["s"].append(say(1))[0].seq == 4
 
 
 @proves("D-08")
@@ -77,7 +77,7 @@ def test_of_many_threads_with_stores_of_their_own_one_writes_at_a_time(place: st
         for number in range(30):
             with open_store(place) as mine:
                 try:
-                    written.extend(event.id for event in mine.append("s", say(f"{name}{number}")))
+                    written.extend(event.id for event in mine["s"].append(say(f"{name}{number}")))
                 except LogLocked as problem:
                     refused.append(problem.pid)
 
@@ -87,33 +87,33 @@ def test_of_many_threads_with_stores_of_their_own_one_writes_at_a_time(place: st
     for thread in threads:
         thread.join()
     with open_store(place) as store:
-        said = [event for event in store.read("s") if event.type == "assistant_chunk"]
+        said = [event for event in store["s"].read() if event.type == "assistant_chunk"]
         assert sorted(event.id for event in said) == sorted(written)
-        assert [event.seq for event in store.read("s")] == list(range(1, store.head("s").seq + 1))
-        assert set(refused) <= {os.getpid(), None} and store.verify("s") == []
+        assert [event.seq for event in store["s"].read()] == list(range(1, store["s"].head().seq + 1))
+        assert set(refused) <= {os.getpid(), None} and store["s"].verify() == []
     figure("appends of rivals", len(written))
     figure("refused", len(refused))
 
 
 @proves("D-08")
 def test_a_pid_in_the_lock_file_locks_nothing_by_itself(store: JsonlStore, say: Say) -> None:
-    store.append("s", say(1))
-    store.release("s")
+    store["s"].append(say(1))
+    store["s"].release()
     (store.root / "s" / "lock").write_text(f"{os.getpid()}\n")
     assert not is_held(store.root / "s")
-    store.append("s", say(1))
+    store["s"].append(say(1))
     assert is_held(store.root / "s")
 
 
 def test_a_look_at_the_lock_does_not_get_in_a_writers_way(store: JsonlStore, say: Say) -> None:
     import fcntl
 
-    store.append("s", say(1))
-    store.release("s")
+    store["s"].append(say(1))
+    store["s"].release()
     with (store.root / "s" / "lock").open() as looking:
         fcntl.flock(looking, fcntl.LOCK_SH)
         threading.Timer(0.01, lambda: fcntl.flock(looking, fcntl.LOCK_UN)).start()
-        store.append("s", say(1))
+        store["s"].append(say(1))
         time.sleep(0.02)
 
 
@@ -123,8 +123,8 @@ def test_files_are_private_whatever_the_umask(umask: int, root: Path, say: Say) 
     before = os.umask(umask)
     try:
         with JsonlStore(root, inline_limit=10) as store:
-            store.append("s", say(1))
-            store.put_blob("s", b"x" * 100)
+            store["s"].append(say(1))
+            store["s"].put_blob(b"x" * 100)
     finally:
         os.umask(before)
     for path in [root, *root.rglob("*")]:
@@ -133,10 +133,10 @@ def test_files_are_private_whatever_the_umask(umask: int, root: Path, say: Say) 
 
 @proves("S-08")
 def test_a_log_that_others_can_read_is_closed_to_them(store: JsonlStore, say: Say, log: Path) -> None:
-    store.append("s", say(1))
+    store["s"].append(say(1))
     store.close()
     log.chmod(0o644)
-    store.append("s", say(1))
+    store["s"].append(say(1))
     assert log.stat().st_mode & 0o777 == 0o600
 
 
@@ -183,16 +183,16 @@ def give_away() -> Callable[..., None]:
 def test_a_read_only_log_can_be_read_and_appending_is_a_clear_error(
     store: JsonlStore, say: Say, log: Path, as_nobody: Callable[..., None], give_away: Callable[..., None]
 ) -> None:
-    store.append("s", say(3))
+    store["s"].append(say(3))
     store.close()
     give_away(store.root, log.parent, log, log.parent / "lock")
     log.chmod(0o400)
     before = log.read_bytes()
 
     def act() -> None:
-        assert len(list(store.read("s"))) == 5
+        assert len(list(store["s"].read())) == 5
         with pytest.raises(StoreError, match="Permission denied"):
-            store.append("s", say(1))
+            store["s"].append(say(1))
 
     as_nobody(act)
     assert log.read_bytes() == before
@@ -202,15 +202,15 @@ def test_a_read_only_log_can_be_read_and_appending_is_a_clear_error(
 def test_in_a_read_only_folder_logs_can_be_read_and_creating_is_a_clear_error(
     store: JsonlStore, say: Say, log: Path, as_nobody: Callable[..., None], give_away: Callable[..., None]
 ) -> None:
-    store.append("s", say(3))
+    store["s"].append(say(3))
     store.close()
     give_away(store.root, log.parent, log, log.parent / "lock")
     store.root.chmod(0o500)
 
     def act() -> None:
-        assert len(list(store.read("s"))) == 5
+        assert len(list(store["s"].read())) == 5
         with pytest.raises(StoreError, match="Permission denied"):
-            store.append("new", say(1))
+            store["new"].append(say(1))
 
     as_nobody(act)
     store.root.chmod(0o700)

@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from hansard.store import behind
-from hansard.store.behind import SyncBehind
+from hansard.store.files import writer
+from hansard.store.files.writer import BackgroundSync
 
 
 class ClearsLate(threading.Event):
@@ -28,10 +28,10 @@ class ClearsLate(threading.Event):
 
 
 def test_a_wish_to_stop_is_not_cleared_with_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(behind, "INTERVAL", 0)
-    syncing = SyncBehind(list)
+    monkeypatch.setattr(writer, "SYNC_INTERVAL_SECONDS", 0)
+    syncing = BackgroundSync(list)
     syncing._wanted = ClearsLate(syncing._stopped)
-    syncing.want()
+    syncing.request()
     stopping = threading.Thread(target=syncing.stop, daemon=True)
     threading.Timer(0.1, stopping.start).start()  # by then the thread is about to clear
     threading.Event().wait(0.2)
@@ -40,4 +40,4 @@ def test_a_wish_to_stop_is_not_cleared_with_the_others(monkeypatch: pytest.Monke
 
 
 def test_it_need_not_have_begun_to_be_stopped() -> None:
-    SyncBehind(list).stop()
+    BackgroundSync(list).stop()

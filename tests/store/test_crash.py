@@ -9,7 +9,8 @@ from typing import NamedTuple
 import pytest
 
 from hansard.events import Event, assistant_chunk, turn_end, user_message
-from hansard.store import JsonlStore, writer
+from hansard.store import JsonlStore
+from hansard.store.files import writer
 from tests.proof import Figures, amount, proves
 
 Say = Callable[..., list[Event]]
@@ -42,7 +43,7 @@ def moments(root: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> list[Mome
         found.append(Moment(whole[:synced], whole[synced:]))
         return count
 
-    monkeypatch.setattr(writer.Writer, "sync_behind", lambda self: None)  # the longest tails: as if it were always late
+    monkeypatch.setattr(writer.Writer, "sync_in_background", lambda self: None)  # the longest tails: as if it were always late
     with monkeypatch.context() as patch:
         patch.setattr(os, "fdatasync", fdatasync)
         patch.setattr(os, "write", write)
@@ -51,7 +52,7 @@ def moments(root: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> list[Mome
             while number < 200:
                 batch: list[Event] = [assistant_chunk(text=f"{number} " + "é" * (number * 7 % 90)) for _ in range(1 + number % 4)]
                 batch += [user_message(text="?")] * (number % 9 == 8) + [turn_end(status="completed")] * (number % 17 == 16)
-                number += len(store.append("s", batch))
+                number += len(store["s"].append(batch))
     return found
 
 
@@ -92,14 +93,14 @@ def test_every_state_opens_and_keeps_what_was_synced(moments: list[Moment], unsy
 def check(state: bytes, name: str, safe: int, log: Path, say: Say) -> bool:
     log.write_bytes(state)
     with JsonlStore(log.parents[1]) as store:
-        store.append("s", say("after"))
-        events = list(store.read("s"))
+        store["s"].append(say("after"))
+        events = list(store["s"].read())
         seqs = [event.seq for event in events if event.seq]
         assert seqs[:safe] == list(range(1, safe + 1)), name
         assert seqs == sorted(set(seqs)) and events[-1].payload.text == "after", name
         assert log.read_bytes().startswith(state), name
         damaged = sum(not event.seq for event in events)
-        assert damaged == sum(finding.kind in ("torn-tail", "nul", "invalid") for finding in store.verify("s")), name
+        assert damaged == sum(finding.kind in ("torn-tail", "nul", "invalid") for finding in store["s"].verify()), name
     return damaged > 0
 
 
@@ -111,7 +112,7 @@ def test_a_log_that_was_being_created_is_begun_again(root: Path, log: Path, say:
     for cut in range(0, header, amount(3, 1)):
         log.write_bytes(whole[:cut])
         with JsonlStore(root) as store:
-            [event] = store.append("s", say("after"))
-            shown = list(store.read("s"))
+            [event] = store["s"].append(say("after"))
+            shown = list(store["s"].read())
             assert [one.seq for one in shown if one.seq] == list(range(1, event.seq + 1))
-            assert store.head("s").log_id
+            assert store["s"].head().log_id

@@ -30,8 +30,8 @@ Lines = list[bytes]
 def closed(root: Path, say: Say) -> JsonlStore:
     """A log of 20 records, the 18th of them a checkpoint, as a writer leaves it that was killed."""
     with JsonlStore(root) as store:
-        store.append("s", [*say(15), turn_end(status="completed"), *say(2)])
-        left = store.head("s")
+        store["s"].append([*say(15), turn_end(status="completed"), *say(2)])
+        left = store["s"].head()
         assert left.seq == 20
     os.truncate(root / "s" / "events.jsonl", left.bytes)
     return store
@@ -140,8 +140,8 @@ PLAIN = [case for case in CASES if all(op["op"] in BY_LINE or op["op"] in BY_FIL
 def test_readers_go_on_and_verify_says_what_is_wrong(case: dict[str, Any], closed: JsonlStore, log: Path) -> None:
     damage(log, case["ops"])
     expect = case["expect"]
-    found = readable(list(closed.read("s")))
-    kinds = {finding.kind for finding in closed.verify("s")}
+    found = readable(list(closed["s"].read()))
+    kinds = {finding.kind for finding in closed["s"].verify()}
     assert len(found) in expect.get("readable_any", [expect.get("readable")])
     assert found == sorted(found)
     assert set(expect.get("report", [])) <= kinds
@@ -160,15 +160,15 @@ def test_the_next_record_starts_on_its_own_line_and_no_byte_is_touched(
     case: dict[str, Any], closed: JsonlStore, log: Path, say: Say
 ) -> None:
     before = damage(log, case["ops"])
-    found = readable(list(closed.read("s")))
+    found = readable(list(closed["s"].read()))
     if case["expect"].get("bytes_preserved"):
         with pytest.raises(LogRefused):
-            closed.append("s", say(1))
+            closed["s"].append(say(1))
         assert log.read_bytes() == before
         return
-    [new] = closed.append("s", say("new"))
+    [new] = closed["s"].append(say("new"))
     assert log.read_bytes().startswith(before)
-    after = list(closed.read("s"))
+    after = list(closed["s"].read())
     assert after[-1] == new
     assert set(readable(after)) >= set(found)
     assert json.loads(log.read_bytes().split(b"\n")[-2])["seq"] == new.seq
@@ -178,11 +178,11 @@ def test_the_next_record_starts_on_its_own_line_and_no_byte_is_touched(
 @pytest.mark.parametrize("case", [case for case in PLAIN if case["id"].startswith("tail-")], ids=lambda case: case["id"])
 def test_a_torn_tail_is_reported_and_reporting_it_is_repeatable(case: dict[str, Any], closed: JsonlStore, log: Path, say: Say) -> None:
     damage(log, case["ops"])
-    closed.append("s", say(1))
+    closed["s"].append(say(1))
     closed.close()
     once = log.read_bytes()
     assert once.count(b'"log_recovered"') == 1
-    closed.append("s", [])
+    closed["s"].append([])
     closed.close()
     assert log.read_bytes() == once
 
@@ -190,12 +190,12 @@ def test_a_torn_tail_is_reported_and_reporting_it_is_repeatable(case: dict[str, 
 def test_damage_is_shown_where_it_stands(closed: JsonlStore, log: Path) -> None:
     before = log.read_bytes().split(b"\n")
     damage(log, [{"op": "zero_record", "record": 10, "from": 0.4, "to": 0.6}])
-    events = list(closed.read("s", 8, before=13))
+    events = list(closed["s"].read(8, before=13))
     assert [event.seq for event in events] == [9, 0, 11, 12]
     shown = events[1]
     assert isinstance(shown, RawEvent) and shown.payload.reason == "invalid_json" and shown.synthetic
     assert str(len(b"\n".join(before[:9])) + 1) in (shown.payload.detail or "")
-    assert closed.original("s", shown) == log.read_bytes().split(b"\n")[9]
+    assert closed["s"].original(shown) == log.read_bytes().split(b"\n")[9]
 
 
 REASONS = {
@@ -212,35 +212,35 @@ REASONS = {
 @pytest.mark.parametrize(("line", "reason"), REASONS.items(), ids=["cut", "not-utf8", "no-seq", "seq-0", "a-list", "nul", "an-abyss"])
 def test_damage_says_why(line: bytes, reason: str, closed: JsonlStore, log: Path) -> None:
     log.write_bytes(log.read_bytes() + line + b"\n")
-    shown = list(closed.read("s"))[-1]
+    shown = list(closed["s"].read())[-1]
     assert isinstance(shown, RawEvent) and shown.payload.reason == reason
-    assert closed.original("s", shown) == line
+    assert closed["s"].original(shown) == line
 
 
 @pytest.mark.parametrize("payload", [b"1" * 5000, b"[" * 900 + b"]" * 900, b'{"text":1e400}'], ids=["digits", "deep", "infinite"])
 def test_a_record_whose_insides_cannot_be_read_keeps_its_place(payload: bytes, closed: JsonlStore, log: Path, say: Say) -> None:
     line = b'{"type":"assistant_chunk","seq":21,"payload":' + payload + b"}"
     log.write_bytes(log.read_bytes() + line + b"\n")
-    assert [event.seq for event in closed.read("s", 19)] == [20, 21]
-    assert closed.append("s", say(1))[0].seq == 22
-    assert next(closed.records("s", 20)).line == line
+    assert [event.seq for event in closed["s"].read(19)] == [20, 21]
+    assert closed["s"].append(say(1))[0].seq == 22
+    assert next(closed["s"].records(20)).line == line
 
 
 def test_a_record_is_shown_once_however_far_apart_its_copies_are(store: JsonlStore, say: Say, log: Path) -> None:
-    store.append("s", say(3000))
+    store["s"].append(say(3000))
     store.close()
-    head = store.head("s").seq
+    head = store["s"].head().seq
     log.write_bytes(log.read_bytes() * 2)
-    assert [event.seq for event in store.read("s")] == list(range(1, head + 1))
-    assert {finding.kind for finding in store.verify("s")} >= {"duplicate"}
+    assert [event.seq for event in store["s"].read()] == list(range(1, head + 1))
+    assert {finding.kind for finding in store["s"].verify()} >= {"duplicate"}
 
 
 def test_two_records_with_one_seq_are_both_kept(closed: JsonlStore, log: Path) -> None:
     lines = log.read_bytes().split(b"\n")
     lines.insert(10, lines[9].replace(b'"text":"8"', b'"text":"another"'))
     log.write_bytes(b"\n".join(lines))
-    assert [event.seq for event in closed.read("s")].count(10) == 2
-    assert "another" in next(finding.message for finding in closed.verify("s") if finding.kind == "duplicate")
+    assert [event.seq for event in closed["s"].read()].count(10) == 2
+    assert "another" in next(finding.message for finding in closed["s"].verify() if finding.kind == "duplicate")
 
 
 @proves("D-11")
@@ -248,7 +248,7 @@ def test_two_records_with_one_seq_are_both_kept(closed: JsonlStore, log: Path) -
 def test_every_flipped_bit_of_a_closed_log_is_noticed(root: Path, log: Path, say: Say, figure: Figures) -> None:
     """Every bit of every record, the last checkpoint and the line ends included."""
     with JsonlStore(root) as store:
-        store.append("s", [*say(40), turn_end(status="completed"), *say(57)])
+        store["s"].append([*say(40), turn_end(status="completed"), *say(57)])
     whole = log.read_bytes()
     assert whole.count(b"\n") == 101
     last = whole.rindex(b"\n", 0, -1) * 8
@@ -258,35 +258,35 @@ def test_every_flipped_bit_of_a_closed_log_is_noticed(root: Path, log: Path, say
     with log.open("r+b", buffering=0) as file:
         for count, bit in enumerate(chosen):
             os.pwrite(file.fileno(), bytes([whole[bit // 8] ^ 1 << bit % 8]), bit // 8)
-            findings = store.verify("s")
+            findings = store["s"].verify()
             assert findings, f"bit {bit}"
             noticed["as damage" if any(finding.is_damage for finding in findings) else "as a notice"] += 1
             if not any(finding.is_damage for finding in findings):
                 assert bit > last, f"bit {bit}"  # the last line is no checkpoint any more: then nobody closed the log
             if count % 10 == 0:
-                list(store.read("s"))
+                list(store["s"].read())
             os.pwrite(file.fileno(), whole[bit // 8 : bit // 8 + 1], bit // 8)
-    assert log.read_bytes() == whole and store.verify("s") == []
+    assert log.read_bytes() == whole and store["s"].verify() == []
     figure("bits flipped", len(chosen))
     for how, count in noticed.items():
         figure(f"noticed {how}", count)
 
 
 def test_a_log_that_was_not_closed_is_a_notice_and_no_damage(closed: JsonlStore, say: Say) -> None:
-    [finding] = closed.verify("s")
+    [finding] = closed["s"].verify()
     assert finding.kind == "unsealed" and not finding.is_damage
-    closed.append("s", say(1))
-    assert closed.verify("s") == []  # somebody is writing it
+    closed["s"].append(say(1))
+    assert closed["s"].verify() == []  # somebody is writing it
     closed.close()
-    assert closed.verify("s") == []
+    assert closed["s"].verify() == []
 
 
 def test_closing_a_log_in_which_nothing_was_written_writes_nothing(closed: JsonlStore, log: Path, say: Say) -> None:
-    closed.append("s", say(1))
+    closed["s"].append(say(1))
     closed.close()
     once = log.read_bytes()
     for _ in range(3):
-        closed.append("s", [])
+        closed["s"].append([])
         closed.close()
     assert log.read_bytes() == once
 
@@ -294,7 +294,7 @@ def test_closing_a_log_in_which_nothing_was_written_writes_nothing(closed: Jsonl
 def test_a_checkpoint_that_cannot_be_written_does_not_keep_a_log_from_closing(
     store: JsonlStore, say: Say, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store.append("s", say(3))
+    store["s"].append(say(3))
     before = log.read_bytes()
 
     def full(fd: int, data: bytes) -> int:
@@ -304,12 +304,12 @@ def test_a_checkpoint_that_cannot_be_written_does_not_keep_a_log_from_closing(
         patch.setattr(os, "write", full)
         store.close()
     assert log.read_bytes() == before
-    assert [finding.kind for finding in store.verify("s")] == ["unsealed"]
+    assert [finding.kind for finding in store["s"].verify()] == ["unsealed"]
 
 
 def following(closed: JsonlStore, then: Callable[[], object]) -> None:
     async def run() -> None:
-        events = closed.follow("s")
+        events = closed["s"].follow()
         async with asyncio.timeout(10):
             async for event in events:
                 if event.seq == 20:
@@ -323,7 +323,7 @@ def test_a_follower_notices_that_the_log_shrank(closed: JsonlStore, log: Path) -
     shorter = BY_FILE["truncate_to_record"](log.read_bytes(), 10)
     with pytest.raises(LogReset, match="shorter"):
         following(closed, lambda: os.truncate(log, len(shorter)))
-    assert readable(list(closed.read("s"))) == list(range(1, 11))
+    assert readable(list(closed["s"].read())) == list(range(1, 11))
 
 
 @proves("D-07")
@@ -350,19 +350,19 @@ def test_a_follower_notices_that_the_session_was_deleted(closed: JsonlStore) -> 
 
 @proves("D-07")
 def test_a_log_that_is_removed_while_it_is_written_is_an_error(store: JsonlStore, say: Say, log: Path) -> None:
-    store.append("s", say(1))
+    store["s"].append(say(1))
     log.unlink()
     with pytest.raises(LogDeleted):
-        store.append("s", say(1))
-    assert store.append("s", say(1))[0].seq == 2
+        store["s"].append(say(1))
+    assert store["s"].append(say(1))[0].seq == 2
 
 
 def test_a_writer_that_finds_its_log_changed_looks_at_it_again(store: JsonlStore, say: Say, log: Path) -> None:
-    store.append("s", say(1))
+    store["s"].append(say(1))
     with log.open("ab") as file:
         file.write(b"somebody was here")
-    assert store.append("s", say(1))[0].seq == 4
-    assert [finding.kind for finding in store.verify("s")] == ["torn-tail"]
+    assert store["s"].append(say(1))[0].seq == 4
+    assert [finding.kind for finding in store["s"].verify()] == ["torn-tail"]
 
 
 SPECIAL: dict[str, Callable[[Path], object]] = {
@@ -381,10 +381,10 @@ def test_what_is_not_a_regular_file_is_refused_at_once(make: Callable[[Path], ob
     log.unlink()
     make(log)
     doors: list[Callable[[], object]] = [
-        lambda: closed.append("s", say(1)),
-        lambda: closed.head("s"),
-        lambda: closed.read("s"),
-        lambda: closed.follow("s"),
+        lambda: closed["s"].append(say(1)),
+        lambda: closed["s"].head(),
+        lambda: closed["s"].read(),
+        lambda: closed["s"].follow(),
     ]
     for door in doors:
         with pytest.raises(LogRefused):
@@ -398,13 +398,13 @@ def test_a_session_folder_that_is_a_link_is_refused(closed: JsonlStore, root: Pa
     os.rename(root / "s", tmp_path / "elsewhere")
     (root / "s").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(StoreError):
-        closed.append("s", say(1))
+        closed["s"].append(say(1))
     with pytest.raises(LogRefused):
-        closed.read("s")
+        closed["s"].read()
 
 
 def test_the_log_of_another_session_is_not_gone_on_with(closed: JsonlStore, root: Path, say: Say) -> None:
     os.rename(root / "s", root / "t")
-    assert len(list(closed.read("t"))) == 20
+    assert len(list(closed["t"].read())) == 20
     with pytest.raises(LogRefused, match="session 's'"):
-        closed.append("t", say(1))
+        closed["t"].append(say(1))

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from hansard.adapters.normalize import normalize
 from hansard.events import Event, assistant_chunk, raw
-from hansard.normalizing import normalize
-from hansard.originals import wrap
+from hansard.events.originals import wrap
 from hansard.store import JsonlStore
 from tests.proof import SEED, Figures, amount, proves
 from tests.recorded import streams
@@ -57,7 +57,7 @@ def digest(records: Iterable[Any]) -> str:
 
 
 def ours(store: JsonlStore, session: str) -> list[dict[str, Any]]:
-    return [json.loads(record.line) for record in store.records(session) if record.damage is None]
+    return [json.loads(record.line) for record in store[session].records() if record.damage is None]
 
 
 def jq(folder: Path) -> list[dict[str, Any]]:
@@ -80,12 +80,12 @@ def everything() -> list[Event]:
 @proves("Z5")
 def test_three_readers_find_the_same_records(tmp_path: Path, figure: Figures) -> None:
     with JsonlStore(tmp_path) as store:
-        store.append("s", everything())
+        store["s"].append(everything())
         if JQ is not None:
             assert digest(jq(tmp_path / "s")) == digest(ours(store, "s"))
-        store.append("s", [assistant_chunk(text="\ud83d")])  # jq 1.6 ends at half a character
+        store["s"].append([assistant_chunk(text="\ud83d")])  # jq 1.6 ends at half a character
         mine = ours(store, "s")
-        assert [record["seq"] for record in mine] == list(range(1, store.head("s").seq + 1))
+        assert [record["seq"] for record in mine] == list(range(1, store["s"].head().seq + 1))
         theirs = reference(tmp_path / "s")
         assert theirs == mine
         assert digest(theirs) == digest(mine)
@@ -96,8 +96,8 @@ def test_three_readers_find_the_same_records(tmp_path: Path, figure: Figures) ->
 @proves("D-10")
 def test_a_simple_reader_finds_in_a_damaged_log_what_we_find(case: dict[str, Any], tmp_path: Path) -> None:
     with JsonlStore(tmp_path) as store:
-        store.append("s", [assistant_chunk(text=str(number)) for number in range(17)])
-        store.append("s", [assistant_chunk(text="18"), assistant_chunk(text="19")])
+        store["s"].append([assistant_chunk(text=str(number)) for number in range(17)])
+        store["s"].append([assistant_chunk(text="18"), assistant_chunk(text="19")])
     damage(tmp_path / "s" / "events.jsonl", case["ops"])
     if case["expect"].get("bytes_preserved"):
         return  # not a log any more: compressed, or in another encoding

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from hansard.adapters.normalize import normalize
 from hansard.errors import HansardError, LogForked
 from hansard.events import (
     Event,
@@ -28,12 +29,11 @@ from hansard.events import (
     usage,
     user_message,
 )
-from hansard.normalizing import normalize
-from hansard.originals import wrap
-from hansard.projections.tally import Tally
-from hansard.searching import Search
+from hansard.events.originals import wrap
+from hansard.events.usage_totals import UsageFold
 from hansard.store import JsonlStore, Store, ids, open_store
 from hansard.store.postgres.store import PostgresStore
+from hansard.store.search import SearchQuery
 from tests.postgres import Database
 from tests.proof import SEED, Figures, amount
 from tests.recorded import streams
@@ -82,17 +82,19 @@ def perform(store: Store, step: tuple[str, str, Any]) -> object:
     what, name, how = step
     match what:
         case "append":
-            return [json.dumps([event.seq, event.id, event.timestamp]) for event in store.append(name, how)]
+            return [json.dumps([event.seq, event.id, event.timestamp]) for event in store[name].append(how)]
         case "create":
             return store.create(name, title=how)
         case "blob":
-            return store.get_blob(name, store.put_blob(name, how.encode("utf-8", "surrogatepass")))
+            return store[name].get_blob(store[name].put_blob(how.encode("utf-8", "surrogatepass")))
         case "read":
-            return list(store.records(name, how[0], how[2], how[1]))
+            return list(store[name].records(how[0], how[2], how[1]))
         case "tail":
-            return store.tail(name, how)
+            return store[name].tail(how)
+        case "release":
+            return store[name].release()
         case _:
-            return getattr(store, what)(name)
+            return store.delete(name)
 
 
 def answer(store: Store, step: tuple[str, str, Any]) -> object:
@@ -105,8 +107,10 @@ def answer(store: Store, step: tuple[str, str, Any]) -> object:
 def state(store: Store) -> object:
     """Everything that can be asked. When a session changed last is a file's own time where nothing was said in it."""
     infos = sorted((replace(info, updated=None, title=seen(info.title)) for info in store.sessions()), key=lambda info: info.id)
-    logs = [(info, store.head(info.id), list(store.records(info.id)), list(store.read(info.id, types=["user_message"]))) for info in infos]
-    found = [[(hit.session_id, hit.seq, hit.text) for hit in Search(store, words)] for words in ("x", "sure_ 100%", "straße", "codex")]
+    logs = [
+        (info, store[info.id].head(), list(store[info.id].records()), list(store[info.id].read(types=["user_message"]))) for info in infos
+    ]
+    found = [[(hit.session_id, hit.seq, hit.text) for hit in SearchQuery(store, words)] for words in ("x", "sure_ 100%", "straße", "codex")]
     return logs, [sorted(hits) for hits in found]
 
 
@@ -144,7 +148,7 @@ def test_whatever_is_done_both_engines_answer_alike(
                 assert answer(folder, step) == answer(rows, step)
         assert state(folder) == state(rows)
         for info in folder.sessions():
-            assert folder.verify(info.id) == rows.verify(info.id)
+            assert folder[info.id].verify() == rows[info.id].verify()
         for store in (folder, rows):
             store.close()
         done += len(steps)
@@ -158,20 +162,20 @@ def test_what_recordings_become_is_the_same_in_both(database: Database, root: Pa
     with JsonlStore(root) as folder, open_store(database.address) as rows, open_store(root.parent / "back") as back:
         for number, stream in enumerate(some):
             name = f"s{number}"
-            folder.append(name, normalize(stream.data, stream.format, stream.context))
-            folder.release(name)
-            rows.transfer(name, folder.records(name))
-            back.transfer(name, rows.records(name))
-            assert [*folder.records(name)] == [*rows.records(name)] == [*back.records(name)]
-            assert [block for block, _ in folder.read_blocks(name, 50_000)] and rows.verify(name) == folder.verify(name)
+            folder[name].append(normalize(stream.data, stream.format, stream.context))
+            folder[name].release()
+            rows[name].ingest(folder[name].records())
+            back[name].ingest(rows[name].records())
+            assert [*folder[name].records()] == [*rows[name].records()] == [*back[name].records()]
+            assert [block for block, _ in folder[name].read_blocks(50_000)] and rows[name].verify() == folder[name].verify()
         told = [{info.id: replace(info, updated=None, title=seen(info.title)) for info in store.sessions()} for store in (folder, rows)]
         assert told[0] == told[1]
         figure("recordings", len(some))
 
 
 def used(store: Store, session: str) -> Any:
-    tally = Tally()
-    for event in store.read(session):
+    tally = UsageFold()
+    for event in store[session].read():
         tally.apply(event)
     return tally.session()
 
@@ -183,11 +187,11 @@ def test_what_was_used_is_in_the_row_and_in_the_view(database: Database) -> None
         return made
 
     with open_store(database.address) as store:
-        store.append("s", [turn_start(trigger="user"), spend(10, "a")])
+        store["s"].append([turn_start(trigger="user"), spend(10, "a")])
         more = [spend(10, "a"), assistant_done(text="x"), spend(5, "b"), turn_end(status="completed"), result(status="completed")]
-        store.append("s", more)
+        store["s"].append(more)
     with open_store(database.address) as store:  # a writer that knows of it only what is in the log
-        store.append("s", [turn_start(trigger="user"), spend(100, "c")])
+        store["s"].append([turn_start(trigger="user"), spend(100, "c")])
         whole = used(store, "s")
         [row] = database.execute("SELECT input_tokens, output_tokens, total_tokens, cost_usd FROM session_usage WHERE session_id = 's'")
         assert row == (whole.input_tokens, whole.output_tokens, whole.total_tokens, whole.cost_usd) == (115, 3, 118, 1.5)
@@ -195,8 +199,8 @@ def test_what_was_used_is_in_the_row_and_in_the_view(database: Database) -> None
 
 def test_a_search_is_answered_by_an_index(database: Database) -> None:
     with open_store(database.address) as store:
-        store.append("s", [user_message(text=f"word{number} here" + " and more" * 40) for number in range(3000)])
-        assert [hit.seq for hit in Search(store, "WORD1234 here")] == [1237]
+        store["s"].append([user_message(text=f"word{number} here" + " and more" * 40) for number in range(3000)])
+        assert [hit.seq for hit in SearchQuery(store, "WORD1234 here")] == [1237]
     question = f"EXPLAIN SELECT session_id FROM {database.schema}.event WHERE type = ANY('{{user_message}}') AND said LIKE '%word1234%'"
     with psycopg.connect(database.server.address(), options="-c enable_seqscan=off", autocommit=True) as connection:
         assert any("event_said" in line for (line,) in connection.execute(question.encode()))
@@ -204,8 +208,8 @@ def test_a_search_is_answered_by_an_index(database: Database) -> None:
 
 def test_lines_of_the_folder_do_not_go_into_another_log_of_that_name(database: Database, root: Path) -> None:
     with JsonlStore(root) as folder, open_store(database.address) as rows:
-        folder.append("s", [assistant_chunk(text="here")])
-        rows.append("s", [assistant_chunk(text="there")])
-        rows.release("s")
+        folder["s"].append([assistant_chunk(text="here")])
+        rows["s"].append([assistant_chunk(text="there")])
+        rows["s"].release()
         with pytest.raises(LogForked):
-            rows.transfer("s", folder.records("s"))
+            rows["s"].ingest(folder["s"].records())

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from hansard.events import Event, user_message
-from hansard.store import JsonlStore, Store, is_database, wake
-from hansard.store.reader import Reader
+from hansard.store import JsonlStore, Store, is_database
+from hansard.store.files import follow
+from hansard.store.files.reader import Reader
 from tests.proof import Figures, amount, proves
 
 Say = Callable[..., list[Event]]
@@ -32,7 +33,7 @@ def run(work: Coroutine[Any, Any, object]) -> None:
 
 async def collect(store: Store, until: int, after: int = 0) -> list[Event]:
     found: list[Event] = []
-    async for event in store.follow("s", after):
+    async for event in store["s"].follow(after):
         found.append(event)
         if event.seq >= until:
             break
@@ -45,11 +46,11 @@ def seqs(events: list[Event]) -> list[int]:
 
 def test_replay_goes_over_into_live(store: Store, say: Say) -> None:
     async def work() -> None:
-        store.append("s", say(3))
+        store["s"].append(say(3))
         following = asyncio.create_task(collect(store, 10))
         for _ in range(6):
             await asyncio.sleep(0.01)
-            store.append("s", say(1))
+            store["s"].append(say(1))
         assert seqs(await following) == list(range(1, 11))
 
     run(work())
@@ -57,10 +58,10 @@ def test_replay_goes_over_into_live(store: Store, say: Say) -> None:
 
 def test_a_follower_starts_behind_its_cursor(store: Store, say: Say) -> None:
     async def work() -> None:
-        store.append("s", say(5))
+        store["s"].append(say(5))
         following = asyncio.create_task(collect(store, 8, after=6))
         await asyncio.sleep(0.01)
-        store.append("s", say(2))
+        store["s"].append(say(2))
         assert seqs(await following) == [7, 8]
 
     run(work())
@@ -69,15 +70,15 @@ def test_a_follower_starts_behind_its_cursor(store: Store, say: Say) -> None:
 @pytest.mark.parametrize("how", ["inotify", "poll"])
 def test_an_event_arrives_soon_after_it_was_written(how: str, store: JsonlStore, say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
     if how == "poll":
-        monkeypatch.setattr(wake, "_shared_inotify", lambda: None)
+        monkeypatch.setattr(follow, "_shared_inotify", lambda: None)
 
     async def work() -> None:
-        store.append("s", say(1))
-        following = store.follow("s", 2)
+        store["s"].append(say(1))
+        following = store["s"].follow(2)
         for seq in range(3, 13):
             waiting = asyncio.ensure_future(anext(following))
             await asyncio.sleep(0.005)
-            store.append("s", say(1))
+            store["s"].append(say(1))
             assert (await asyncio.wait_for(waiting, 2)).seq == seq
 
     run(work())
@@ -93,13 +94,13 @@ def count_looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is no inotify, and a follower does look")
 def test_a_follower_does_not_look_while_nothing_happens(store: JsonlStore, say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
-        store.append("s", [*say(1), user_message(text="synced, so that no sync comes later")])
+        store["s"].append([*say(1), user_message(text="synced, so that no sync comes later")])
         following = asyncio.create_task(collect(store, 4))
         await asyncio.sleep(0.1)
         looks = count_looks(monkeypatch)
         await asyncio.sleep(0.5)
         assert looks == []
-        store.append("s", say(1))
+        store["s"].append(say(1))
         assert seqs(await following) == [1, 2, 3, 4]
         assert len(looks) <= 2
 
@@ -108,8 +109,8 @@ def test_a_follower_does_not_look_while_nothing_happens(store: JsonlStore, say: 
 
 def test_an_unfinished_line_is_not_shown_until_it_is_finished(store: JsonlStore, say: Say, log: Path) -> None:
     async def work() -> None:
-        store.append("s", say(1))
-        [line] = [record.line for record in store.records("s", 1)]
+        store["s"].append(say(1))
+        [line] = [record.line for record in store["s"].records(1)]
         store.close()
         following = asyncio.create_task(collect(store, 4))
         for part in (b'{"seq":4,', line[1:].replace(b'"seq":2,', b""), b"\n"):
@@ -124,7 +125,7 @@ def test_an_unfinished_line_is_not_shown_until_it_is_finished(store: JsonlStore,
 
 def test_a_follower_goes_on_in_a_new_file(store: JsonlStore, say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
-        store.append("s", say(3))
+        store["s"].append(say(3))
         following = asyncio.create_task(collect(store, 9))
         await asyncio.sleep(0.05)
 
@@ -133,9 +134,9 @@ def test_a_follower_goes_on_in_a_new_file(store: JsonlStore, say: Say, monkeypat
 
         with monkeypatch.context() as patch:
             patch.setattr(os, "fdatasync", fail)
-            store.append("s", [*say(1), user_message(text="x")])
+            store["s"].append([*say(1), user_message(text="x")])
         await asyncio.sleep(0.05)
-        store.append("s", say(2))
+        store["s"].append(say(2))
         assert seqs(await following) == list(range(1, 10))
 
     run(work())
@@ -147,11 +148,11 @@ from hansard.events import assistant_chunk
 from hansard.store import open_store
 store = open_store(sys.argv[1])
 count, pause = int(sys.argv[2]), float(sys.argv[3])
-store.append("s", [assistant_chunk(text="first")])
+store["s"].append([assistant_chunk(text="first")])
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(count):
-    store.append("s", [assistant_chunk(text=f"{time.time_ns()} " + "x" * (number % 1000))])
+    store["s"].append([assistant_chunk(text=f"{time.time_ns()} " + "x" * (number % 1000))])
     if pause:
         time.sleep(pause)
 store.close()
@@ -175,7 +176,7 @@ def go(writer: subprocess.Popen[str]) -> None:
 def test_events_of_another_process_arrive_one_by_one(either: Store, place: str) -> None:
     async def work() -> None:
         with another_writer(place, 50, 0.01) as writer:
-            following = either.follow("s", 2)
+            following = either["s"].follow(2)
             asyncio.get_running_loop().call_later(0.05, go, writer)
             delays: list[float] = []
             for seq in range(3, 53):
@@ -199,7 +200,7 @@ def test_twenty_readers_each_get_every_record_once(either: Store, place: str, fi
 
     async def read(after: int) -> list[int]:
         found: list[int] = []
-        async for record in either.follow_records("s", after):
+        async for record in either["s"].follow_records(after):
             found.append(record.seq)
             if record.seq >= last:
                 break
@@ -227,12 +228,12 @@ def test_followers_of_one_loop_share_one_inotify_and_leave_none_behind(store: Js
         return len(os.listdir("/proc/self/fd"))
 
     async def work() -> None:
-        store.append("s", say(1))
+        store["s"].append(say(1))
         before = descriptors()
         followers = [asyncio.create_task(collect(store, 3)) for _ in range(150)]
         await asyncio.sleep(0.1)
         assert descriptors() <= before + 150 + 1
-        store.append("s", say(1))
+        store["s"].append(say(1))
         await asyncio.gather(*followers)
         await asyncio.sleep(0.05)
         assert descriptors() <= before + 1
@@ -242,7 +243,7 @@ def test_followers_of_one_loop_share_one_inotify_and_leave_none_behind(store: Js
 
 def test_a_cancelled_follower_lets_go(store: Store, say: Say) -> None:
     async def work() -> None:
-        store.append("s", say(1))
+        store["s"].append(say(1))
         before = len(os.listdir("/proc/self/fd"))
         following = asyncio.create_task(collect(store, 99))
         await asyncio.sleep(0.05)
@@ -257,11 +258,11 @@ def test_a_cancelled_follower_lets_go(store: Store, say: Say) -> None:
 
 def test_nothing_is_shown_before_it_is_written(store: JsonlStore, say: Say, log: Path) -> None:
     async def work() -> None:
-        store.append("s", say(1))
+        store["s"].append(say(1))
         following = asyncio.create_task(collect(store, 22))
         check: Callable[[Event], bool] = lambda event: f'"seq":{event.seq},'.encode() in log.read_bytes()  # noqa: E731
         for _ in range(20):
-            for event in store.append("s", say(1)):
+            for event in store["s"].append(say(1)):
                 assert check(event)
             await asyncio.sleep(0)
         assert all(check(event) for event in await following)

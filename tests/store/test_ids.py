@@ -14,7 +14,7 @@ from hansard.events import Event
 from hansard.store import JsonlStore, Store
 from hansard.store.ids import TimeOrderedIds, check_session_id
 from tests.proof import proves
-from tests.store.conftest import at
+from tests.store.conftest import open_at
 
 Say = Callable[..., list[Event]]
 
@@ -29,12 +29,12 @@ HOUR = 3_600_000
 def test_session_ids_are_taken_or_refused_at_every_door(case: dict[str, Any], store: Store, say: Say, root: Path) -> None:
     value = case["value"]
     doors: list[Callable[[], Any]] = [
-        lambda: store.append(value, say(1)),
-        lambda: store.head(value),
-        lambda: list(store.read(value)),
-        lambda: store.verify(value),
-        lambda: store.put_blob(value, b"x"),
-        lambda: store.release(value),
+        lambda: store[value].append(say(1)),
+        lambda: store[value].head(),
+        lambda: list(store[value].read()),
+        lambda: store[value].verify(),
+        lambda: store[value].put_blob(b"x"),
+        lambda: store[value].release(),
         lambda: store.delete(value),
         lambda: store.create(value),
     ]
@@ -86,12 +86,12 @@ def test_ids_are_unique_and_grow_whatever_the_clock_does(clock: Iterator[int]) -
 @pytest.mark.parametrize("clock", CLOCKS.values(), ids=CLOCKS.keys())
 def test_the_order_of_a_log_is_that_of_writing_whatever_the_clock_does(clock: Iterator[int], place: str, say: Say) -> None:
     for _ in range(5):  # each time a new writer, which knows of the clock only what is in the log
-        with at(place, clock=lambda: next(clock)) as store:
+        with open_at(place, clock=lambda: next(clock)) as store:
             for number in range(40):
-                store.append("s", say(f"{number}", "x"))
-    with at(place) as store:
-        events = list(store.read("s"))
-        assert store.verify("s") == []
+                store["s"].append(say(f"{number}", "x"))
+    with open_at(place) as store:
+        events = list(store["s"].read())
+        assert store["s"].verify() == []
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     ids = [event.id for event in events]
     assert ids == sorted(set(ids))
@@ -112,11 +112,11 @@ def test_an_id_carries_its_time() -> None:
 
 @proves("D-09")
 def test_ids_go_on_above_those_of_an_earlier_run(place: str, say: Say) -> None:
-    with at(place, clock=lambda: NOW) as store:
-        store.append("s", say(3))
-    with at(place, clock=lambda: NOW - HOUR) as store:
-        store.append("s", say(3))
-        events = list(store.read("s"))
+    with open_at(place, clock=lambda: NOW) as store:
+        store["s"].append(say(3))
+    with open_at(place, clock=lambda: NOW - HOUR) as store:
+        store["s"].append(say(3))
+        events = list(store["s"].read())
     ids = [event.id for event in events]
     assert ids == sorted(set(ids))
     assert [event.seq for event in events] == list(range(1, 9))

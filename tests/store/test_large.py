@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hansard.codec import encode
 from hansard.events import Event, assistant_chunk, session_lifecycle
+from hansard.events.codec import encode
 from hansard.store import JsonlStore
 from tests.proof import LONG, Figures, amount, proves
 
@@ -22,8 +22,8 @@ from hansard.events import assistant_chunk, turn_end
 from hansard.store import JsonlStore
 batch = [assistant_chunk(text=f"{number} " + "word " * 96) for number in range(1000)]
 with JsonlStore(sys.argv[1]) as store:
-    while store.head("s").bytes < int(sys.argv[2]) if store.append("s", batch) else False:
-        store.append("s", [turn_end(status="completed")])
+    while store["s"].head().bytes < int(sys.argv[2]) if store["s"].append(batch) else False:
+        store["s"].append([turn_end(status="completed")])
 """
 
 LOOK = """
@@ -38,7 +38,7 @@ def pread(*args):
     return data
 os.pread = pread
 store = JsonlStore(sys.argv[1])
-list(store.read("s", limit=10)), store.sessions()
+list(store["s"].read(limit=10)), store.sessions()
 def peak():
     # not ru_maxrss: that remembers the process which started this one
     return int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) * 1024
@@ -49,14 +49,14 @@ def tell(name, act):
     read, started = 0, time.perf_counter()
     value = act()
     found[name] = [value, read, time.perf_counter() - started]
-head = store.head("s")
+head = store["s"].head()
 tell("list", lambda: JsonlStore(sys.argv[1]).sessions()[0].events)
-tell("head", lambda: store.head("s").seq)
-tell("tail", lambda: [event.seq for event in store.tail("s", 100)][-1])
-tell("place", lambda: next(store.read("s", head.seq // 2 + 7)).seq)
-tell("scan", lambda: sum(1 for _ in store.records("s")))
-tell("verify", lambda: len(store.verify("s")))
-tell("open", lambda: JsonlStore(sys.argv[1]).append("s", []))
+tell("head", lambda: store["s"].head().seq)
+tell("tail", lambda: [event.seq for event in store["s"].tail(100)][-1])
+tell("place", lambda: next(store["s"].read(head.seq // 2 + 7)).seq)
+tell("scan", lambda: sum(1 for _ in store["s"].records()))
+tell("verify", lambda: len(store["s"].verify()))
+tell("open", lambda: JsonlStore(sys.argv[1])["s"].append([]))
 found["memory"] = peak() - base
 print(json.dumps(found))
 """
@@ -87,9 +87,9 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("form", ["plain", "compressed"])
 def test_a_large_log_costs_what_is_asked_of_it(large: Path, form: str, figure: Figures) -> None:
     store = JsonlStore(large)
-    head = store.head("s")
+    head = store["s"].head()
     if form == "compressed":
-        store.compress("s")
+        store["s"].compress()
     found = json.loads(run(LOOK, large))
     assert found["list"][0] == found["head"][0] == found["tail"][0] == head.seq
     assert found["place"][0] == head.seq // 2 + 8
@@ -134,21 +134,21 @@ def test_no_offset_is_too_large(sparse: JsonlStore, log: Path, figure: Figures) 
     assert size > 2**32 and log.stat().st_blocks * 512 < 100 * MB
     for border in (2**31, 2**32):
         after = border // MB + 1
-        found = [record for record in sparse.records("s", after, 6) if record.seq]
+        found = [record for record in sparse["s"].records(after, 6) if record.seq]
         assert found[0].seq == after + 1
         assert any(record.offset > border for record in found)
-    assert sparse.head("s").seq == HOLES + 1 and sparse.head("s").bytes == size
-    assert sparse.tail("s", 1)[-1].seq == HOLES + 1
+    assert sparse["s"].head().seq == HOLES + 1 and sparse["s"].head().bytes == size
+    assert sparse["s"].tail(1)[-1].seq == HOLES + 1
     with log.open("ab") as file:
         file.write(b'{"torn')
-    [new] = sparse.append("s", [assistant_chunk(text="end")])
-    notice, last = [event for event in sparse.tail("s", 2) if event.seq]
+    [new] = sparse["s"].append([assistant_chunk(text="end")])
+    notice, last = [event for event in sparse["s"].tail(2) if event.seq]
     assert notice.payload.detail["offset"] == size and last.id == new.id
     sparse.close()
     figure("bytes, nearly all of them holes", size)
     if LONG:
-        assert {finding.kind for finding in sparse.verify("s")} == {"nul", "torn-tail", "checksum"}
-        before = [record.offset for record in sparse.records("s", HOLES - 2) if record.seq]
-        sparse.compress("s")
-        assert [record.offset for record in sparse.records("s", HOLES - 2) if record.seq] == before
+        assert {finding.kind for finding in sparse["s"].verify()} == {"nul", "torn-tail", "checksum"}
+        before = [record.offset for record in sparse["s"].records(HOLES - 2) if record.seq]
+        sparse["s"].compress()
+        assert [record.offset for record in sparse["s"].records(HOLES - 2) if record.seq] == before
         assert before[0] > 2**32

@@ -10,14 +10,14 @@ from typing import TypeVar
 
 import pytest
 
-from hansard.errors import AppendFailed, HansardError, StoreAway, StoreError, UsageError
+from hansard.errors import AppendFailed, HansardError, StoreError, StoreUnavailable, UsageError
 from hansard.events import AssistantChunk, Event, assistant_chunk, user_message
-from hansard.store import Store, migrate_store, open_store, shown_place
+from hansard.store import Store, display_location, migrate_store, open_store
 from hansard.store.postgres import schema
-from hansard.store.postgres.address import parse
-from hansard.store.postgres.pool import PAUSE, connected
+from hansard.store.postgres.connection import RETRY_PAUSE_SECONDS, connect, parse_address
 from tests.cutting import When, Wire
-from tests.postgres import PASSWORD, Database, Server, free_port
+from tests.ports import stable_port
+from tests.postgres import PASSWORD, Database, Server
 from tests.proof import SEED, Figures, amount
 from tests.store.conftest import Say
 
@@ -27,12 +27,12 @@ T = TypeVar("T")
 
 
 def texts(store: Store, session: str = "s") -> list[str]:
-    return [event.payload.text for event in store.read(session) if isinstance(event, AssistantChunk)]
+    return [event.payload.text for event in store[session].read() if isinstance(event, AssistantChunk)]
 
 
 def is_whole(store: Store, session: str = "s") -> bool:
-    return [event.seq for event in store.read(session)] == list(range(1, store.head(session).seq + 1)) and not [
-        finding for finding in store.verify(session) if finding.is_damage
+    return [event.seq for event in store[session].read()] == list(range(1, store[session].head().seq + 1)) and not [
+        finding for finding in store[session].verify() if finding.is_damage
     ]
 
 
@@ -52,7 +52,7 @@ def is_whole(store: Store, session: str = "s") -> bool:
     }.values(),
 )
 def test_an_address_that_does_not_do_is_one_clear_line(address: str, words: str, postgres: Server) -> None:
-    text = address.format(password=PASSWORD, port=postgres.port, free=free_port())
+    text = address.format(password=PASSWORD, port=postgres.port, free=stable_port())
     with open_store(text) as store, pytest.raises(StoreError) as told:
         store.sessions()
     assert words in str(told.value) and "\n" not in str(told.value)
@@ -67,9 +67,9 @@ def test_what_is_no_address_is_said_without_the_password(rest: str) -> None:
 
 
 def test_a_password_is_not_shown() -> None:
-    assert shown_place(f"postgresql://u:{PASSWORD}@/:x@h:1/d?x=1") == "postgresql://u@h:1/d?x=1"
-    assert shown_place(f"postgresql:///d?password={PASSWORD}&x=1") == "postgresql:///d?password=…&x=1"
-    assert parse(f"postgresql://u:{PASSWORD}@h:1/d").shown == "postgresql://u@h:1/d"
+    assert display_location(f"postgresql://u:{PASSWORD}@/:x@h:1/d?x=1") == "postgresql://u@h:1/d?x=1"
+    assert display_location(f"postgresql:///d?password={PASSWORD}&x=1") == "postgresql:///d?password=…&x=1"
+    assert parse_address(f"postgresql://u:{PASSWORD}@h:1/d").display == "postgresql://u@h:1/d"
 
 
 @pytest.fixture
@@ -89,14 +89,14 @@ def test_without_the_right_to_set_it_up_nothing_is_set_up(stranger: str) -> None
 def test_without_the_right_to_read_or_write_it_says_so(stranger: str, database: Database, say: Say) -> None:
     name = f"stranger_{database.schema}"
     with open_store(database.address) as store:
-        store.append("s", say(1))
+        store["s"].append(say(1))
     with open_store(stranger) as store, pytest.raises(StoreError, match="lacks a right"):
-        store.head("s")
+        store["s"].head()
     database.execute(f"GRANT USAGE ON SCHEMA {database.schema} TO {name}; GRANT SELECT ON ALL TABLES IN SCHEMA {database.schema} TO {name}")
     with open_store(stranger) as store:
         assert texts(store) == ["0"]
         with pytest.raises(StoreError, match="lacks a right"):
-            store.append("s", say(1))
+            store["s"].append(say(1))
         with pytest.raises(StoreError, match="lacks a right"):
             store.delete("s")
     with open_store(database.address) as store:
@@ -107,15 +107,15 @@ def test_without_the_right_to_read_or_write_it_says_so(stranger: str, database: 
 
 
 def test_an_older_schema_is_refused_until_it_is_migrated(database: Database, say: Say) -> None:
-    address = parse(database.address)
-    with connected(address) as connection:
+    address = parse_address(database.address)
+    with connect(address) as connection:
         schema.migrate(connection, address, to=1)
     with open_store(database.address) as store, pytest.raises(StoreError, match=r"has schema 1, .*hansard migrate"):
         store.sessions()
     assert migrate_store(database.address) == (1, len(schema.migrations()))
     assert migrate_store(database.address) == (len(schema.migrations()),) * 2
     with open_store(database.address) as store:
-        store.append("s", say(1))
+        store["s"].append(say(1))
 
 
 def test_a_newer_schema_is_refused(database: Database) -> None:
@@ -154,7 +154,7 @@ def insist(act: Callable[[], T]) -> T:
     while True:
         try:
             return act()
-        except (AppendFailed, StoreAway):
+        except (AppendFailed, StoreUnavailable):
             time.sleep(0.05)
 
 
@@ -164,7 +164,7 @@ TERMINATE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE applic
 def test_an_append_does_not_notice_that_its_connection_was_ended_before(database: Database, say: Say) -> None:
     with open_store(database.address) as store:
         for number in range(5):
-            store.append("s", say(str(number)))
+            store["s"].append(say(str(number)))
             database.execute(TERMINATE)
         assert texts(store) == list("01234") and is_whole(store)
 
@@ -184,11 +184,11 @@ def far(database: Database, wire: Wire) -> str:
 @pytest.mark.parametrize("when", ["request", "answer"])
 def test_a_batch_whose_answer_is_lost_is_written_once(when: When, far: str, wire: Wire, say: Say) -> None:
     with open_store(far) as store:
-        store.append("s", say("before"))
+        store["s"].append(say("before"))
         for number in range(20):
             wire.cut(when, f"number {number}")
             batch = say(f"number {number}")
-            [event] = insist(partial(store.append, "s", batch))
+            [event] = insist(partial(store["s"].append, batch))
             assert event.seq == number + 3
         assert texts(store) == ["before", *(f"number {number}" for number in range(20))] and is_whole(store)
         assert wire.cuts == 20
@@ -197,28 +197,28 @@ def test_a_batch_whose_answer_is_lost_is_written_once(when: When, far: str, wire
 @pytest.mark.parametrize("when", ["request", "answer"])
 def test_a_batch_that_is_given_again_after_the_way_was_lost_is_written_once(when: When, far: str, wire: Wire, say: Say) -> None:
     with open_store(far) as store:
-        store.append("s", say("before"))
+        store["s"].append(say("before"))
         batch = say("first", "second")
         wire.cut(when, "second", stay_down=True)
-        with pytest.raises(AppendFailed):
-            store.append("s", batch)
-        with pytest.raises(AppendFailed):
-            store.append("s", batch)
+        with pytest.raises(StoreUnavailable):
+            store["s"].append(batch)
+        with pytest.raises(StoreUnavailable):
+            store["s"].append(batch)
         wire.up()
-        assert [event.seq for event in insist(partial(store.append, "s", batch))] == [3, 4]
-        assert [event.seq for event in store.append("s", say("after"))] == [5]
+        assert [event.seq for event in insist(partial(store["s"].append, batch))] == [3, 4]
+        assert [event.seq for event in store["s"].append(say("after"))] == [5]
         assert texts(store) == ["before", "first", "second", "after"] and is_whole(store)
 
 
 @pytest.mark.parametrize("when", ["request", "answer"])
 def test_another_batch_after_one_whose_fate_is_unknown_stands_behind_it(when: When, far: str, wire: Wire, say: Say) -> None:
     with open_store(far) as store:
-        store.append("s", say("before"))
+        store["s"].append(say("before"))
         wire.cut(when, "perhaps", stay_down=True)
-        with pytest.raises(AppendFailed):
-            store.append("s", say("perhaps"))
+        with pytest.raises(StoreUnavailable):
+            store["s"].append(say("perhaps"))
         wire.up()
-        insist(partial(store.append, "s", say("after")))
+        insist(partial(store["s"].append, say("after")))
         assert texts(store) == (["before", "perhaps", "after"] if when == "answer" else ["before", "after"]) and is_whole(store)
 
 
@@ -235,36 +235,36 @@ def test_a_session_is_created_once(when: When, far: str, wire: Wire) -> None:
 @pytest.mark.parametrize("when", ["request", "answer"])
 def test_lines_are_brought_once(when: When, far: str, wire: Wire, say: Say, tmp_path: Path) -> None:
     with open_store(tmp_path) as source, open_store(far) as store:
-        source.append("s", say(50))
+        source["s"].append(say(50))
         store.sessions()
         for after in range(0, 50, 5):
             wire.cut(when, f'"seq":{after + 3},')
-            insist(lambda: store.transfer("s", source.records("s", after, 5)))  # noqa: B023
-        assert [record.line for record in store.records("s")] == [record.line for record in source.records("s", limit=50)]
+            insist(lambda: store["s"].ingest(source["s"].records(after, 5)))  # noqa: B023
+        assert [record.line for record in store["s"].records()] == [record.line for record in source["s"].records(limit=50)]
 
 
 def test_a_database_that_is_away_is_said_to_be_so_at_once_and_found_when_it_is_back(
     far: str, wire: Wire, say: Say, figure: Figures
 ) -> None:
     with open_store(far) as store:
-        store.append("s", say("before"))
+        store["s"].append(say("before"))
         wire.down()
-        with pytest.raises(StoreAway):
-            store.head("s")
+        with pytest.raises(StoreUnavailable):
+            store["s"].head()
         began = time.monotonic()
         for _ in range(1000):
             with pytest.raises(HansardError):
-                store.head("s")
+                store["s"].head()
         figure("calls to a database that is away, per second", round(1000 / (time.monotonic() - began)))
         wire.up()
-        time.sleep(PAUSE)
+        time.sleep(RETRY_PAUSE_SECONDS)
         assert texts(store) == ["before"]
 
 
 def keep_appending(store: Store, session: str, numbers: range, acknowledged: list[int]) -> None:
     for number in numbers:
         batch: list[Event] = [assistant_chunk(text=str(number)), user_message(text="?")]
-        insist(partial(store.append, session, batch))
+        insist(partial(store[session].append, batch))
         acknowledged.append(number)
 
 
@@ -312,19 +312,19 @@ def test_connections_that_are_ended_in_the_middle_lose_and_repeat_nothing(databa
 
 def test_closing_while_the_database_is_away_leaves_the_session_to_others(far: str, wire: Wire, database: Database, say: Say) -> None:
     store = open_store(far)
-    store.append("s", say(1))
+    store["s"].append(say(1))
     wire.down()
     store.close()
     with open_store(database.address) as other:
         database.execute("UPDATE writer SET until = 'epoch'")
         assert other.abandoned() == ["s"]
-        assert other.append("s", say(1))[0].seq == 3
+        assert other["s"].append(say(1))[0].seq == 3
 
 
 def test_no_process_is_left_behind(database: Database, say: Say) -> None:
     before = threading.active_count(), len(os.listdir("/proc/self/fd"))
     for _ in range(3):
         with open_store(database.address) as store:
-            store.append("s", say(1))
+            store["s"].append(say(1))
     assert (threading.active_count(), len(os.listdir("/proc/self/fd"))) == before
     assert database.execute("SELECT count(*) FROM writer") == [(0,)]

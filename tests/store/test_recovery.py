@@ -50,7 +50,7 @@ def die_at(nth: int, how: str) -> None:
 
 def recover(root: Path) -> None:
     with JsonlStore(root) as store:
-        store.append("s", [])
+        store["s"].append([])
 
 
 def killed(root: Path, nth: int, how: str) -> bool:
@@ -70,8 +70,8 @@ def killed(root: Path, nth: int, how: str) -> bool:
 @pytest.mark.parametrize("tail", TAILS.values(), ids=TAILS.keys())
 def test_recovery_that_is_killed_at_any_call_can_be_repeated(tail: bytes | None, root: Path, log: Path, say: Say, figure: Figures) -> None:
     with JsonlStore(root) as store:
-        store.append("s", [*say(5), user_message(text="kept")])
-        safe = store.head("s")
+        store["s"].append([*say(5), user_message(text="kept")])
+        safe = store["s"].head()
     whole = log.read_bytes()
     torn = whole[: safe.bytes] + tail if tail is not None else whole[: safe.bytes - 1]
     kills = 0
@@ -88,10 +88,10 @@ def test_recovery_that_is_killed_at_any_call_can_be_repeated(tail: bytes | None,
             once = log.read_bytes()
             recover(root)
             assert log.read_bytes() == once, f"{how} call {nth}"
-            seqs = [event.seq for event in JsonlStore(root).read("s") if event.seq]
+            seqs = [event.seq for event in JsonlStore(root)["s"].read() if event.seq]
             assert seqs == list(range(1, len(seqs) + 1)) and len(seqs) > safe.seq
-            assert not {finding.kind for finding in JsonlStore(root).verify("s")} - {"torn-tail", "nul", "invalid"}
-            notices = [event for event in JsonlStore(root).read("s", types=["session_lifecycle"]) if is_recovery(event)]
+            assert not {finding.kind for finding in JsonlStore(root)["s"].verify()} - {"torn-tail", "nul", "invalid"}
+            notices = [event for event in JsonlStore(root)["s"].read(types=["session_lifecycle"]) if is_recovery(event)]
             assert 1 <= len(notices) <= 2  # the kill may have torn the notice, too
     assert kills >= 20
     figure("kills", kills)

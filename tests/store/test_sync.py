@@ -24,7 +24,8 @@ from hansard.events import (
     turn_end,
     user_message,
 )
-from hansard.store import JsonlStore, behind, writer
+from hansard.store import JsonlStore
+from hansard.store.files import writer
 from tests.proof import Figures, proves
 
 Say = Callable[..., list[Event]]
@@ -78,19 +79,19 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
 @proves("D-15")
 @pytest.mark.parametrize("event", SYNCED.values(), ids=SYNCED.keys())
 def test_what_must_not_be_lost_is_synced_before_it_is_acknowledged(event: Event, store: JsonlStore, say: Say, disk: Disk) -> None:
-    store.append("s", say(1))
+    store["s"].append(say(1))
     disk.clear()
-    store.append("s", [event])
+    store["s"].append([event])
     assert disk.calls == ["write", "fdatasync"]
 
 
 @proves("D-15")
 def test_the_rest_is_synced_within_a_second(store: JsonlStore, say: Say, disk: Disk) -> None:
-    store.append("s", say(1))
+    store["s"].append(say(1))
     disk.clear()
-    store.append("s", [*say(3), process(event="stderr", text="x")])
+    store["s"].append([*say(3), process(event="stderr", text="x")])
     assert disk.calls == ["write"]
-    assert behind.INTERVAL < 1
+    assert writer.SYNC_INTERVAL_SECONDS < 1
     deadline = time.monotonic() + 10  # a machine that is busy with other things may be late
     while "fdatasync" not in disk.calls and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -100,10 +101,10 @@ def test_the_rest_is_synced_within_a_second(store: JsonlStore, say: Say, disk: D
 @proves("D-15")
 def test_always_means_every_append(root: Path, say: Say, disk: Disk) -> None:
     with JsonlStore(root, fsync="always") as store:
-        store.append("s", say(1))
+        store["s"].append(say(1))
         disk.clear()
-        store.append("s", say(5))
-        store.append("s", say(1))
+        store["s"].append(say(5))
+        store["s"].append(say(1))
         assert disk.calls == ["write", "fdatasync"] * 2
 
 
@@ -114,15 +115,15 @@ def test_a_new_log_is_synced_with_the_folders_it_is_in(store: JsonlStore, disk: 
 
 
 def test_much_that_waits_is_synced_at_once(store: JsonlStore, say: Say, disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "MAX_UNSYNCED", 1000)
-    store.append("s", say(1))
+    monkeypatch.setattr(writer, "MAX_UNSYNCED_BYTES", 1000)
+    store["s"].append(say(1))
     disk.clear()
-    store.append("s", say("x" * 2000))
+    store["s"].append(say("x" * 2000))
     assert disk.calls == ["write", "fdatasync"]
 
 
 def test_closing_syncs_what_waits(store: JsonlStore, say: Say, disk: Disk) -> None:
-    store.append("s", say(2))
+    store["s"].append(say(2))
     disk.clear()
     store.close()
     assert "fdatasync" in disk.calls
@@ -140,22 +141,22 @@ def always(*names: str) -> Callable[[str, int], int]:
 
 
 def texts(store: JsonlStore) -> list[str]:
-    return [event.payload.text for event in store.read("s", types=["assistant_chunk", "user_message"])]
+    return [event.payload.text for event in store["s"].read(types=["assistant_chunk", "user_message"])]
 
 
 @proves("D-05")
 def test_after_a_failed_sync_the_log_goes_on_in_a_new_file(store: JsonlStore, say: Say, disk: Disk, log: Path) -> None:
-    store.append("s", say("a"))
+    store["s"].append(say("a"))
     disk.clear()
     disk.fail = first("fdatasync")
-    store.append("s", [user_message(text="b")])
+    store["s"].append([user_message(text="b")])
     second = log.with_name("events.2.jsonl")
     assert b'"text":"a"' in second.read_bytes() and b'"text":"b"' in second.read_bytes()
     assert disk.calls[:6] == ["write", "fdatasync", "write", "fsync", "rename", "fsync"]
-    store.append("s", [*say("c"), turn_end(status="completed")])
+    store["s"].append([*say("c"), turn_end(status="completed")])
     assert texts(store) == ["a", "b", "c"]
-    assert [event.seq for event in store.read("s")] == list(range(1, store.head("s").seq + 1))
-    assert store.verify("s") == []
+    assert [event.seq for event in store["s"].read()] == list(range(1, store["s"].head().seq + 1))
+    assert store["s"].verify() == []
     assert stat_mode(second) == 0o600
 
 
@@ -167,8 +168,8 @@ def test_a_failed_sync_is_said_in_the_log(store: JsonlStore, disk: Disk) -> None
     store.create("s")
     disk.clear()
     disk.fail = first("fdatasync")
-    store.append("s", [user_message(text="b")])
-    notice = list(store.read("s"))[-1]
+    store["s"].append([user_message(text="b")])
+    notice = list(store["s"].read())[-1]
     assert isinstance(notice, SessionLifecycle) and notice.payload.subtype == "store_degraded"
     assert "Input/output error" in (notice.payload.reason or "")
 
@@ -184,26 +185,26 @@ def test_a_descriptor_that_failed_is_never_synced_again(store: JsonlStore, monke
 
     monkeypatch.setattr(os, "fdatasync", fdatasync)
     for _ in range(3):
-        store.append("s", [user_message(text="")])
+        store["s"].append([user_message(text="")])
     assert asked[0] not in asked[1:]
 
 
 @proves("D-05")
 def test_what_the_first_file_lost_is_read_from_the_second(store: JsonlStore, say: Say, disk: Disk, log: Path) -> None:
-    store.append("s", [user_message(text="safe")])
+    store["s"].append([user_message(text="safe")])
     kept = log.stat().st_size
-    store.append("s", say("a", "b", "c"))
+    store["s"].append(say("a", "b", "c"))
     disk.clear()
     disk.fail = first("fdatasync")
-    store.append("s", [user_message(text="d")])
+    store["s"].append([user_message(text="d")])
     store.close()
     log.write_bytes(log.read_bytes()[:kept] + b"\0" * 300)  # what the failed sync may have left
     assert texts(store) == ["safe", "a", "b", "c", "d"]
-    for after in range(store.head("s").seq):
-        assert [event.seq for event in store.read("s", after) if event.seq] == list(range(after + 1, store.head("s").seq + 1))
-    store.append("s", [*say("e"), turn_end(status="completed")])
+    for after in range(store["s"].head().seq):
+        assert [event.seq for event in store["s"].read(after) if event.seq] == list(range(after + 1, store["s"].head().seq + 1))
+    store["s"].append([*say("e"), turn_end(status="completed")])
     assert texts(store)[-1] == "e"
-    assert not {"gap", "order", "duplicate", "checksum"} & {finding.kind for finding in store.verify("s")}
+    assert not {"gap", "order", "duplicate", "checksum"} & {finding.kind for finding in store["s"].verify()}
 
 
 def test_a_log_can_lose_its_footing_again_and_again(store: JsonlStore, say: Say, disk: Disk) -> None:
@@ -211,25 +212,25 @@ def test_a_log_can_lose_its_footing_again_and_again(store: JsonlStore, say: Say,
     for number in range(5):
         disk.clear()
         disk.fail = first("fdatasync")
-        store.append("s", [*say(f"{number}"), user_message(text=f"{number}")])
-        store.append("s", say("."))
+        store["s"].append([*say(f"{number}"), user_message(text=f"{number}")])
+        store["s"].append(say("."))
     store.close()
     with JsonlStore(store.root) as again:
-        again.append("s", say("end"))
+        again["s"].append(say("end"))
         assert texts(again) == [text for number in range(5) for text in (f"{number}", f"{number}", ".")] + ["end"]
         assert len(list((store.root / "s").glob("events*.jsonl"))) == 6
-        assert again.verify("s") == []
+        assert again["s"].verify() == []
 
 
 def test_a_sync_that_fails_behind_is_mended_behind(store: JsonlStore, say: Say, disk: Disk, log: Path) -> None:
-    store.append("s", say("a"))
+    store["s"].append(say("a"))
     disk.clear()
     disk.fail = first("fdatasync")
-    store.append("s", say("b"))
+    store["s"].append(say("b"))
     deadline = time.monotonic() + 5
     while not log.with_name("events.2.jsonl").exists() and time.monotonic() < deadline:
         time.sleep(0.01)
-    store.append("s", say("c"))
+    store["s"].append(say("c"))
     assert texts(store) == ["a", "b", "c"]
 
 
@@ -237,17 +238,17 @@ def test_a_sync_that_fails_behind_is_mended_behind(store: JsonlStore, say: Say, 
 def test_where_no_new_file_can_be_made_nothing_is_acknowledged_and_nothing_is_lost(
     store: JsonlStore, say: Say, disk: Disk, log: Path
 ) -> None:
-    store.append("s", say("a"))
+    store["s"].append(say("a"))
     before = log.read_bytes()
     disk.fail = always("fdatasync", "fsync")
     for _ in range(3):
         with pytest.raises(AppendFailed):
-            store.append("s", [user_message(text="b")])
+            store["s"].append([user_message(text="b")])
     assert log.read_bytes() == before
     disk.fail = lambda name, count: 0
-    store.append("s", [user_message(text="c")])
+    store["s"].append([user_message(text="c")])
     assert texts(store) == ["a", "c"]
-    assert [event.seq for event in store.read("s")] == list(range(1, store.head("s").seq + 1))
+    assert [event.seq for event in store["s"].read()] == list(range(1, store["s"].head().seq + 1))
 
 
 # ---- a write that fails
@@ -255,14 +256,14 @@ def test_where_no_new_file_can_be_made_nothing_is_acknowledged_and_nothing_is_lo
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
 def test_a_failed_write_leaves_the_log_as_it_was(number: int, store: JsonlStore, say: Say, disk: Disk, log: Path) -> None:
-    store.append("s", say("a"))
+    store["s"].append(say("a"))
     before = log.read_bytes()
     disk.clear()
     disk.fail = first("write", number)
     with pytest.raises(AppendFailed, match=os.strerror(number)):
-        store.append("s", say("b"))
+        store["s"].append(say("b"))
     assert log.read_bytes() == before
-    assert store.append("s", say("c"))[0].seq == 3
+    assert store["s"].append(say("c"))[0].seq == 3
     assert texts(store) == ["a", "c"]
 
 
@@ -270,16 +271,16 @@ def test_a_failed_write_leaves_the_log_as_it_was(number: int, store: JsonlStore,
 def test_short_writes_are_gone_on_with(short: int, store: JsonlStore, say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.write
     monkeypatch.setattr(os, "write", lambda fd, data: real(fd, memoryview(data)[:short]))
-    store.append("s", say("a", "b"))
+    store["s"].append(say("a", "b"))
     assert texts(store) == ["a", "b"]
-    assert store.verify("s") == []
+    assert store["s"].verify() == []
 
 
 @pytest.mark.parametrize("room", [0, 1, 100, 250, 400])
 def test_a_batch_that_fits_only_in_part_is_taken_back(
     room: int, store: JsonlStore, say: Say, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store.append("s", say("a"))
+    store["s"].append(say("a"))
     before = log.read_bytes()
     left = [room]
 
@@ -294,27 +295,27 @@ def test_a_batch_that_fits_only_in_part_is_taken_back(
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", write)
         with pytest.raises(AppendFailed):
-            store.append("s", say("b", "c", "d"))
+            store["s"].append(say("b", "c", "d"))
     assert log.read_bytes() == before
-    store.append("s", say("e"))
+    store["s"].append(say("e"))
     assert texts(store) == ["a", "e"]
-    assert store.verify("s") == []
+    assert store["s"].verify() == []
 
 
 def test_a_tail_that_cannot_be_cut_off_is_closed_and_reported(
     store: JsonlStore, say: Say, disk: Disk, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store.append("s", say("a"))
+    store["s"].append(say("a"))
     real = os.write
     disk.fail = always("ftruncate")
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", lambda fd, data: real(fd, data[:20]) if len(data) > 20 and not isinstance(data, memoryview) else 0)
         with pytest.raises(AppendFailed):
-            store.append("s", say("b"))
+            store["s"].append(say("b"))
     disk.fail = lambda name, count: 0
-    store.append("s", say("c"))
+    store["s"].append(say("c"))
     assert texts(store) == ["a", "c"]
-    assert [finding.kind for finding in store.verify("s")] == ["torn-tail"]
+    assert [finding.kind for finding in store["s"].verify()] == ["torn-tail"]
 
 
 FAILING = ("write", "fdatasync", "fsync", "rename", "ftruncate", "open")
@@ -326,7 +327,7 @@ def session(store: JsonlStore, say: Say) -> list[str]:
     acknowledged: list[str] = []
     for number in range(6):
         try:
-            store.append("s", [*say(f"{number}"), user_message(text=f"{number}!")])
+            store["s"].append([*say(f"{number}"), user_message(text=f"{number}!")])
             acknowledged += [f"{number}", f"{number}!"]
             if number == 2:
                 store.close()
@@ -339,9 +340,9 @@ def session(store: JsonlStore, say: Say) -> list[str]:
 
 def whole(store: JsonlStore, acknowledged: list[str], case: str) -> None:
     assert texts(store) == acknowledged, case
-    seqs = [event.seq for event in store.read("s") if event.seq]
+    seqs = [event.seq for event in store["s"].read() if event.seq]
     assert seqs == list(range(1, len(seqs) + 1)), case
-    assert not {finding.kind for finding in store.verify("s")} - {"torn-tail"}, case
+    assert not {finding.kind for finding in store["s"].verify()} - {"torn-tail"}, case
 
 
 @proves("D-05")
@@ -363,7 +364,7 @@ def test_any_failing_call_loses_nothing_that_was_acknowledged(
                 acknowledged = session(store, say)
                 met = disk.count[name] >= nth
                 disk.fail = lambda call, count: 0
-                store.append("s", say("end"))
+                store["s"].append(say("end"))
                 whole(store, [*acknowledged, "end"], f"{name} {nth}")
             cases += 1
             if not met:
@@ -397,7 +398,7 @@ def test_any_short_write_before_a_failure_leaves_no_half_record(
                 with monkeypatch.context() as patch:
                     patch.setattr(os, "write", write)
                     acknowledged = session(store, say)
-                store.append("s", say("end"))
+                store["s"].append(say("end"))
                 whole(store, [*acknowledged, "end"], f"{short} bytes of write {nth}")
             cases += 1
             if count < nth:
@@ -409,7 +410,7 @@ def test_any_short_write_before_a_failure_leaves_no_half_record(
 def test_a_full_device_is_an_error_each_time_and_writing_resumes(
     store: JsonlStore, say: Say, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store.append("s", say("a"))
+    store["s"].append(say("a"))
     real, expected = os.write, ["a"]
     for number in range(20):
         before = log.read_bytes()
@@ -417,11 +418,11 @@ def test_a_full_device_is_an_error_each_time_and_writing_resumes(
             patch.setattr(os, "write", lambda fd, data, full=full: real(full.fileno(), data))
             for _ in range(3):
                 with pytest.raises(AppendFailed, match="No space left"):
-                    store.append("s", [*say("x"), user_message(text="y")])
+                    store["s"].append([*say("x"), user_message(text="y")])
         assert log.read_bytes() == before
-        store.append("s", say(f"{number}"))
+        store["s"].append(say(f"{number}"))
         expected.append(f"{number}")
-    assert texts(store) == expected and store.verify("s") == []
+    assert texts(store) == expected and store["s"].verify() == []
 
 
 @proves("D-06")
@@ -432,18 +433,18 @@ from hansard.errors import AppendFailed
 from hansard.events import assistant_chunk
 from hansard.store import JsonlStore
 store = JsonlStore(sys.argv[1])
-store.append("s", [])
+store["s"].append([])
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY))
 good = failed = 0
 for _ in range(20):
     try:
-        store.append("s", [assistant_chunk(text="x" * 150), assistant_chunk(text="y")])
+        store["s"].append([assistant_chunk(text="x" * 150), assistant_chunk(text="y")])
         good += 2
     except AppendFailed:
         failed += 1
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-store.append("s", [assistant_chunk(text="end")])
-print(good, failed, len(list(store.read("s", types=["assistant_chunk"]))), store.verify("s"))
+store["s"].append([assistant_chunk(text="end")])
+print(good, failed, len(list(store["s"].read(types=["assistant_chunk"]))), store["s"].verify())
 """
     good, failed, found, findings = run(script, tmp_path).split()
     assert int(failed) > 0 and int(found) == int(good) + 1 and findings == "[]"
@@ -467,17 +468,17 @@ def test_a_full_disk_is_an_error_and_writing_resumes_when_there_is_room(full_dis
     with JsonlStore(full_disk / "store") as store:
         for number in range(20):
             session = f"s{number}"
-            store.append(session, say(1))
+            store[session].append(say(1))
             ballast.write_bytes(b"x" * 30_000)
             said = 0
             with pytest.raises(AppendFailed, match="No space left"):  # noqa: PT012 (the disk fills up while we write)
                 for _ in range(100):
-                    said += len(store.append(session, say("x" * 700, "y" * 700)))
+                    said += len(store[session].append(say("x" * 700, "y" * 700)))
             ballast.unlink()
-            store.append(session, say("end"))
-            store.release(session)
-            assert sum(event.type == "assistant_chunk" for event in store.read(session)) == said + 2
-            assert store.verify(session) == []
+            store[session].append(say("end"))
+            store[session].release()
+            assert sum(event.type == "assistant_chunk" for event in store[session].read()) == said + 2
+            assert store[session].verify() == []
             acknowledged, failed = acknowledged + said, failed + 1
             store.delete(session)
     figure("appends that found the disk full", failed)
@@ -501,24 +502,24 @@ def python_env() -> dict[str, str]:
 def test_threads_may_append_to_one_session(store: JsonlStore, say: Say) -> None:
     def work(name: str) -> None:
         for number in range(50):
-            store.append("s", [*say(f"{name}{number}"), user_message(text=name)])
+            store["s"].append([*say(f"{name}{number}"), user_message(text=name)])
 
     threads = [threading.Thread(target=work, args=(name,)) for name in "abcd"]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [event.seq for event in store.read("s")] == list(range(1, 402))
-    assert store.verify("s") == []
+    assert [event.seq for event in store["s"].read()] == list(range(1, 402))
+    assert store["s"].verify() == []
 
 
 def test_a_session_that_is_released_while_it_is_written_is_an_error(store: JsonlStore, say: Say) -> None:
     def events() -> Iterator[Event]:
         yield from say(1)
 
-    store.append("s", events())
-    [held] = store._all_writers()  # what another thread may still have in its hands
-    store.release("s")
+    store["s"].append(events())
+    held = store.writers.get("s")  # what another thread may still have in its hands
+    store["s"].release()
     with pytest.raises(StoreError, match="released"):
         held.append(say(1))
 
@@ -527,10 +528,10 @@ def test_a_notice_that_cannot_be_written_does_not_undo_what_was_acknowledged(sto
     store.create("s")
     disk.clear()
     disk.fail = lambda call, count: errno.EIO if (call, count) in (("fdatasync", 1), ("write", 3)) else 0
-    store.append("s", [user_message(text="a")])
+    store["s"].append([user_message(text="a")])
     disk.fail = lambda call, count: 0
-    store.append("s", say("b"))
-    kinds = [event.payload.subtype if isinstance(event, SessionLifecycle) else event.type for event in store.read("s")]
+    store["s"].append(say("b"))
+    kinds = [event.payload.subtype if isinstance(event, SessionLifecycle) else event.type for event in store["s"].read()]
     assert kinds == ["created", "user_message", "assistant_chunk", "store_degraded"]
 
 
@@ -538,13 +539,13 @@ def test_a_notice_that_cannot_be_written_does_not_undo_what_was_acknowledged(sto
 def test_a_new_file_that_could_not_be_finished_is_not_taken_for_the_log(
     step: str, store: JsonlStore, say: Say, disk: Disk, log: Path
 ) -> None:
-    store.append("s", say("a"))
+    store["s"].append(say("a"))
     disk.clear()
     broken = {"write": ("write", 2), "fsync": ("fsync", 1), "rename": ("rename", 1), "folder": ("fsync", 2)}[step]
     disk.fail = lambda call, count: errno.EIO if (call, count) in (("fdatasync", 1), broken) else 0
     with pytest.raises(AppendFailed):
-        store.append("s", [user_message(text="b")])
+        store["s"].append([user_message(text="b")])
     assert [path.name for path in log.parent.glob("events*")] == ["events.jsonl"]
     assert texts(store) == ["a"]
-    store.append("s", say("c"))
+    store["s"].append(say("c"))
     assert texts(store) == ["a", "c"]

@@ -15,7 +15,7 @@ from hansard.events import *
 from hansard.store import JsonlStore
 store = JsonlStore(sys.argv[1], sys.argv[2])
 def say(name, *events):
-    store.append("s", events)
+    store["s"].append(events)
     os.write(2, f"ack {name}\\n".encode())
 store.create("s")
 os.write(2, b"ack synced created\\n")

@@ -1,0 +1,134 @@
+"""A long session keeps nobody waiting: whatever is done with it, the event loop's thread is never busy for long at a stretch.
+
+What is measured is CPU time of that thread, step by step, so that a busy machine does not matter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import time
+from asyncio.events import Handle
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hansard
+from hansard.agents.base import Options
+from hansard.events import Event, assistant_done, session_lifecycle, turn_end, turn_start, user_message
+from hansard.store import JsonlStore, Store
+from tests.proof import Figures, amount
+from tests.server.served import Here, served
+
+pytestmark = pytest.mark.anyio
+
+LIMIT = 0.05
+"""Seconds of CPU time."""
+EVENTS = amount(20_000, 60_000)
+
+
+@contextmanager
+def steps() -> Iterator[list[float]]:
+    """The CPU seconds that each step of the event loop takes."""
+    run, taken = Handle._run, [0.0]
+
+    def timed(self: Handle) -> None:
+        before = time.thread_time()
+        run(self)
+        taken.append(time.thread_time() - before)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Handle, "_run", timed)
+        yield taken
+
+
+def fill(store: Store, session: str, events: int) -> None:
+    store.create(session, format="claude-stream-json")
+    for _ in range(events // 400):
+        store[session].append([event for number in range(100) for event in turn(number)])
+    store[session].release()
+
+
+def turn(number: int) -> list[Event]:
+    texts = user_message(text=f"What is {number} and {number}? " * 3), assistant_done(text=f"It is {2 * number}. " * 6)
+    events = [turn_start(trigger="user"), *texts, turn_end(status="completed")]
+    for event in events:
+        event.turn_id = f"turn-{number}"
+    events[1].direction = "out"
+    return events
+
+
+Deed = Callable[[Here, str, Path], Coroutine[Any, Any, object]]
+
+
+async def note(here: Here, session: str, folder: Path) -> None:
+    await here.hub.note(session, session_lifecycle(subtype="renamed", title="a title"))
+
+
+async def opening(here: Here, session: str, folder: Path) -> None:
+    await here.hub.open(session)
+
+
+async def switch(here: Here, session: str, folder: Path) -> None:
+    await (await here.hub.open(session)).switch("claude", Options(cwd=str(folder), env={"HOME": str(folder)}))
+
+
+async def first_message(here: Here, session: str, folder: Path) -> None:
+    """To an agent that gets the conversation as text."""
+    opened = await here.hub.open(session)
+    await opened.switch("demo", Options(cwd=str(folder), env={"DEMO_AGENT_PACE": "0"}))
+    await opened.send("say hello")
+    await asyncio.wait_for(opened.idle(), 60)
+
+
+async def first_request(here: Here, session: str, folder: Path) -> None:
+    """To a model that gets the conversation with each request; nobody is there to answer it."""
+    opened = await here.hub.open(session)
+    await opened.switch("openai-chat", Options(cwd=str(folder), model="m", base_url="http://127.0.0.1:9"))
+    await opened.send("say hello")
+    await asyncio.wait_for(opened.idle(), 60)
+
+
+async def export(here: Here, session: str, folder: Path) -> None:
+    async with here.http() as http, http.stream("GET", f"/api/sessions/{session}/export?to=markdown") as answer:
+        assert answer.status_code == 200
+        async for _ in answer.aiter_bytes(64 * 1024):
+            pass
+
+
+async def fork(here: Here, session: str, folder: Path) -> None:
+    async with here.http() as http:
+        assert (await http.post(f"/api/sessions/{session}/fork", json={})).status_code == 201
+
+
+DEEDS: list[Deed] = [note, opening, switch, first_message, first_request, export, fork]
+
+
+@pytest.fixture(params=["folder", "postgres"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    if request.param == "folder":
+        yield JsonlStore(tmp_path / "store")
+    else:
+        with hansard.open(request.getfixturevalue("database").address) as opened:
+            yield opened
+
+
+async def test_nothing_that_is_done_with_a_long_session_holds_the_loop(store: Store, tmp_path: Path, figure: Figures) -> None:
+    sizes = {"short": EVENTS // 10, "long": EVENTS}
+    longest: dict[str, dict[str, float]] = {name: {} for name in sizes}
+    async with served(store) as here:
+        for name, events in sizes.items():
+            await asyncio.to_thread(fill, store, name, events)
+            for deed in DEEDS:
+                gc.collect()  # what others left behind is not this deed's
+                with steps() as taken:
+                    await deed(here, name, tmp_path)
+                longest[name][deed.__name__] = max(taken)
+                await here.hub.release(name)
+    figure("longest step in ms", round(1000 * max(longest["long"].values())))
+    assert all(seconds < LIMIT for found in longest.values() for seconds in found.values()), longest
+    for deed, seconds in longest["long"].items():  # ten times the log is not ten times the step
+        assert seconds < max(3 * longest["short"][deed], LIMIT / 2), (deed, longest)

@@ -1,0 +1,106 @@
+"""What a session knows from its log alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from hansard.agents.session_state import SessionState
+from hansard.events import (
+    TYPES,
+    Event,
+    answer,
+    assistant_done,
+    permission_cancelled,
+    permission_request,
+    permission_response,
+    question,
+    queue_update,
+    session_init,
+    session_lifecycle,
+    turn_end,
+    turn_start,
+    user_message,
+)
+from hansard.events.state import FOLDED, UNFOLDED, State
+from hansard.events.summary import LAUNCHED_SUBTYPE
+from hansard.events.usage_totals import USAGE_TYPES
+from hansard.projections.formats.state import StateDocument
+from hansard.projections.formats.usage import UsageReport
+
+QUESTION = question(request_id="q")
+PERMISSION = permission_request(request_id="q", options=[], input_hash="")
+OUTCOMES = {
+    "a permission that is given": (PERMISSION, permission_response(request_id="q", decision="allow"), "answered"),
+    "a permission that is denied": (PERMISSION, permission_response(request_id="q", decision="deny"), "answered"),
+    "a permission that is cancelled": (PERMISSION, permission_response(request_id="q", decision="cancelled"), "cancelled"),
+    "a permission that the agent takes back": (PERMISSION, permission_cancelled(request_id="q", reason="withdrawn"), "cancelled"),
+    "a question that is answered": (QUESTION, answer(request_id="q", values={"a": 1}, action="accept"), "answered"),
+    "a question that is declined": (QUESTION, answer(request_id="q", values=None, action="decline"), "answered"),
+    "a question that nobody answered": (QUESTION, answer(request_id="q", values=None, action="cancelled"), "cancelled"),
+}
+
+
+@pytest.mark.parametrize(("asked", "reply", "outcome"), OUTCOMES.values(), ids=OUTCOMES.keys())
+def test_a_request_ends_as_answered_or_as_cancelled(asked: Event, reply: Event, outcome: str) -> None:
+    waiting, ended = SessionState.from_events([asked]), SessionState.from_events([asked, reply])
+    assert (list(waiting.asked), waiting.outcomes) == (["q"], {})
+    assert (list(ended.asked), ended.outcomes) == ([], {"q": outcome})
+
+
+def test_the_queue_of_an_agent_is_not_the_sessions() -> None:
+    ours, theirs = (queue_update(action="queued", item_id=name, text=name) for name in ("ours", "theirs"))
+    theirs.source = "claude"
+    assert list(SessionState.from_events([ours, theirs]).queue) == ["ours"]
+
+
+def test_a_request_that_is_asked_again_waits_again() -> None:
+    state = SessionState.from_events([PERMISSION, permission_cancelled(request_id="q", reason="withdrawn"), PERMISSION])
+    assert (list(state.asked), state.outcomes) == (["q"], {})
+
+
+def test_a_new_type_of_event_is_declared_once() -> None:
+    """Every type has a rule or is listed as changing nothing; everything else is derived from these."""
+    assert set(TYPES) == FOLDED | UNFOLDED and not FOLDED & UNFOLDED
+    assert StateDocument.handled is FOLDED
+    assert USAGE_TYPES <= FOLDED and UsageReport.handled is USAGE_TYPES
+
+
+def test_an_answer_is_the_title_where_the_wire_has_no_prompt() -> None:
+    answered = [assistant_done(text=" Four. ")]
+    assert State.from_events(answered).snapshot().title == "Four."
+    assert State.from_events([*answered, user_message(text="2 + 2?")]).snapshot().title == "2 + 2?"
+
+
+def test_a_placeholder_of_the_agent_is_no_title() -> None:
+    placeholder = session_lifecycle(subtype="created", title="New session")
+    placeholder.source = "opencode"
+    assert State.from_events([placeholder, user_message(text="hi")]).snapshot().title == "hi"
+
+
+def test_the_end_of_a_turn_leaves_a_subagent_in_the_background_alone() -> None:
+    own, theirs = (permission_request(request_id=name, options=[], input_hash="") for name in ("own", "theirs"))
+    theirs.parent_tool_call_id = "call"
+    events = [turn_start(trigger="user"), own, theirs, turn_end(status="completed")]
+    for event in events:
+        event.turn_id = "t"
+    state = State.from_events(events)
+    assert (list(state.asked), state.outcomes, state.phase) == (["theirs"], {"own": "cancelled"}, "waiting")
+
+
+def test_settings_count_in_a_replay_and_messages_do_not() -> None:
+    before = [turn_start(trigger="user"), user_message(text="hi"), turn_end(status="completed"), session_lifecycle("replay_started")]
+    replayed = [user_message(text="hi"), session_init("claude", model="large")]
+    state = State.from_events([*before, *replayed])
+    assert (state.messages, state.model) == (1, "large")
+
+
+def test_a_launch_ends_a_replay_that_was_cut_off() -> None:
+    launched = session_lifecycle(LAUNCHED_SUBTYPE, detail={"agent": "claude", "options": {}})
+    turn = [turn_start(trigger="user"), user_message(text="hi"), turn_end(status="completed")]
+    state = SessionState.from_events([*turn, session_lifecycle("replay_started"), launched, *turn])
+    assert (state.turn_count, state.messages, state.usage.replaying) == (2, 2, False)
+
+
+def test_a_question_and_its_permission_request_are_both_closed() -> None:
+    closing = State.from_events([PERMISSION, QUESTION]).closing_events("gone")
+    assert [event.type for event in closing] == ["permission_cancelled", "answer"]

@@ -10,6 +10,7 @@ from hansard.events import (
     Event,
     answer,
     assistant_done,
+    configuration_change,
     permission_cancelled,
     permission_request,
     permission_response,
@@ -92,6 +93,17 @@ def test_settings_count_in_a_replay_and_messages_do_not() -> None:
     replayed = [user_message(text="hi"), session_init("claude", model="large")]
     state = State.from_events([*before, *replayed])
     assert (state.messages, state.model) == (1, "large")
+
+
+def test_a_refused_setting_is_as_it_was_or_as_the_agent_reported_it_meanwhile() -> None:
+    before = configuration_change(subtype="settings", model="small", permission_mode="never")
+    wanted = configuration_change(subtype="set_permission_mode", permission_mode="anything goes")
+    wanted.direction = "out"
+    reported = configuration_change(subtype="settings", model="small", permission_mode="on-request")
+    assert SessionState.from_events([before, wanted]).permission_mode == "anything goes"
+    for events, holds in ([before, wanted], "never"), ([before, wanted, reported], "on-request"):
+        held = SessionState.from_events(events).settings_without(wanted.payload)
+        assert (held.model, held.permission_mode) == ("small", holds)
 
 
 def test_a_launch_ends_a_replay_that_was_cut_off() -> None:

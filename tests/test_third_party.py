@@ -17,7 +17,17 @@ import pytest
 from hansard.adapters import adapter_for
 from hansard.adapters.detection import detect
 from hansard.adapters.framing import Frame
-from hansard.events import AssistantDone, Event, SessionLifecycle, originals, session_lifecycle, tool_call, tool_result, user_message
+from hansard.events import (
+    TITLE_CHARACTERS,
+    AssistantDone,
+    Event,
+    SessionLifecycle,
+    originals,
+    session_lifecycle,
+    tool_call,
+    tool_result,
+    user_message,
+)
 from hansard.events.codec import decode, encode
 from hansard.events.content import FileBlock
 from hansard.store import JsonlStore
@@ -108,7 +118,7 @@ def test_naughty_titles_names_and_paths_come_back_to_the_byte(corpus: There, tmp
             stamped = store[session].append(said)
             assert [event.payload for event in stamped if not is_checkpoint(event)] == [event.payload for event in said]
             assert list(store[session].read(after=stamped[0].seq - 1)) == stamped
-        last = {f"s{number // 50}": text or "-" for number, text in enumerate(naughty)}
+        last = {f"s{number // 50}": (text or "-")[:TITLE_CHARACTERS] for number, text in enumerate(naughty)}
         assert {info.id: info.title for info in store.sessions()} == last
         assert not [finding for info in store.sessions() for finding in store[info.id].verify()]
 

@@ -144,6 +144,11 @@ class Adapter:
         self._aside: list[str] = []
         self.open = OpenItems(self.context.parent_tool_call_id)
 
+    @property
+    def starting(self) -> bool:
+        """Whether the agent has not confirmed the turn yet, so that it cannot be interrupted."""
+        return False
+
     # ---- what a subclass writes
 
     def translate(self, message: Any) -> Iterable[ev.Event]:

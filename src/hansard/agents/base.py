@@ -103,6 +103,8 @@ class Agent:
     """Whether `compose` makes the frame of each message from the log, because its wire carries the whole conversation each time."""
     keeps_asking: ClassVar[bool] = False
     """Whether it waits for the answers to its questions even after an interrupt."""
+    reports_settings: ClassVar[bool] = False
+    """Whether it reports its settings after each change of them. The report may come after the reply."""
     framer: ClassVar[type[Framer]] = Lines
     """How its live stream is cut. Not the adapter's own, which also takes recordings: an agent must not be able to play one to us."""
 

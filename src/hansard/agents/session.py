@@ -36,6 +36,8 @@ UNWRITTEN = (AppendFailed, StoreUnavailable, LogLocked, LogDeleted)
 """What keeps events from being written. It cannot be reported in the log."""
 MAX_RESTARTS = 3
 """How many times in a row an agent is restarted for its queue although it ended without finishing a turn."""
+CONFIRM_SECONDS = 5.0
+"""How long a command waits for the agent to confirm a turn or a setting. Then it is done without."""
 
 Decision = Literal["allow", "deny", "cancelled"]
 MessagingTools = Callable[[Any], Awaitable[dict[str, dict[str, Any]]]]
@@ -119,6 +121,11 @@ class Session:
             changed = asyncio.ensure_future(self._changed.wait())
             await asyncio.wait([changed, *self._tasks], return_when=asyncio.FIRST_COMPLETED)
             changed.cancel()
+
+    async def _confirmed(self, holds: Callable[[SessionState], bool]) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CONFIRM_SECONDS):
+                await self.until(holds)
 
     async def idle(self) -> None:
         """Waits until no turn is open and the queue is empty."""
@@ -289,6 +296,9 @@ class Session:
             if not self.state.busy or not self.running:
                 return None
             pump, command = self._running_pump, ev.interrupt(reason=reason, by=by)
+            await self._confirmed(lambda state: not state.busy or not pump.adapter.starting)
+            if not self.state.busy:
+                return None
             if not self.agent.capabilities.one_shot:
                 with suppress(Refused):
                     sent = await pump.send(_with_command_id(command, command_id))
@@ -383,14 +393,13 @@ class Session:
 
         async def work() -> ev.Event:
             await self.start()
-            state = self.state
-            held = ev.ConfigurationChangePayload("refused", state.model, state.permission_mode, state.mode)
             wanted = ev.ConfigurationChangePayload(subtype, model, permission_mode, mode_id, options=options)
             change = _with_command_id(ev.ConfigurationChange(payload=wanted), command_id)
             try:
                 return await (self._set_for_next_run(change) if self.agent.capabilities.one_shot else self._set_now(change))
             except Refused:
-                await self._put(_synthetic(ev.ConfigurationChange(payload=held)))
+                held = ev.ConfigurationChange(payload=self.state.settings_without(wanted))
+                await self._put(_synthetic(held))
                 raise
 
         return await self._once(command_id, work)
@@ -398,6 +407,8 @@ class Session:
     async def _set_now(self, change: ev.ConfigurationChange) -> ev.Event:
         """Changes a setting of the running agent; it also holds for the agent's next process."""
         done = await self._running_pump.request(change)
+        if self.agent.reports_settings:  # else the report of this change could be taken for the outcome of the next one
+            await self._confirmed(lambda state: not state.unconfirmed)
         launch = self._launch
         options = self.agent.options_after(launch.options, change.payload)
         if options != launch.options:

@@ -30,6 +30,7 @@ from hansard.events.types import (
     AudioDone,
     AuthStatus,
     ConfigurationChange,
+    ConfigurationChangePayload,
     ContentBlock,
     ControlRequest,
     ControlResponse,
@@ -260,6 +261,8 @@ class State(Struct):
     model: str | None = None
     permission_mode: str | None = None
     mode: str | None = None
+    unconfirmed: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
+    """The settings that were requested and that the agent has not reported since, each with its value before."""
     slash_commands: list[Any] | None = None
     mcp_servers: dict[str, str] = field(default_factory=dict[str, str])
     teams: dict[str, Team] = field(default_factory=dict[str, Team])
@@ -360,6 +363,12 @@ class State(Struct):
             killed.synthetic = True
             yield killed
 
+    def settings_without(self, refused: ConfigurationChangePayload) -> ConfigurationChangePayload:
+        """Returns the settings that hold after a change was refused. What the agent reported meanwhile holds."""
+        before = {name: value for name, value in self.unconfirmed.items() if _settings(refused)[name]}
+        held = {name: before.get(name, getattr(self, name)) for name in ("model", "permission_mode", "mode")}
+        return ConfigurationChangePayload("refused", held["model"], held["permission_mode"], held["mode"])
+
     # ---- the agent and its process
 
     def decode_launch(self, detail: Any) -> Any:
@@ -426,11 +435,22 @@ def _init(state: State, event: SessionInit) -> None:
 @_on(ConfigurationChange)
 def _configuration(state: State, event: ConfigurationChange) -> None:
     change = event.payload
-    if is_main_agent(event):
-        state.model = change.model or state.model
-        state.permission_mode = change.permission_mode or state.permission_mode
-        state.mode = change.mode_id or state.mode
-        state.slash_commands = state.slash_commands if change.commands is None else change.commands
+    if not is_main_agent(event):
+        return
+    for name, value in _settings(change).items():
+        if not value:
+            continue
+        if event.direction != "out":
+            state.unconfirmed.pop(name, None)
+        elif value != getattr(state, name):
+            state.unconfirmed[name] = getattr(state, name)
+        setattr(state, name, value)
+    state.slash_commands = state.slash_commands if change.commands is None else change.commands
+
+
+def _settings(change: ConfigurationChangePayload) -> dict[str, str | None]:
+    """Returns the settings of a change by the names that they have in the state."""
+    return {"model": change.model, "permission_mode": change.permission_mode, "mode": change.mode_id}
 
 
 @_on(Process)

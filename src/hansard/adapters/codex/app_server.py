@@ -39,8 +39,6 @@ from hansard.events.lenient import as_int, as_list, as_object
 _SPAWNS = ("spawnAgent", "resumeAgent")
 _VERDICTS = {"approved": "allow", "denied": "deny"}
 _BOTH_WAYS = (wire.Request, wire.Reply)
-_STARTING = ""
-"""The turn id with which a turn that has no id yet is interrupted."""
 
 
 class CodexAppServer(Codex):
@@ -76,6 +74,11 @@ class CodexAppServer(Codex):
         self.interrupted = self.asked_for_turn = False
         self.allowed = self.denied = 0
         self.seen.unmatched = {}
+
+    @property
+    def starting(self) -> bool:
+        """Codex answers ``turn/start`` before the turn is active, and refuses to interrupt it until ``turn/started``."""
+        return self.asked_for_turn
 
     @classmethod
     def detects(cls, message: dict[str, Any]) -> bool:
@@ -581,8 +584,10 @@ class CodexAppServer(Codex):
             case ev.Answer(payload=reply):
                 request = self.request_of(reply.request_id)
                 return json_line(id=request.message.id, result=request.encode_answer(reply))
+            case ev.Interrupt() if self.wire_turn is None:
+                raise CannotEncode("Codex has not started the turn yet, so it cannot be interrupted")
             case ev.Interrupt():
-                return self.ask("turn/interrupt", {"threadId": self.threads.main, "turnId": self.wire_turn or _STARTING})
+                return self.ask("turn/interrupt", {"threadId": self.threads.main, "turnId": self.wire_turn})
             case ev.ConfigurationChange(payload=change):
                 method = change.subtype if "/" in change.subtype else "thread/settings/update"
                 turn = {"turnId": self.wire_turn} if method == "turn/settings/update" else {}

@@ -44,6 +44,7 @@ class Codex(_Codex):
 
     name, title, format = "codex", "Codex", "codex-app-server"
     capabilities = Capabilities(steer=True, questions=True, files=True, system_prompt=True)
+    reports_settings = True
 
     def argv(self, options: Options) -> list[str]:
         _mode(options)

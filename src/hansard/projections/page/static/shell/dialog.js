@@ -22,7 +22,9 @@ export function dialog(look, ...body) {
   element.addEventListener("click", (event) => {
     if (event.target === element) element.close();
   });
-  element.addEventListener("keydown", (event) => event.stopPropagation());
+  element.addEventListener("keydown", (event) => {
+    if (element.open) event.stopPropagation(); // else it was just closed and still has the focus: the key is for the page
+  });
   document.body.append(element);
   element.showModal();
   return element;

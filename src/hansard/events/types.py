@@ -179,7 +179,7 @@ class TurnEnd(Event, tag="turn_end", kw_only=True):
 class UserMessagePayload(Part):
     """What was said to the agent. Role is not authorship: injected context arrives as "user" too.
 
-    ``role`` is the wire's own word where that is another one (system, developer).
+    ``role`` is the wire's own word where that is another one (system, developer). ``steer``: it was sent into a running turn.
     """
 
     text: str
@@ -190,6 +190,7 @@ class UserMessagePayload(Part):
     queued: bool = False
     message_id: str | None = None
     role: str | None = None
+    steer: bool = False
 
 
 class UserMessage(Event, tag="user_message", kw_only=True):
@@ -413,10 +414,11 @@ class AgentCallback(Event, tag="agent_callback", kw_only=True):
 
 
 class AgentSwitchPayload(Part):
-    """Which agent goes on."""
+    """Which agent continues the session, and with which options if they were chosen."""
 
-    from_agent_id: str | None
     to_agent_id: str
+    from_agent_id: str | None = None
+    options: Any = None
 
 
 class AgentSwitch(Event, tag="agent_switch", kw_only=True):
@@ -589,7 +591,7 @@ class PermissionRequest(Event, tag="permission_request", kw_only=True):
 
 
 class PermissionResponsePayload(Part):
-    """The answer, good once."""
+    """The answer, good once. ``input_hash`` is that of the request as it was shown to whoever decided."""
 
     request_id: str
     decision: Literal["allow", "deny", "cancelled"]
@@ -599,6 +601,7 @@ class PermissionResponsePayload(Part):
     message: str | None = None
     by: str | None = None
     interrupt: bool = False
+    input_hash: str | None = None
 
 
 class PermissionResponse(Event, tag="permission_response", kw_only=True):

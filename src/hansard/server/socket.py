@@ -7,16 +7,18 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any
 
 import msgspec
 from starlette.types import Receive, Scope, Send
 
 from hansard._version import __version__
+from hansard.agents.commands import command_id_of
+from hansard.agents.session import Session
 from hansard.errors import HansardError, LogReset
+from hansard.events import Event
 from hansard.projections.output import encode
 from hansard.server.auth import refuse_upgrade, token_of
-from hansard.server.commands import Bucket, read_command
+from hansard.server.commands import Bucket
 from hansard.server.feed import MARGIN, Feed, FeedPosition, Filter
 from hansard.server.protocol import (
     CLOSE_FLOOD,
@@ -253,8 +255,8 @@ class Connection:
                     self.say(Unsubscribed(name))
                 case Watch():
                     await self._watch()
-                case Commanded() as named:
-                    self._command(named, data)
+                case Commanded() as wanted:
+                    self._command(wanted)
                 case Ping():
                     self.say(ServerPong())
                 case Pong():
@@ -336,27 +338,25 @@ class Connection:
 
     # ---- commands
 
-    def _command(self, named: Commanded, data: str) -> None:
-        name = named.commandId if isinstance(named.commandId, str) else ""
+    def _command(self, wanted: Commanded) -> None:
         try:
             if not self._commands.take():
                 raise HttpError(429, "too_many", f"at most {self._limits.commands} commands a second")
-            command = read_command(data)
-            session = check_session_id(named.session)
-        except (HansardError, msgspec.DecodeError) as problem:
-            self._refused(name, problem)
+            session, command = check_session_id(wanted.session), Session.commands.read(wanted.event)
+        except HansardError as problem:
+            self._refused(command_id_of(wanted.event), problem)
             return
-        task = asyncio.create_task(self._do(session, command))
+        task = asyncio.create_task(self._do(session, command, command.command_id or ""))
         self._doing.add(task)
         task.add_done_callback(self._doing.discard)
 
-    async def _do(self, session: str, command: Any) -> None:
+    async def _do(self, session: str, command: Event, command_id: str) -> None:
         try:
             seq = await self._serving.commands.do(session, command, self._who)
         except (HansardError, OSError) as problem:
-            self._refused(command.command_id, problem)
+            self._refused(command_id, problem)
         else:
-            self.say(Done(command.command_id, seq))
+            self.say(Done(command_id, seq))
 
     def _refused(self, name: str, problem: Exception) -> None:
         told = explained(problem, self._serving.tokens.secrets)[1]

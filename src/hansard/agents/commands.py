@@ -6,9 +6,9 @@ Every other field is refused: it would not be done, or would forge the record.
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable
-from types import NoneType
-from typing import Annotated, Any, Literal, Union, get_args
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType, NoneType
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -50,7 +50,7 @@ class SessionOptions(Struct, rename="camel", omit_defaults=True, forbid_unknown_
         return options
 
 
-class CommandKind(Struct, frozen=True, eq=False):
+class CommandKind(NamedTuple):
     """A command: the event that it is, what does it, and the fields of the payload that a client may set."""
 
     event: type[Event]
@@ -60,7 +60,7 @@ class CommandKind(Struct, frozen=True, eq=False):
     required: str = ""
     """Names of fields, separated by spaces."""
     optional: str = ""
-    types: dict[str, Any] = {}
+    types: Mapping[str, Any] = MappingProxyType({})
     """The types of fields that are narrower for clients than in the event."""
     where: tuple[str, str] | None = None
     """The field of the payload, and its value, that make this command of an event that several commands share."""

@@ -92,11 +92,13 @@ class Hub:
             if session is not None:
                 return await session.do(command)
             log = self.store[session_id]
-            if needs == "open session":
+            if needs == "open session" and command.command_id is None:
                 await off_loop(log.head)  # raises if there is no such session
                 return None
             recorder = await Recorder.open(log, None)
             try:
+                if needs == "open session":
+                    return recorder.state.commands.get(command.command_id or "")
                 return await Session(recorder).do(command)
             finally:
                 await recorder.close()

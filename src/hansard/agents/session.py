@@ -244,9 +244,6 @@ class Session:
         """Continues with another agent, which takes over the conversation from the log. An imported session can be continued, too."""
         return await self._written(ev.agent_switch(agent, options=options), command_id)
 
-    async def _record(self, command: ev.Event) -> ev.Event:
-        return await self._put(command)
-
     # ---- messages
 
     async def _send_message(self, command: ev.UserMessage) -> ev.Event:
@@ -700,10 +697,10 @@ class Session:
             types={"to_agent_id": Name, "options": SessionOptions | None},
         ),
         CommandKind(
-            ev.SessionLifecycle, _record, "Rename the session", "title", types={"title": Title}, where=("subtype", "renamed"), needs="log"
+            ev.SessionLifecycle, _put, "Rename the session", "title", types={"title": Title}, where=("subtype", "renamed"), needs="log"
         ),
-        CommandKind(ev.SessionLifecycle, _record, "Hide the session", where=("subtype", "archived"), needs="log"),
-        CommandKind(ev.SessionLifecycle, _record, "Show a hidden session again", where=("subtype", "unarchived"), needs="log"),
+        CommandKind(ev.SessionLifecycle, _put, "Hide the session", where=("subtype", "archived"), needs="log"),
+        CommandKind(ev.SessionLifecycle, _put, "Show a hidden session again", where=("subtype", "unarchived"), needs="log"),
         CommandKind(ev.SessionLifecycle, _close, "Stop the agent", where=("subtype", "closed"), needs="open session"),
     )
     """Every command, once. The server, its OpenAPI document and `do` know them from this table alone."""

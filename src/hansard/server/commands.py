@@ -134,12 +134,11 @@ class Commands:
 
     async def _do(self, session_id: str, command: Event, by: str) -> int | None:
         """Does a command here, or has the server do it that writes the session. Which one that is may change meanwhile."""
-        command.command_id = command.command_id or str(uuid4())
-        mailbox = self._hub.store.mailbox
+        name, mailbox = command.command_id or str(uuid4()), self._hub.store.mailbox
         for left in reversed(range(TRIES)):
             if mailbox is not None and not self._hub.has(session_id):
-                passed = msgspec.json.encode(Passed(Raw(encode(command)), by))
-                reply = await mailbox.send(session_id, command.command_id, passed)
+                passed = Passed(Raw(encode(replace(command, command_id=name))), by)
+                reply = await mailbox.send(session_id, name, msgspec.json.encode(passed))
                 if reply is not None:
                     return _reply_seq(reply)
             try:

@@ -230,10 +230,10 @@ export class Page {
 
   // ---- what is done
 
-  /** @param {string} command @param {object} fields */
-  _do(command, fields) {
+  /** @param {string} type @param {object} payload */
+  _do(type, payload) {
     if (this.view === null) return Promise.reject(new Error("No session is open."));
-    const done = this.view.command(command, fields);
+    const done = this.view.command(type, payload);
     if (this.connection.state.name !== "open") this._connected(this.connection.state);
     return done;
   }
@@ -241,7 +241,7 @@ export class Page {
   /** @param {any} event @param {import("./permission_card.js").Decision} decision */
   _decide(event, decision) {
     const { requestId, inputHash } = event.payload;
-    return this._answered(this._do("decide", { requestId, inputHash, ...decision }));
+    return this._answered(this._do("permission_response", { requestId, inputHash, ...decision }));
   }
 
   /** An answer that came too late is told, also when its card is gone. @param {Promise<number>} answer */
@@ -259,23 +259,23 @@ export class Page {
       say: async (/** @type {string} */ text, /** @type {any[]} */ blocks, /** @type {boolean} */ steer) => {
         const content = blocks.length ? { content: [...(text ? [{ type: "text", text }] : []), ...blocks] } : {};
         this.view?.toEnd();
-        await this._do("say", { text, ...content, ...(steer && { steer }) }).catch((problem) => {
+        await this._do("user_message", { text, ...content, ...(steer && { steer }) }).catch((problem) => {
           failed("It was not said")(problem);
           throw problem;
         });
       },
       interrupt: () => this.interrupt(),
-      edit: (/** @type {string} */ itemId, /** @type {string} */ text) => void this._do("edit", { itemId, text }).catch(failed("It was not changed")),
-      cancel: (/** @type {string} */ itemId) => void this._do("cancel", { itemId }).catch(failed("It was not taken back")),
-      change: (/** @type {string} */ agent) => void this._do("switch", { agent }).catch(failed("The agent was not changed")),
+      edit: (/** @type {string} */ itemId, /** @type {string} */ text) => void this._do("queue_update", { action: "edited", itemId, text }).catch(failed("It was not changed")),
+      cancel: (/** @type {string} */ itemId) => void this._do("queue_update", { action: "cancelled", itemId }).catch(failed("It was not taken back")),
+      change: (/** @type {string} */ agent) => void this._do("agent_switch", { toAgentId: agent }).catch(failed("The agent was not changed")),
     };
   }
 
   _headerHooks() {
     return {
-      rename: (/** @type {string} */ wanted) => void this._do("rename", { title: wanted }).catch(failed("It was not renamed")),
-      model: (/** @type {string} */ model) => void this._do("set", { model }).catch(failed("The model was not changed")),
-      mode: (/** @type {string} */ mode) => void this._do("set", this.view?.state.modes?.length ? { modeId: mode } : { permissionMode: mode }).catch(failed("The mode was not changed")),
+      rename: (/** @type {string} */ wanted) => void this._do("session_lifecycle", { subtype: "renamed", title: wanted }).catch(failed("It was not renamed")),
+      model: (/** @type {string} */ model) => void this._do("configuration_change", { subtype: "set_model", model }).catch(failed("The model was not changed")),
+      mode: (/** @type {string} */ mode) => void this._do("configuration_change", this.view?.state.modes?.length ? { subtype: "set_mode", modeId: mode } : { subtype: "set_permission_mode", permissionMode: mode }).catch(failed("The mode was not changed")),
       menu: () => this._menu(),
       list: () => this.sheet(true),
       turns: () => this._turns(),
@@ -297,8 +297,8 @@ export class Page {
       { label: "Jump to a turn …", hint: "n", run: () => this._turns() },
       { label: "Show types of events …", hint: "f", run: () => this._filter() },
       { label: seq === null ? "Fork here" : `Fork after §${seq}`, rule: true, disabled: fixed, run: () => void this._fork(seq) },
-      { label: archived ? "Take out of the archive" : "Archive", disabled: fixed, run: () => void this._do("archive", { archived: !archived }).catch(failed("It was not archived")) },
-      { label: "End the agent", disabled: fixed || view.driven === null, run: () => void this._do("stop", {}).catch(failed("It was not ended")) },
+      { label: archived ? "Take out of the archive" : "Archive", disabled: fixed, run: () => void this._do("session_lifecycle", { subtype: archived ? "unarchived" : "archived" }).catch(failed("It was not archived")) },
+      { label: "End the agent", disabled: fixed || view.driven === null, run: () => void this._do("session_lifecycle", { subtype: "closed" }).catch(failed("It was not ended")) },
       { label: "Delete …", danger: true, rule: true, disabled: fixed, run: () => void this._delete() },
     ];
   }
@@ -332,7 +332,7 @@ export class Page {
   }
 
   interrupt() {
-    void this._do("interrupt", {}).catch(failed("It was not interrupted"));
+    void this._do("interrupt", { reason: "user_cancel" }).catch(failed("It was not interrupted"));
   }
 
   /** Stop the agent, if it is asked for twice. */

@@ -4,7 +4,7 @@
  * until it is answered. It knows no DOM; clock, chance and sockets are given to it, so that a test can be all three.
  */
 
-const PROTOCOL = 1;
+const PROTOCOL = 2;
 const BACKOFF = { first: 500, most: 10_000 };
 const HEARTBEAT = 15_000;
 /** So that the banner, which waits a second, is there within twenty seconds of the last word. */
@@ -142,13 +142,13 @@ export class Connection {
   }
 
   /**
-   * Have something done; the answer is the number of its event. It is sent again, under the same name, until it is answered.
-   * @param {string} session @param {string} command @param {object} fields
+   * Send a command, which is an event; resolves to its seq. It is sent again, with the same id, until it is answered.
+   * @param {string} session @param {string} type @param {object} payload
    * @returns {Promise<number>}
    */
-  command(session, command, fields = {}) {
+  command(session, type, payload) {
     const commandId = crypto.randomUUID();
-    const frame = { type: "command", commandId, session, command, ...fields };
+    const frame = { type: "command", session, event: { type, commandId, payload } };
     return new Promise((done, refused) => {
       this.commands.set(commandId, { frame, done, refused });
       this._say(frame);

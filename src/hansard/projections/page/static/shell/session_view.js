@@ -240,8 +240,8 @@ export class View {
 
   // ---- what a person does
 
-  /** @param {string} command @param {object} fields */
-  command(command, fields) {
-    return this.connection.command(this.session, command, fields);
+  /** @param {string} type @param {object} payload */
+  command(type, payload) {
+    return this.connection.command(this.session, type, payload);
   }
 }

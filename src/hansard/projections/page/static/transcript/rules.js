@@ -31,7 +31,7 @@ export const REQUIRED = {
   "tool_use_summary": {"summary": "string", "toolCallIds": "array"},
   "agent_message": {"messageId": "string", "targetAgentId": "string", "message": "string"},
   "agent_callback": {"messageId": "string", "result": "any"},
-  "agent_switch": {"fromAgentId": "any", "toAgentId": "string"},
+  "agent_switch": {"toAgentId": "string"},
   "interrupt": {"reason": "string"},
   "error": {"code": "string", "message": "string"},
   "audio_chunk": {"seq": "number"},

@@ -81,7 +81,7 @@ function stage(hooks = {}) {
     clock,
   );
   connection.connect();
-  return { clock, sockets, states, connection, hello: () => sockets.at(-1).says({ type: "hello", protocol: 1, role: "participant", heartbeatMs: 15000 }) };
+  return { clock, sockets, states, connection, hello: () => sockets.at(-1).says({ type: "hello", protocol: 2, role: "participant", heartbeatMs: 15000 }) };
 }
 
 function reader() {

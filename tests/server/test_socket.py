@@ -329,7 +329,7 @@ async def test_the_queue_settings_and_the_switch(tmp_path: Path):
         assert (await peer.command(session, "configuration_change", "s1", subtype="set_mode", modeId="auto"))["type"] == "done"
         for _ in range(2):  # a change that the agent refused is refused again
             refused = await peer.command(session, "configuration_change", "s2", subtype="set_model", model="nonsense")
-            assert (refused["type"], refused["code"]) == ("refused", "refused")
+            assert (refused["type"], refused["code"], refused["message"]) == ("refused", "refused", "there is no model nonsense")
         assert (await peer.command(session, "configuration_change", "s3", subtype="set_model"))["code"] == "bad_request"
         assert running.state.mode == "auto"
         assert (await peer.command(session, "agent_switch", "w1", toAgentId="demo"))["type"] == "done"

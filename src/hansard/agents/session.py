@@ -42,9 +42,6 @@ CONFIRM_SECONDS = 5.0
 
 SETTINGS = {"set_model": "model", "set_permission_mode": "permission_mode", "set_mode": "mode_id", "set_options": "options"}
 """The settings that a client can change, with the field of each. Any other setting of an agent has its value in ``options``."""
-REFUSED = "refused"
-"""The change of settings that says which hold after the agent refused another change."""
-
 Decision = Literal["allow", "deny", "cancelled"]
 MessagingTools = Callable[[Any], Awaitable[dict[str, dict[str, Any]]]]
 """Returns the MCP servers by which the agent of a session reaches others."""
@@ -153,11 +150,11 @@ class Session:
         command_id = command.command_id
         if command_id is None:
             return await work()
-        if (done := self.state.commands.get(command_id)) is not None:
-            if isinstance(done, ev.ConfigurationChange) and done.payload.subtype == REFUSED:
-                raise Refused("refused", "the agent refused this setting")
+        doing, done = self._in_flight.get(command_id), self.state.commands.get(command_id)
+        if doing is None and done is not None:
+            if isinstance(done, ev.ConfigurationChange) and done.payload.reason is not None:
+                raise Refused("refused", done.payload.reason)
             return done
-        doing = self._in_flight.get(command_id)
         if doing is None:
             doing = self._in_flight[command_id] = asyncio.ensure_future(work())
             doing.add_done_callback(partial(self._forget, command_id))
@@ -425,9 +422,12 @@ class Session:
         await self.start()
         try:
             return await (self._set_for_next_run(command) if self.agent.capabilities.one_shot else self._set_now(command))
-        except Refused:
+        except Refused as problem:
             held = ev.ConfigurationChange(payload=self.state.settings_without(wanted), synthetic=True)
-            await self._put(held, command.command_id)  # so that a repeated command is known to be refused
+            held.payload.reason = str(problem)
+            if command.command_id in self.state.commands:  # the change is in the log, and it is this event that says what became of it
+                held.command_id = command.command_id
+            await self._put(held)
             raise
 
     async def _set_now(self, change: ev.ConfigurationChange) -> ev.Event:

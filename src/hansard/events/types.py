@@ -665,7 +665,10 @@ class Answer(Event, tag="answer", kw_only=True):
 
 
 class ConfigurationChangePayload(Part):
-    """What is set, by whose word: set_model, set_permission_mode, current_mode_update, …"""
+    """What is set, and how: set_model, set_permission_mode, current_mode_update, …
+
+    ``refused`` has the settings that hold after the agent refused a change, and the ``reason``.
+    """
 
     subtype: str
     model: str | None = None
@@ -673,6 +676,7 @@ class ConfigurationChangePayload(Part):
     mode_id: str | None = None
     commands: list[Any] | None = None
     options: Any = None
+    reason: str | None = None
 
 
 class ConfigurationChange(Event, tag="configuration_change", kw_only=True):

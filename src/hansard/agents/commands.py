@@ -16,6 +16,7 @@ from msgspec import Meta, Struct, field
 from hansard.agents.base import Options
 from hansard.errors import Refused
 from hansard.events import TITLE_CHARACTERS, Event, decoder
+from hansard.events.lenient import as_object
 from hansard.events.structs import prepare
 
 CommandId = Annotated[str, Meta(min_length=1, max_length=128)]
@@ -71,10 +72,6 @@ class CommandKind(NamedTuple):
         """The type of the event."""
         return str(self.event.__struct_config__.tag)
 
-    def matches(self, command: Event) -> bool:
-        """Returns whether the event is this command."""
-        return type(command) is self.event and (self.where is None or getattr(command.payload, self.where[0]) == self.where[1])
-
     def payload_struct(self) -> type[Struct]:
         """Returns the type that reads the payload of a client."""
         known = {one.name: one for one in msgspec.structs.fields(_payload(self.event))}
@@ -109,7 +106,7 @@ class CommandTable:
     def find(self, command: Event) -> CommandKind:
         """Returns the entry of a command. Raises `Refused` if the event is not a command."""
         for kind in self.kinds:
-            if kind.matches(command):
+            if type(command) is kind.event and (kind.where is None or getattr(command.payload, kind.where[0]) == kind.where[1]):
                 return kind
         raise Refused("bad_request", f"this {command.type} event is not a command")
 
@@ -124,7 +121,7 @@ class CommandTable:
         return kind.event(payload=_payload(kind.event)(**fields), command_id=given.command_id)
 
     def _help(self, data: bytes | msgspec.Raw) -> str:
-        named = _head(data).type
+        named = as_object(msgspec.json.decode(data)).get("type")
         kinds = [kind for kind in self.kinds if kind.type == named]
         if not kinds:
             return f"a client may send {', '.join(dict.fromkeys(kind.type for kind in self.kinds))}"
@@ -134,27 +131,10 @@ class CommandTable:
         return f"a client sends a {named} with commandId and payload, and may set in its payload: {', '.join([*where, *names])}"
 
 
-class Head(Struct):
-    """What is read of a command that cannot be done, to say which one it was."""
-
-    type: Any = None
-    commandId: Any = None
-
-
-_head_decoder = msgspec.json.Decoder(Head)
-
-
 def command_id_of(data: bytes | msgspec.Raw) -> str:
     """Returns the id of a command that may not be valid; "" if it has none."""
-    found = _head(data).commandId
+    found = as_object(msgspec.json.decode(data)).get("commandId")
     return found if isinstance(found, str) else ""
-
-
-def _head(data: bytes | msgspec.Raw) -> Head:
-    try:
-        return _head_decoder.decode(data)
-    except msgspec.ValidationError:  # not an object
-        return Head()
 
 
 def _payload(event: type[Event]) -> type[Struct]:

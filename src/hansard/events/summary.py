@@ -24,6 +24,8 @@ from hansard.events.types import (
 
 LAUNCHED_SUBTYPE = "launched"
 """The lifecycle event that records which agent continues the session, and how it is started."""
+REPLAY_SUBTYPES = {"replay_started": True, "replay_ended": False, LAUNCHED_SUBTYPE: False}
+"""The lifecycle events after which an agent repeats the conversation, or no longer does."""
 
 
 class Summary(Struct, omit_defaults=True):
@@ -143,13 +145,7 @@ def is_replaying(event: SessionLifecycle, before: bool, has_turn: bool) -> bool:
 
     An agent that was killed while it replayed is over when the next one is launched.
     """
-    match event.payload.subtype:
-        case "replay_started":
-            return has_turn
-        case "replay_ended":
-            return False
-        case _:
-            return before and not is_launch(event)
+    return has_turn and REPLAY_SUBTYPES.get(event.payload.subtype, before)
 
 
 def is_launch(event: SessionLifecycle) -> bool:

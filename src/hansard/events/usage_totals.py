@@ -202,6 +202,10 @@ class UsageFold(Struct):
         """Nothing more comes: every turn is final."""
         return [self._settle() for _ in range(len(self.open))]
 
+    def open_turns(self) -> list[TurnSpent]:
+        """Returns the counts so far of the turns that are not final."""
+        return [self._spent(turn) for turn in self.open]
+
     def session(self) -> TotalUsage:
         """Everything so far, sub-agents too."""
         whole = Sum(dict(self.total.numbers), set(self.total.incomplete))
@@ -288,6 +292,10 @@ class UsageFold(Struct):
         for model, part in turn.by_model():
             self.total_by_model.setdefault(model, Sum()).add(part.numbers, part.incomplete)
         self.counted |= turn.messages.keys()
+        return self._spent(turn)
+
+    def _spent(self, turn: OpenTurn) -> TurnSpent:
+        main, theirs = turn.main(), turn.subagents()
         if COST not in main.numbers and turn.growth is not None and not self.priced:
             main.numbers[COST] = turn.growth
             main.incomplete.discard(COST)

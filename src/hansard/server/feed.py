@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from hansard.errors import HansardError, StoreUnavailable, UnknownCursor
+from hansard.server.folds import Folds, StateChanges
 from hansard.store import Cursor, Record, Store
 from hansard.store.records import Head
 
@@ -64,13 +65,16 @@ class Chunk(Struct, frozen=True, gc=False):
 class Feed:
     """One log, for all who look at it. It follows the log as long as somebody listens."""
 
-    def __init__(self, store: Store, head: Head, cache: Cache) -> None:
+    def __init__(self, store: Store, head: Head, cache: Cache, state_limit: int) -> None:
         self.session_id = head.session_id
         self.head = head
+        self.state: StateChanges | None = None
+        """The state, once a subscriber asked for it."""
         self.listeners: set[Callable[[], None]] = set()
         self.broken: HansardError | None = None
         self._store = store
         self._cache = cache
+        self._state_limit = state_limit
         self._recent: deque[tuple[FeedPosition, Record]] = deque()
         self._size = 0
         self._floor = self._last = self._shown = FeedPosition(self.head.seq)
@@ -78,11 +82,15 @@ class Feed:
         self._reading: dict[tuple[FeedPosition, Filter], asyncio.Task[Chunk | None]] = {}
         self._due: asyncio.TimerHandle | None = None
         self._published = 0.0
+        self._grown = asyncio.Event()
+        self._folding: asyncio.Task[None] | None = None
         self._task = asyncio.create_task(self._follow())
 
     def close(self) -> None:
         """Nobody looks any more."""
         self._task.cancel()
+        if self._folding is not None:
+            self._folding.cancel()
         if self._due is not None:
             self._due.cancel()
         self._readers.clear()
@@ -150,6 +158,38 @@ class Feed:
                 self._readers.popitem(last=False)
         return made
 
+    # ---- its state
+
+    def fold(self, folds: Folds) -> None:
+        """Keep the state for subscribers, from now on."""
+        if self._folding is None:
+            self._folding = asyncio.create_task(self._fold(folds))
+
+    async def _fold(self, folds: Folds) -> None:
+        """Fold what is shown, on another thread, one batch at a time: what is shown meanwhile is the next one."""
+        fold = await asyncio.to_thread(folds.open, self.session_id, self.head.log_id)
+        fold.watched = True
+        try:
+            self.state = StateChanges(fold, self._state_limit)
+            while True:
+                self._grown.clear()
+                try:
+                    await self._fold_shown(self.state)
+                except (HansardError, OSError):  # if it stays so, whoever reads the events is told
+                    await asyncio.sleep(STORE_RETRY_SECONDS)
+                    continue
+                await self._grown.wait()
+        finally:
+            fold.watched = False
+
+    async def _fold_shown(self, state: StateChanges) -> None:
+        after = FeedPosition(state.seq)
+        recent = list(self._newest(after)) if after >= self._floor else None
+        if recent == []:
+            return
+        state.publish(*await asyncio.to_thread(state.advance, recent))
+        self._tell()
+
     # ---- its end
 
     def _newest(self, place: FeedPosition) -> Iterator[Record]:
@@ -194,6 +234,7 @@ class Feed:
         self._due = None
         self._published = asyncio.get_running_loop().time()
         self._shown = self._last
+        self._grown.set()
         self._tell()
 
     def _tell(self) -> None:
@@ -232,18 +273,22 @@ class Cache:
 class Feeds:
     """The logs that somebody looks at."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, folds: Folds, frame_bytes: int) -> None:
         self._store = store
+        self._folds = folds
+        self._state_limit = frame_bytes - MARGIN
         self._cache = Cache()
         self._open: dict[str, Feed] = {}
 
-    async def subscribe(self, session_id: str, listener: Callable[[], None]) -> tuple[Feed, Head]:
-        """Look at a log, and see how far it has got; the listener is called when there is more of it."""
+    async def subscribe(self, session_id: str, listener: Callable[[], None], *, state: bool = False) -> tuple[Feed, Head]:
+        """Look at a log, and see how far it has got; the listener is called when there is more of it, or a newer state."""
         head = await asyncio.to_thread(self._store[session_id].head)
         feed = self._open.get(session_id)
         if feed is None or feed.broken is not None:
-            feed = self._open[session_id] = Feed(self._store, head, self._cache)
+            feed = self._open[session_id] = Feed(self._store, head, self._cache, self._state_limit)
         feed.listeners.add(listener)
+        if state:
+            feed.fold(self._folds)
         return feed, head
 
     def unsubscribe(self, feed: Feed, listener: Callable[[], None]) -> None:

@@ -235,6 +235,8 @@ class Subscribe(SocketMessage, tag="subscribe"):
     originals: bool = False
     presence: bool = False
     """Whether to say who else looks at the session."""
+    state: bool = False
+    """Whether to send the state of the session, and then what changes in it."""
 
 
 class Unsubscribe(SocketMessage, tag="unsubscribe"):
@@ -303,6 +305,17 @@ class Live(ServerMessage, tag_field="type", tag="live"):
     seq: int
 
 
+class StateChange(ServerMessage, tag_field="type", tag="state"):
+    """What changed in the state of a session; the first message has all of it. ``seq`` is the last event that it contains."""
+
+    id: str
+    seq: int
+    changed: dict[str, Raw]
+    """Fields of the state by name. ``turnList`` has only the turns that changed."""
+    large: list[str] = field(default_factory=list[str])
+    """The fields that changed and are too long for a message: ``GET /state`` has them."""
+
+
 class Person(ServerMessage):
     """Somebody who looks at a session. The token says who, never the client."""
 
@@ -362,7 +375,7 @@ class ServerPong(ServerMessage, tag_field="type", tag="pong"):
     """Yes."""
 
 
-AnySaid = Hello | Subscribed | Events | Live | Present | Unsubscribed | Sessions | Done | Refusal | Trouble | ServerPing | ServerPong
+AnySaid = Hello | Subscribed | Events | Live | StateChange | Present | Unsubscribed | Sessions | Done | Refusal | Trouble | ServerPing | ServerPong
 
 CLOSE_PROTOCOL, CLOSE_STUCK, CLOSE_FLOOD, CLOSE_RESTART = 4000, 4008, 4009, 1012
 

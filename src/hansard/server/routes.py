@@ -246,11 +246,8 @@ class Api:
     async def state(self, request: Request) -> Response:
         """Where it stands."""
         name = _session(request)
-        for session in self._serving.hub.sessions:
-            if session.id == name:
-                return answer(session.state.snapshot())
         await run_in_threadpool(self._must_be_short, name)
-        return answer(await run_in_threadpool(self._serving.states.get, name))
+        return answer(await run_in_threadpool(self._serving.folds.snapshot, name))
 
     async def export(self, request: Request) -> Response:
         """Any form, secrets masked."""

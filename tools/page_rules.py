@@ -10,8 +10,7 @@ import msgspec
 
 from hansard.events import EARLIEST_CALENDAR_MS, TITLE_CHARACTERS, TYPES
 from hansard.events import tool_inputs as tools
-from hansard.events.state import MAX_ENTRIES, PREVIEW_CHARACTERS
-from hansard.events.usage_totals import COST, OPEN_TURNS, TOKENS, WHOLE, camel
+from hansard.events.summary import REPLAY_SUBTYPES
 
 HEAD = "/** The tables of src/hansard/events, for the page. Made by tools/page_rules.py: change them there and run `make docs`. */"
 SHAPE = "{action: string, kinds: string[], named: string, fields: {name: string, type: string, required: boolean, spelled: string}[]}"
@@ -24,13 +23,8 @@ def page() -> str:
     constants: dict[str, tuple[str, Any]] = {
         "EARLIEST_CALENDAR_MS": ("number", EARLIEST_CALENDAR_MS),
         "TITLE_CHARACTERS": ("number", TITLE_CHARACTERS),
-        "PREVIEW_CHARACTERS": ("number", PREVIEW_CHARACTERS),
-        "MAX_ENTRIES": ("number", MAX_ENTRIES),
+        "REPLAY_SUBTYPES": ("Record<string, boolean>", REPLAY_SUBTYPES),
         "REQUIRED": ("Record<string, Record<string, string>>", {name: required_fields(kind) for name, kind in TYPES.items()}),
-        "TOKENS": ("string[]", [camel(name) for name in TOKENS]),
-        "COST": ("string", camel(COST)),
-        "WHOLE": ("string[]", sorted(WHOLE)),
-        "OPEN_TURNS": ("number", OPEN_TURNS),
         "TOOL_SHAPES": (f"{SHAPE}[]", [shape(one.input, one.kinds, one.named, one.spelled) for one in tools.SHAPES]),
         "REPLACEMENT": (SHAPE, shape(tools.Replacement, frozenset(), "", tools.REPLACEMENT_SPELLINGS)),
         "SHELL_PROGRAM": ("string", tools.SHELL_PROGRAM.pattern),

@@ -26,6 +26,7 @@ import { showInTab } from "./tab_title.js";
 import { turnList } from "./turn_menu.js";
 import { View } from "./session_view.js";
 import { standing } from "./labels.js";
+import { workWords } from "../transcript/format.js";
 
 const OBSERVER = "You are looking on: this link may read, and nothing else.";
 const RECORD = "This is a record: nobody waits for an answer any more.";
@@ -144,21 +145,21 @@ export class Page {
       return;
     }
     const state = view.state;
-    const pending = view.isLive ? state.pending : [];
-    const now = pending.length ? "waiting" : state.running ? "running" : state.turnStatus ?? (info ? standingOf(info) ?? null : null);
-    const name = (info ? title(info) : null) ?? state.title ?? "Untitled";
+    const pending = view.isLive ? view.pending : [];
+    const now = pending.length ? "waiting" : state?.running ? "running" : state?.turnStatus ?? (info ? standingOf(info) ?? null : null);
+    const name = (info ? title(info) : null) ?? state?.title ?? (state ? "Untitled" : "");
     const agent = this._agent();
     this.header.show({
       title: name,
-      agent: view.driven ?? state.agent ?? info?.agent ?? null,
-      model: state.model ?? null,
-      mode: state.mode ?? state.permissionMode ?? null,
-      models: state.models ?? null,
-      modes: state.modes ?? null,
+      agent: view.driven ?? state?.agentId ?? info?.agent ?? null,
+      model: state?.model ?? null,
+      mode: state?.mode ?? state?.permissionMode ?? null,
+      models: state?.models ?? null,
+      modes: state?.modes ?? null,
       standing: now,
-      doing: pending.length ? "waiting for your answer" : state.running?.word ?? null,
-      context: state.context ?? null,
-      costUsd: (view.from ? info?.costUsd : state.costUsd) ?? null,
+      doing: workWords(state?.running ?? null),
+      context: state?.context ?? null,
+      costUsd: (state ?? info)?.costUsd ?? null,
       readOnly: this.role === "observer",
       canModel: view.driven !== null && agent?.can.model !== false,
       canMode: view.driven !== null && agent?.can.mode !== false,
@@ -168,18 +169,18 @@ export class Page {
     if (this.asking.card !== before) this._askedOrAnswered();
     this.composer.show({
       session: view.session,
-      agent: agent?.title ?? state.agent ?? "the agent",
+      agent: agent?.title ?? state?.agentId ?? "the agent",
       can: agent?.can,
-      running: Boolean(state.running) && view.driven !== null,
-      commands: state.commands ?? null,
-      queue: Object.entries(state.queue).map(([itemId, text]) => ({ itemId, text: text ?? "the answer of another agent", fixed: text === null })),
+      running: Boolean(state?.running) && view.driven !== null,
+      commands: state?.commands ?? null,
+      queue: Object.entries(state?.queue ?? {}).map(([itemId, text]) => ({ itemId, text: text ?? "the answer of another agent", fixed: text === null })),
       readOnly: this.role === "observer" ? OBSERVER : null,
-      record: view.driven === null && view.isLive,
+      record: state !== null && view.driven === null && view.isLive,
       agents: this.agents,
       current: view.driven,
       offline: this.connection.state.name !== "open",
     });
-    this.side.show(state.plan ?? [], state.teams ?? {});
+    this.side.show(state?.plan ?? [], state?.teams ?? {});
     showInTab(name, standing(now));
   }
 
@@ -202,7 +203,7 @@ export class Page {
     const agent = this._agent();
     const view = this.view;
     return {
-      agent: agent?.title ?? view?.state.agent ?? "The agent",
+      agent: agent?.title ?? view?.state?.agentId ?? "The agent",
       canEdit: agent?.can.edits === true,
       disabled: this.role === "observer" ? OBSERVER : view?.driven === null ? RECORD : null,
       place: "",
@@ -275,7 +276,7 @@ export class Page {
     return {
       rename: (/** @type {string} */ wanted) => void this._do("session_lifecycle", { subtype: "renamed", title: wanted }).catch(failed("It was not renamed")),
       model: (/** @type {string} */ model) => void this._do("configuration_change", { subtype: "set_model", model }).catch(failed("The model was not changed")),
-      mode: (/** @type {string} */ mode) => void this._do("configuration_change", this.view?.state.modes?.length ? { subtype: "set_mode", modeId: mode } : { subtype: "set_permission_mode", permissionMode: mode }).catch(failed("The mode was not changed")),
+      mode: (/** @type {string} */ mode) => void this._do("configuration_change", this.view?.state?.modes?.length ? { subtype: "set_mode", modeId: mode } : { subtype: "set_permission_mode", permissionMode: mode }).catch(failed("The mode was not changed")),
       menu: () => this._menu(),
       list: () => this.sheet(true),
       turns: () => this._turns(),
@@ -337,7 +338,7 @@ export class Page {
 
   /** Stop the agent, if it is asked for twice. */
   _interruptTwice() {
-    if (!this.view?.state.running || this.view.driven === null || this.role === "observer") return;
+    if (!this.view?.state?.running || this.view.driven === null || this.role === "observer") return;
     const now = performance.now();
     if (now - this.interruptAsked < TWICE) {
       this.interruptAsked = 0;
@@ -349,7 +350,7 @@ export class Page {
 
   _turns() {
     const view = this.view;
-    if (view) turnList(view.state.turns, (index) => view.transcript.turnElement(index)?.scrollIntoView({ block: "start" }));
+    if (view) turnList([...view.transcript.turns.values()], (turn) => view.go(turn.seq));
   }
 
   _filter() {

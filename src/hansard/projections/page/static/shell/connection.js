@@ -19,7 +19,8 @@ const AWAY = 2_000;
  * @typedef {{now(): number, after(ms: number, work: () => void): any, cancel(timer: any): void, chance(): number}} Clock
  * @typedef {{
  *   events(events: Event[]): void, live(seq: number): void, subscribed(head: number, logId: string): void,
- *   lost(code: string, message: string, had: Cursor): void, present?(people: {name: string, role: string}[]): void
+ *   lost(code: string, message: string, had: Cursor): void, present?(people: {name: string, role: string}[]): void,
+ *   state?(changed: Record<string, any>, large: string[]): void
  * }} Reader
  * @typedef {{
  *   state(state: State): void, sessions(all: boolean, changed: any[], removed: string[]): void, hello(hello: any): void,
@@ -180,6 +181,8 @@ export class Connection {
         return this._events(message);
       case "live":
         return this._live(message);
+      case "state":
+        return this._state(message);
       case "presence":
         return this.subscriptions.get(message.id)?.reader.present?.(message.people);
       case "done":
@@ -220,6 +223,12 @@ export class Connection {
   _live(message) {
     const subscription = this.subscriptions.get(message.id);
     subscription?.then(() => this._is(subscription) && subscription.reader.live(message.seq));
+  }
+
+  /** @param {any} message */
+  _state(message) {
+    const subscription = this.subscriptions.get(message.id);
+    subscription?.then(() => this._is(subscription) && subscription.reader.state?.(message.changed, message.large ?? []));
   }
 
   /** @param {any} message */
@@ -304,7 +313,7 @@ export class Connection {
     subscription.name = `s${++this.names}`;
     this.subscriptions.set(subscription.name, subscription);
     const { name: id, session, cursor, reader } = subscription;
-    this._say({ type: "subscribe", id, session, ...(cursor && { after: { ...cursor } }), ...(reader.present && { presence: true }) });
+    this._say({ type: "subscribe", id, session, ...(cursor && { after: { ...cursor } }), ...(reader.present && { presence: true }), ...(reader.state && { state: true }) });
   }
 
   /** @param {object} message */

@@ -34,6 +34,8 @@ export class Painter {
     this.thinkingOpen = false;
     /** @type {Set<string> | null} */
     this.types = null;
+    /** What is known of each turn, by its id. @type {Map<string, import("./types").TurnState>} */
+    this.turns = new Map();
   }
 
   /** Whether anything of a unit passes the filter. @param {Unit} unit */
@@ -366,9 +368,9 @@ export class Painter {
 
   /** @param {Unit} unit */
   end(unit) {
-    const { turn } = unit;
-    const took = between(turn.firstAt, turn.lastAt);
-    const facts = [took === null ? null : duration(took), tokenWords(turn.usage), turn.costUsd ? money(turn.costUsd) : null];
+    const turn = this.turns.get(unit.turn.id ?? "");
+    const cost = turn?.usage?.costUsd;
+    const facts = [typeof turn?.durationMs === "number" ? duration(turn.durationMs) : null, tokenWords(turn?.usage), cost ? money(cost) : null];
     const words = facts.filter(Boolean).join(" · ");
     return h("div", { class: "turn-facts" }, unit.notice !== null && this.noticeOfEnd(unit), h("span", { class: "facts" }, words));
   }

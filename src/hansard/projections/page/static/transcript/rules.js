@@ -6,11 +6,8 @@ export const EARLIEST_CALENDAR_MS = 100000000000;
 /** @type {number} */
 export const TITLE_CHARACTERS = 200;
 
-/** @type {number} */
-export const PREVIEW_CHARACTERS = 500;
-
-/** @type {number} */
-export const MAX_ENTRIES = 10000;
+/** @type {Record<string, boolean>} */
+export const REPLAY_SUBTYPES = {"replay_started": true, "replay_ended": false, "launched": false};
 
 /** @type {Record<string, Record<string, string>>} */
 export const REQUIRED = {
@@ -61,18 +58,6 @@ export const REQUIRED = {
   "control_response": {"ok": "boolean"},
   "raw": {"reason": "string"},
 };
-
-/** @type {string[]} */
-export const TOKENS = ["inputTokens", "outputTokens", "totalTokens", "cacheCreationInputTokens", "cacheReadInputTokens", "reasoningTokens"];
-
-/** @type {string} */
-export const COST = "costUsd";
-
-/** @type {string[]} */
-export const WHOLE = ["completed", "denied", "max_tokens", "refused"];
-
-/** @type {number} */
-export const OPEN_TURNS = 16;
 
 /** @type {{action: string, kinds: string[], named: string, fields: {name: string, type: string, required: boolean, spelled: string}[]}[]} */
 export const TOOL_SHAPES = [

@@ -1,4 +1,4 @@
-/** A session in a file of its own: the same renderer, fed from the file. */
+/** A session in a file of its own: the same renderer, fed from the file, which also says where the session stands. */
 
 import { h } from "./dom.js";
 import { Inspector } from "./inspector.js";
@@ -9,6 +9,7 @@ const lines = (document.getElementById("events")?.textContent ?? "").split("\n")
 const events = lines.filter((line) => line !== "").map((line) => JSON.parse(line));
 // A file that was never in a store has no numbers of its own.
 events.forEach((event, index) => (event.seq ||= index + 1));
+const state = JSON.parse(document.getElementById("state")?.textContent ?? "{}");
 
 const main = h("main", { class: "standalone-transcript" });
 const side = h("aside", { class: "standalone-side", hidden: true, "aria-label": "Inspector" });
@@ -21,12 +22,10 @@ document.body.append(h("header", { class: "standalone-head" }, h("div", null, ti
 const transcript = new Transcript(main, { onSelect: (seq) => chosen(seq) });
 /** @type {Inspector | null} */
 let inspector = null;
-transcript.subscribe((state) => {
-  document.title = state.title ?? "A session on the record";
-  title.textContent = document.title;
-  facts.textContent = [state.agent, state.model, state.cwd, state.costUsd ? money(state.costUsd) : null].filter(Boolean).join(" · ");
-});
-transcript.replayEvents(events);
+document.title = state.title ?? "A session on the record";
+title.textContent = document.title;
+facts.textContent = [state.agentId, state.model, state.cwd, state.costUsd ? money(state.costUsd) : null].filter(Boolean).join(" · ");
+transcript.replayEvents(events, state);
 addEventListener("hashchange", linked);
 linked();
 

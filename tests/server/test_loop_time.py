@@ -104,7 +104,18 @@ async def fork(here: Here, session: str, folder: Path) -> None:
         assert (await http.post(f"/api/sessions/{session}/fork", json={})).status_code == 201
 
 
-DEEDS: list[Deed] = [rename, opening, switch, first_message, first_request, export, fork]
+async def watch_state(here: Here, session: str, folder: Path) -> None:
+    """A page that opens the session near its end, as it does with long ones, and one that does while it grows."""
+    head = await asyncio.to_thread(here.store[session].head)
+    for _ in range(2):
+        async with here.socket() as peer:
+            await peer.subscribe(session, after={"logId": head.log_id, "seq": head.seq}, state=True)
+            await peer.until("state")
+            await asyncio.to_thread(here.store[session].append, turn(0))
+            await peer.until("state")
+
+
+DEEDS: list[Deed] = [watch_state, rename, opening, switch, first_message, first_request, export, fork]
 
 
 @pytest.fixture(params=["folder", "postgres"])

@@ -147,7 +147,8 @@ export class Page {
     const state = view.state;
     const pending = view.isLive ? view.pending : [];
     const now = pending.length ? "waiting" : state?.running ? "running" : state?.turnStatus ?? (info ? standingOf(info) ?? null : null);
-    const name = (info ? title(info) : null) ?? state?.title ?? (state ? "Untitled" : "");
+    const known = state ?? info;
+    const name = known ? title(known) : "";
     const agent = this._agent();
     this.header.show({
       title: name,
@@ -159,7 +160,7 @@ export class Page {
       standing: now,
       doing: workWords(state?.running ?? null),
       context: state?.context ?? null,
-      costUsd: (state ?? info)?.costUsd ?? null,
+      costUsd: known?.costUsd ?? null,
       readOnly: this.role === "observer",
       canModel: view.driven !== null && agent?.can.model !== false,
       canMode: view.driven !== null && agent?.can.mode !== false,

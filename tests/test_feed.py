@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from hansard.events import assistant_chunk
-from hansard.server.folds import Folds
 from hansard.server.feed import BYTES, RECENT, Cache, Chunk, Feed, FeedPosition, Feeds, Filter, client_json, without
+from hansard.server.folds import Folds
 from hansard.store import JsonlStore
 from tests.server.served import eventually, words
 

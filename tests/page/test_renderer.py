@@ -175,7 +175,8 @@ def test_a_long_session_is_in_the_page_only_where_the_reader_is(renderer: Watche
         """async (events) => { const shown = fresh(); shown.replayEvents(events);
         const nodes = () => shown.log.querySelectorAll("*").length; const text = () => shown.log.textContent;
         const atEnd = [nodes(), text().includes("answer 2000"), text().includes("answer 1000")];
-        shown.select(shown.flow.turns[999].start.seq); const turn = shown.log.querySelector(".selected").closest(".turn"); const there = [nodes(), turn.textContent.includes("answer 1000"), turn.isConnected];
+        shown.select(shown.flow.turns[999].start.seq); const turn = shown.log.querySelector(".selected").closest(".turn");
+        const there = [nodes(), turn.textContent.includes("answer 1000"), turn.isConnected];
         const found = shown.find("output c777-1"); const search = [found.count, text().includes("c777-1")]; shown.find("");
         shown.toEnd(); return { atEnd, there, search, again: text().includes("answer 2000") }; }""",
         conversation(2000),
@@ -265,7 +266,8 @@ def test_what_is_being_done_is_said_until_the_state_has_no_more_of_it(renderer: 
 def test_the_end_of_a_turn_says_what_the_state_knows_of_it(renderer: Watched) -> None:
     events = [event(1, "turn_start", {"trigger": "user"}), event(2, "turn_end", {"status": "completed"})]
     turn = {"id": events[0]["turnId"], "seq": 1, "status": "completed", "durationMs": 1500, "usage": {"inputTokens": 7, "costUsd": 0.5}}
-    words = """([events, turn]) => { const shown = fresh(); shown.replayEvents(events); const facts = () => shown.log.querySelector(".facts").textContent;
+    words = """([events, turn]) => { const shown = fresh(); shown.replayEvents(events);
+        const facts = () => shown.log.querySelector(".facts").textContent;
         const before = facts(); shown.updateState({ turnList: [turn] }); shown.flush(); return [before, facts()]; }"""
     assert renderer.run(words, [events, turn]) == ["", "1.5 s · 7 in tokens · $0.50"]
 

@@ -215,9 +215,9 @@ def test_nothing_is_said_that_is_not_known_yet(visit: Visit, server: Process) ->
     reader = Reader(visit(), server)
     session = reader.store.create(title="Ferries").session_id
     reader.store[session].append([event for part in story()[:5] for event in part])
-    hold = """() => { const parse = JSON.parse; JSON.parse = (...given) => { const made = parse(...given); return made?.type === "state" ? {} : made; }; }"""
     person = reader.person
-    person.run(hold)
+    person.run("""() => { const parse = JSON.parse;
+        JSON.parse = (...given) => { const made = parse(...given); return made?.type === "state" ? {} : made; }; }""")
     person.run("(session) => { location.hash = session; }", session)
     person.reads("Ferry times?")
     person.sees_no(".reading")

@@ -1,4 +1,4 @@
-"""The state that subscribers get: at every message it is what Python folds of the events that they have, whoever they are and whenever they came."""
+"""The state that subscribers get: after each message it is what Python folds of the events that they have."""
 
 from __future__ import annotations
 

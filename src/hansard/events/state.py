@@ -416,7 +416,7 @@ class State(Struct):
             messages=self.messages,
             last_message=self.last_message,
             calls=list(self.calls.values()),
-            requests=[OpenRequest(name, asked.seq, "question" if isinstance(asked, Question) else "permission_request") for name, asked in self.asked.items()],
+            requests=[_open_request(name, asked) for name, asked in self.asked.items()],
             pending_permissions=[asked.payload for asked in self.asked.values() if isinstance(asked, PermissionRequest)],
             pending_questions=[asked.payload for asked in self.asked.values() if isinstance(asked, Question)],
             queue={name: item.text for name, item in self.queue.items()} | self.agent_queue,
@@ -795,6 +795,10 @@ def _permission_cancelled(state: State, event: PermissionCancelled) -> None:
 @_on(Answer)
 def _answer(state: State, event: Answer) -> None:
     _settle(state, event.payload.request_id, "cancelled" if event.payload.action == "cancelled" else "answered")
+
+
+def _open_request(request_id: str, event: Event) -> OpenRequest:
+    return OpenRequest(request_id, event.seq, "question" if isinstance(event, Question) else "permission_request")
 
 
 def _settle(state: State, request_id: str, outcome: Outcome) -> None:

@@ -9,7 +9,6 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from math import inf
 
 import msgspec
 

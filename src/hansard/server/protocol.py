@@ -375,7 +375,21 @@ class ServerPong(ServerMessage, tag_field="type", tag="pong"):
     """Yes."""
 
 
-AnySaid = Hello | Subscribed | Events | Live | StateChange | Present | Unsubscribed | Sessions | Done | Refusal | Trouble | ServerPing | ServerPong
+AnySaid = (
+    Hello
+    | Subscribed
+    | Events
+    | Live
+    | StateChange
+    | Present
+    | Unsubscribed
+    | Sessions
+    | Done
+    | Refusal
+    | Trouble
+    | ServerPing
+    | ServerPong
+)
 
 CLOSE_PROTOCOL, CLOSE_STUCK, CLOSE_FLOOD, CLOSE_RESTART = 4000, 4008, 4009, 1012
 

@@ -1,4 +1,6 @@
-"""A session as one HTML file that needs nothing else: its events, its state, and the page's own renderer, which draws them as the live page does.
+"""A session as one HTML file that needs nothing else: its events, and the page's own renderer, which draws them as the live page does.
+
+The state of the session is in the file, too, after the events: the script computes nothing of it.
 
 A browser may run that one script and nothing more, and ask nobody for anything: the file says so by the script's hash.
 """

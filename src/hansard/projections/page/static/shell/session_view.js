@@ -126,7 +126,7 @@ export class View {
     this.before.replaceChildren(`This session is long: what comes after §${from.toLocaleString()} is shown.`, earlier, offer("Show all of it", 0));
   }
 
-  /** Where the session stands; null until that is known. */
+  /** The state of the session; null until it is known. */
   get state() {
     return this.transcript.state;
   }

@@ -1,4 +1,4 @@
-/** A session in a file of its own: the same renderer, fed from the file, which also says where the session stands. */
+/** A session in a file of its own: the same renderer, fed from the file, which also contains the state of the session. */
 
 import { h } from "./dom.js";
 import { Inspector } from "./inspector.js";

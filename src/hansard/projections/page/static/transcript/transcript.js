@@ -1,7 +1,7 @@
 /**
  * One session on the page. Live and replay are the same: `renderEvent` folds one event, `flush` draws what changed.
  *
- * What is drawn is folded in units.js and drawn by painter.js. Where the session stands comes from outside: the server, or the exported file.
+ * What is drawn is folded in units.js and drawn by painter.js. The state comes from outside: the server, or the exported file.
  * This file brings them together and follows the reader.
  */
 
@@ -41,7 +41,7 @@ export class Transcript {
       if (this.following) this.scroller.scrollTop = this.scroller.scrollHeight;
     });
     this.flow = new Flow();
-    /** Where the session stands; null until that is known. @type {State | null} */
+    /** The state of the session; null until it is known. @type {State | null} */
     this.state = null;
     this.lastSeq = 0;
     /** @type {Event[]} */
@@ -72,7 +72,7 @@ export class Transcript {
     this.stale = true;
   }
 
-  /** What changed of where the session stands; the first time all of it. `flush` draws it. @param {Partial<State> & {turnList?: TurnState[]}} changed */
+  /** What changed in the state of the session; the first time all of it. `flush` draws it. @param {Partial<State> & {turnList?: TurnState[]}} changed */
   updateState({ turnList = [], ...changed }) {
     this.state = /** @type {State} */ ({ ...this.state, ...changed });
     for (const turn of turnList) {

@@ -166,7 +166,7 @@ export interface Turn {
   element: HTMLElement | null;
 }
 
-/** Where a session stands, as far as the page shows it: `Snapshot` in src/hansard/events/state.py, which has more. Its turns are kept apart. */
+/** The state of a session, as far as the page shows it: `Snapshot` in src/hansard/events/state.py, which has more. Its turns are kept apart. */
 export interface State {
   title: string | null;
   turnStatus: string | null;

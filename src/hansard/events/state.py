@@ -83,7 +83,7 @@ Phase = Literal["idle", "running", "waiting", "closed"]
 """``waiting``: for a person's answer."""
 
 Work = Literal["waiting", "retrying", "tool", "preparing", "writing", "thinking", "compacting", "working"]
-"""What a session does while a turn is open. ``preparing``: the agent writes the input of a tool."""
+"""The kinds of work during a turn. ``preparing``: the agent writes the input of a tool."""
 Outcome = Literal["answered", "cancelled"]
 PREVIEW_CHARACTERS = 500
 """The length of the preview of the last message."""

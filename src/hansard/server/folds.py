@@ -140,8 +140,8 @@ class Folds:
 class StateChanges:
     """The state of a session for its subscribers: every field as JSON, and after which event it last changed.
 
-    What a subscriber does not have yet follows from one number, so a slow one costs no memory. `advance` is called on a thread, by one
-    task; everything else on the event loop.
+    One number per subscriber is enough to know what it lacks, so a slow one costs no memory. `advance` is called on a thread, by one task;
+    everything else on the event loop.
     """
 
     def __init__(self, fold: Fold, limit: int) -> None:

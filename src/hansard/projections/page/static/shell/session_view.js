@@ -158,7 +158,7 @@ export class View {
   async _state(changed, large) {
     this.transcript.updateState(changed);
     this.transcript.drawSoon();
-    this.element.dataset.live = "";
+    this.element.dataset.state = "";
     if (large.length === 0) return;
     const all = await api.get(`${api.at(this.session)}/state`).catch(() => ({}));
     this.transcript.updateState(Object.fromEntries(large.filter((name) => name in all).map((name) => [name, all[name]])));
@@ -220,6 +220,7 @@ export class View {
     this._offer();
     this.transcript.flush();
     this.go(this.wanted);
+    this.element.dataset.live = "";
     this.hooks.changed();
   }
 
@@ -238,6 +239,7 @@ export class View {
     this.before.hidden = true;
     this.isLive = false;
     delete this.element.dataset.live;
+    delete this.element.dataset.state;
     this.lastSeq = 0;
     this.askedBefore.clear();
     this.transcript.clear();

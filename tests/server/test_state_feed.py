@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import time
 from pathlib import Path
 from typing import Any
 
@@ -213,3 +214,24 @@ async def test_a_state_is_no_longer_watched_when_the_last_one_left(tmp_path: Pat
             await Copy(peer).next()
             assert [fold.watched for fold in found] == [True]
         await eventually(lambda: not found[0].watched)
+
+
+async def test_a_state_that_is_ahead_waits_for_its_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fold reads the log while events wait for the next tick: it has them before the client does."""
+    snapshot = Fold.snapshot
+
+    def read_late(fold: Fold, recent: Any = None) -> Any:
+        time.sleep(0.15)
+        return snapshot(fold)
+
+    monkeypatch.setattr(Fold, "snapshot", read_late)
+    monkeypatch.setattr("hansard.server.feed.BATCH_SECONDS", 0.6)
+    async with served(tmp_path) as here, here.socket() as peer:
+        session, copy = here.session(), Copy(peer)
+        await peer.subscribe(session, state=True)
+        await copy.next()
+        here.store[session].append([turn_start(trigger="user")])
+        await peer.until("events")
+        here.store[session].append([turn_end(status="completed")])
+        while copy.state["turnStatus"] is None:
+            await copy.next()

@@ -17,6 +17,7 @@ from hansard import events as ev
 from hansard.adapters.blocks import raw_block
 from hansard.adapters.framing import Frame, Framer, TwoWay
 from hansard.adapters.open_items import OPEN_ITEM_RULES, OpenItems
+from hansard.adapters.schema_instruction import separate_instructions
 from hansard.errors import CannotEncode
 from hansard.events import lenient, originals
 
@@ -315,7 +316,7 @@ class Adapter:
             if frame.time is not None:
                 self._set_clock(time, frame.time)
         try:
-            made = self.translate_sent(message) if frame.out else self.translate(message)
+            made = separate_instructions(self.translate_sent(message)) if frame.out else self.translate(message)
             if type(made) is ChunkDraft:
                 self._take_piece(made)
             else:
@@ -337,7 +338,7 @@ class Adapter:
         if frame.noise is not None:
             self._take(self._non_json(frame))
         elif frame.out and self.takes_text:  # whatever it looks like
-            self._take(self._prompt(data.decode("utf-8", "backslashreplace")))
+            self._take(separate_instructions(self._prompt(data.decode("utf-8", "backslashreplace"))))
         elif not data.strip(b" \t\r"):
             self._take([ev.raw(kind="blank", reason="noise")])
         elif len(data) > MAX_FRAME:

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from hansard import events as ev
 from hansard.adapters import adapter_for
 from hansard.adapters.base import Adapter, Context
+from hansard.adapters.schema_instruction import instruction
 from hansard.agents import agent_for
 from hansard.agents.base import Agent, Options
 from hansard.agents.client_services import ClientServices
@@ -27,7 +28,18 @@ from hansard.agents.handoff import handoff_block
 from hansard.agents.pump import Pump, hansard_error
 from hansard.agents.recorder import RETRY_SECONDS, Recorder, Subscriber, off_loop
 from hansard.agents.session_state import Launch, SessionState
-from hansard.errors import AgentGone, AgentNotStarted, AppendFailed, HansardError, LogDeleted, LogLocked, Refused, StoreUnavailable
+from hansard.errors import (
+    AgentError,
+    AgentGone,
+    AgentNotStarted,
+    AppendFailed,
+    HansardError,
+    LogDeleted,
+    LogLocked,
+    Refused,
+    ResumeFailed,
+    StoreUnavailable,
+)
 from hansard.events.summary import LAUNCHED_SUBTYPE
 from hansard.projections.text import callback_text
 from hansard.store import Store
@@ -54,7 +66,7 @@ class Session:
     so that a client can answer a question the moment it sees it.
     """
 
-    def __init__(self, recorder: Recorder, env: dict[str, str] | None = None) -> None:
+    def __init__(self, recorder: Recorder, env: dict[str, str] | None = None, schema: dict[str, Any] | None = None) -> None:
         self.recorder = recorder
         self.id = recorder.log.session_id
         self.messaging_tools: MessagingTools | None = None
@@ -62,6 +74,8 @@ class Session:
         """Called when the session begins to close."""
         self._env = env or {}
         """The agent's environment. The log only has the names of the variables: the values may be secret."""
+        self._schema = schema
+        """The JSON Schema of the answers. Whoever opens the session later wants other answers."""
         self._ids = TimeOrderedIds()
         self._pump: Pump | None = None
         self._services: ClientServices | None = None
@@ -87,7 +101,7 @@ class Session:
         known = await off_loop(agent_for, agent)  # the first use imports the drivers
         header = {"format": known.format} | ({} if title is None else {"title": title})
         head = await off_loop(store.create, session_id, **header)
-        self = cls(await Recorder.open(store[head.session_id]), options.env)
+        self = cls(await Recorder.open(store[head.session_id]), options.env, options.schema)
         options.cwd = os.path.abspath(options.cwd)
         await self.recorder.put([_launched(Launch(agent=agent, options=options, restart_count=0))])
         return self
@@ -176,7 +190,7 @@ class Session:
         content: list[ev.AnyBlock] | None = None,
         *,
         steer: bool = False,
-        author: Literal["human", "agent"] = "human",
+        author: Literal["human", "agent", "harness"] = "human",
         from_session_id: str | None = None,
         from_agent_id: str | None = None,
         message_id: str | None = None,
@@ -277,9 +291,18 @@ class Session:
                 said.content = [before, *(said.content or [ev.TextBlock(said.text)])]
         return ev.UserMessage(payload=said)
 
+    def _with_instruction(self, message: Any) -> ev.Event:
+        """Returns the message with the schema of the answer, if the agent has no option for it."""
+        options = self.options
+        if options.schema is None or self.agent.native_schema(options) is not None:
+            return message
+        said: ev.UserMessagePayload = message.payload
+        content = [*(said.content or [ev.TextBlock(said.text)]), instruction(options.schema)]
+        return ev.UserMessage(payload=replace(said, content=content))
+
     async def _send(self, said: ev.Event, *before: ev.Event, spoken: ev.Event | None = None) -> ev.Event:
         try:
-            return await self._running_pump.send(said, *before, spoken=spoken)
+            return await self._running_pump.send(said, *before, spoken=self._with_instruction(spoken or said))
         except Refused:
             if self.agent.capabilities.one_shot:
                 await self.stop()  # it waits for this message alone
@@ -470,28 +493,68 @@ class Session:
         if options is None and launch is not None:
             chosen.cwd, chosen.env = launch.options.cwd, self._env
         chosen.cwd = os.path.abspath(chosen.cwd)
+        await off_loop(known.require, chosen)
         await self.stop()  # also an agent that is just being started, which holds the lock
         async with self._agent_lock:
             await self.stop()
             init = self.state.init
             before = launch.agent if launch is not None else None if init is None else init.agent_id
-            has_conversation = await self.recorder.scan(lambda events: known.write_handoff(events, chosen))
             recorded = None if options is None else _without_secrets(chosen)
             switched = _with_command_id(ev.agent_switch(agent, before, recorded), command.command_id)
-            self._env = chosen.env
-            launched = _launched(Launch(agent=agent, options=chosen, restart_count=0, needs_handoff=not has_conversation))
-            return (await self.recorder.put([switched, launched]))[0]
+            return await self._hand_off(known, chosen, switched)
 
-    async def configure_agent(self, agent: str, **options: Any) -> None:
-        """Continues with this agent and these options. If it is another agent than before, this is a switch."""
-        launch = self.state.launch
-        if launch is not None and launch.agent == agent:
-            self._env = options.pop("env", self._env)
-            launch.options = replace(launch.options, **options)
-            launch.options.cwd = os.path.abspath(launch.options.cwd)
+    async def _hand_off(self, known: Agent, options: Options, switched: ev.Event) -> ev.Event:
+        """Starts the agent that takes over. If it does not start, the session keeps the agent that it had.
+
+        An agent that refuses the file of the conversation gets it as text.
+        """
+        before = replace(self._launch, restart_count=0, needs_handoff=self.state.needs_handoff) if self.state.launch is not None else None
+        if before is not None:
+            before.options.resume = self.state.agent_session_id or before.options.resume
+        handoff = await self.recorder.scan(lambda events: known.write_handoff(events, options))
+        options.resume = handoff.session_id or options.resume
+        launch = Launch(agent=known.name, options=options, restart_count=0, needs_handoff=handoff.as_text)
+        try:
+            try:
+                await self._start_first(known, launch)
+            except AgentError:
+                handoff.discard()
+                if handoff.file is None:
+                    raise
+                options.resume = None
+                await self._start_first(known, replace(launch, needs_handoff=True))
+        except BaseException:
+            handoff.discard()
+            options.resume = None
+            await asyncio.shield(self._put(_launched(before or replace(launch, needs_handoff=True))))
+            raise
+        self._env, self._schema = options.env, options.schema
+        return await self._put(switched)
+
+    async def _start_first(self, agent: Agent, launch: Launch) -> None:
+        """Puts an agent in charge, and starts it unless it is started with each message."""
+        await self._put(_launched(launch))
+        if agent.capabilities.one_shot:
+            agent.check(launch.options)
         else:
+            await self._start(replace(launch, options=replace(launch.options)))
+
+    async def configure_agent(self, agent: str, *, hand_off: bool = False, **options: Any) -> None:
+        """Continues with this agent and these options. If it is another agent than before, this is a switch.
+
+        ``hand_off``: the agent begins a session of its own with the conversation so far, although it had one.
+        """
+        launch = self.state.launch
+        if launch is None or launch.agent != agent:
             here: dict[str, Any] = {} if launch is None else {"cwd": launch.options.cwd, "env": self._env}
             await self.switch(agent, Options(**(here | options)))
+        elif hand_off:
+            kept: dict[str, Any] = {"env": self._env, "resume": None, "schema": None}
+            await self.switch(agent, replace(launch.options, **(kept | options)))
+        else:
+            self._env, self._schema = options.pop("env", self._env), options.pop("schema", None)
+            launch.options = replace(launch.options, **options)
+            launch.options.cwd = os.path.abspath(launch.options.cwd)
 
     async def suspend_if_idle(self, after: float) -> None:
         """Stops the agent if nothing happened for ``after`` seconds and nothing is open. The next message starts it again."""
@@ -530,7 +593,7 @@ class Session:
     def _launch(self) -> Launch:
         if self.state.launch is None:
             raise Refused("no_agent", "this session is a record; choose an agent to continue it")
-        return replace(self.state.launch, options=replace(self.state.launch.options, env=self._env))
+        return replace(self.state.launch, options=replace(self.state.launch.options, env=self._env, schema=self._schema))
 
     @property
     def _running_pump(self) -> Pump:
@@ -583,8 +646,16 @@ class Session:
             if isinstance(problem, HansardError):
                 await self._put(hansard_error(str(problem)))
             if isinstance(problem, Refused | AgentGone):
-                raise AgentNotStarted(f"{agent.title} does not begin: {problem}") from problem
+                raise self._not_started(agent, options, problem) from problem
             raise
+
+    def _not_started(self, agent: Agent, options: Options, problem: HansardError) -> AgentNotStarted:
+        if options.resume is None:
+            return AgentNotStarted(f"{agent.title} does not begin: {problem}")
+        return ResumeFailed(
+            f"{agent.title} cannot resume its session {options.resume}: {problem}. To continue in a new session of {agent.title}, hand off"
+            f" the conversation: `hansard run {agent.name} --session {self.id} --hand-off`, or switch to {agent.name} again."
+        )
 
     async def _with_messaging(self, options: Options) -> Options:
         """Returns the options with the tools by which the agent reaches others, if it may."""

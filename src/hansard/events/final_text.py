@@ -8,20 +8,23 @@ from hansard.events.types import AssistantDone, Event, Result, ToolCall, ToolRes
 
 
 def final_text(events: Iterable[Event]) -> str:
-    """What an agent said last in a turn: in its own summing-up, or since a tool came between."""
+    """Returns what an agent said last in a turn: its own final text, or what it said after the last tool call.
+
+    The report of a turn that was cut off or failed is about the turn. What was said until then counts.
+    """
     said: list[str] = []
-    interrupted = False
+    after_tool = False
     for event in events:
         if event.parent_tool_call_id is not None:
             continue
         match event:
             case ToolCall() | ToolResult():
-                interrupted = True
+                after_tool = True
             case AssistantDone():
-                said = [event.payload.text] if interrupted else [*said, event.payload.text]
-                interrupted = False
-            case Result() if event.payload.text:
-                said = [event.payload.text]
+                said = [event.payload.text] if after_tool else [*said, event.payload.text]
+                after_tool = False
+            case Result(payload=result) if result.text and result.status not in ("interrupted", "error", "lost"):
+                said = [result.text]
             case _:
                 pass
     return "\n\n".join(said)

@@ -64,6 +64,8 @@ class CodexAppServer(Codex):
         self.compacted: set[str | None] = set()
         self.totals: dict[str | None, shared.Tokens] = {}
         self.model: str | None = None
+        self.output_schema: Any = None
+        """The JSON Schema of the answers, which every ``turn/start`` takes along."""
         self.two_way = self.user_caused = False
         self.forget_turn()
 
@@ -588,6 +590,9 @@ class CodexAppServer(Codex):
                 raise CannotEncode("Codex has not started the turn yet, so it cannot be interrupted")
             case ev.Interrupt():
                 return self.ask("turn/interrupt", {"threadId": self.threads.main, "turnId": self.wire_turn})
+            case ev.ConfigurationChange(payload=change) if change.subtype == "set_output_schema":
+                self.output_schema = as_object(change.options).get("outputSchema")
+                return b""
             case ev.ConfigurationChange(payload=change):
                 method = change.subtype if "/" in change.subtype else "thread/settings/update"
                 turn = {"turnId": self.wire_turn} if method == "turn/settings/update" else {}
@@ -618,7 +623,8 @@ class CodexAppServer(Codex):
         thread = {"threadId": self.threads.main}
         named = {} if client_id is None else {"clientUserMessageId": client_id}
         if self.turn is None or self.wire_turn is None:
-            return self.ask("turn/start", {**thread, "input": content, **named})
+            schema = {} if self.output_schema is None else {"outputSchema": self.output_schema}
+            return self.ask("turn/start", {**thread, "input": content, **named, **schema})
         if queued:
             return self.ask("thread/queue/add", {**thread, **named, "input": content})
         return self.ask("turn/steer", {**thread, "expectedTurnId": self.wire_turn, **named, "input": content})

@@ -118,6 +118,8 @@ class Requests:
                 self.along["agent"] = mode
             case "set_system_prompt":
                 self.along["system"] = str(as_object(change.options).get("appendSystemPrompt"))
+            case "set_output_schema":
+                self.along["format"] = {"type": "json_schema", "schema": as_object(change.options).get("outputSchema")}
             case _:
                 raise CannotEncode(f"OpenCode can set its model and its agent, not {change.subtype}")
         return None

@@ -47,6 +47,8 @@ class Exchange:
         self._session = session
         self._expected = expected
         self._timeout = timeout
+        self.limit: asyncio.Timeout | None = None
+        """When the agent will be interrupted."""
         self._turn: str | None = None
         self._problem: ev.ErrorInfo | None = None
         self.events: list[ev.Event] = []
@@ -56,7 +58,7 @@ class Exchange:
     async def run(self, prompt: str, content: list[ev.AnyBlock] | None = None, *, first: Awaitable[None] | None = None) -> None:
         """Does ``first``, sends the prompt, and waits. When the time is up, the agent is interrupted."""
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(self._timeout) as self.limit:
                 if first is not None:
                     await first
                 await self._send(prompt, content)

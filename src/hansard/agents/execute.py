@@ -138,7 +138,8 @@ class ExecutionStream:
         self._title: str | None = given.pop("title", None)
         self._session_id: str | None = given.pop("session", None)
         self._hand_off: bool = given.pop("hand_off", False)
-        self._agent, self._chosen = agent, given | {"schema": self._expected.json_schema}
+        self._agent = agent
+        self._chosen: dict[str, Any] = given | {"schema": self._expected.json_schema}
         self._store: Store | None = None
         self._session: Session | None = None
         self._exchange: Exchange | None = None
@@ -167,6 +168,13 @@ class ExecutionStream:
         if self._session_id is not None:
             return await Session.open(store, self._session_id)
         return await Session.create(store, self._agent, Options(**self._chosen), title=self._title)
+
+    @property
+    def exchange(self) -> Exchange:
+        """The prompt and the answer to it, once the stream is read."""
+        if self._exchange is None:
+            raise UsageError("there is no exchange yet: read the stream")
+        return self._exchange
 
     @property
     def session(self) -> Session:
@@ -201,9 +209,9 @@ class ExecutionStream:
     @property
     def result(self) -> ExecuteResult:
         """The result, once everything was read."""
-        exchange = self._exchange
-        if self._ended is None or exchange is None:
+        if self._ended is None:
             raise UsageError("there is no result yet: read the stream to its end")
+        exchange = self.exchange
         answer, usage = exchange.answer, usage_since(self.session.state.usage.session(), self._before)
         return ExecuteResult(
             data=answer.data,

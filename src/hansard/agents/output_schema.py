@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from itertools import islice
 from typing import Any, cast
 
@@ -70,11 +71,10 @@ def output_schema(schema: Any) -> Text:
 def _validator(schema: dict[str, Any]) -> Callable[[Any], Any]:
     """Returns the check of a JSON Schema, which is done by a package of its own."""
     try:
-        import jsonschema
+        jsonschema: Any = import_module("jsonschema")
     except ImportError:
         raise UsageError("checking a JSON Schema needs another package: pip install 'hansard[schema]'") from None
-    validators: Any = jsonschema.validators
-    known = validators.validator_for(schema)
+    known = jsonschema.validators.validator_for(schema)
     try:
         known.check_schema(schema)
     except jsonschema.SchemaError as problem:
@@ -149,8 +149,10 @@ class _NotStrict(Exception):
     """The schema has something that strict mode does not have."""
 
 
-_NEVER_STRICT = {"allOf", "oneOf", "not", "if", "then", "else", "patternProperties", "propertyNames", "prefixItems", "contains"}
-_NEVER_STRICT |= {"dependentRequired", "dependentSchemas", "unevaluatedItems", "unevaluatedProperties", "minProperties", "maxProperties"}
+_NEVER_STRICT = {
+    *("allOf", "oneOf", "not", "if", "then", "else", "patternProperties", "propertyNames", "prefixItems", "contains"),
+    *("dependentRequired", "dependentSchemas", "unevaluatedItems", "unevaluatedProperties", "minProperties", "maxProperties"),
+}
 _LEFT_OUT = {"default", "discriminator", "examples", "title"}
 """Annotations, which no value depends on."""
 

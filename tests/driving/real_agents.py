@@ -18,10 +18,8 @@ Given = dict[str, Any]
 """Options of `hansard.execute`."""
 
 ACTORS = {actor.agent: actor for actor in test_acp.ACTORS}
-ONE_SHOTS = {
-    real.name: real
-    for real in (test_oneshots.GEMINI, test_oneshots.QWEN, test_oneshots.COPILOT, test_oneshots.CLAUDE, test_oneshots.OPENCODE)
-}
+_ONE_SHOTS = [getattr(test_oneshots, name) for name in ("GEMINI", "QWEN", "COPILOT", "CLAUDE", "OPENCODE")]
+ONE_SHOTS: dict[str, Real] = {real.name: real for real in _ONE_SHOTS}
 CLAUDES = ("claude", "agent-sdk")
 CODEXES = ("codex", "codex-exec")
 MODELS = ("openai-chat", "openai-responses")

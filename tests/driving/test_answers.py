@@ -13,7 +13,7 @@ import pytest
 import hansard
 from hansard.agents import agent_for
 from hansard.agents.base import Options
-from hansard.agents.execute import ExecuteResult
+from hansard.agents.execute import ExecuteResult, ExecutionStream
 from hansard.events import AssistantChunk, UserMessage
 from tests.driving.model import Model, Step, Text, calls, model, says
 from tests.driving.real_agents import AGENTS, CLAUDES, IN_EVERY_RUN, WRITES, execute_options
@@ -119,7 +119,7 @@ async def test_when_the_time_is_up_the_answer_is_what_was_said_until_then(agent:
     assert result.error is not None and (result.error.code, result.error.error_source) == ("aborted", "hansard")
 
 
-async def run_out_of_time(agent: str, served: Model, events: hansard.ExecutionStream) -> None:
+async def run_out_of_time(agent: str, served: Model, events: ExecutionStream) -> None:
     """Let the time be up once the model hangs, and something of its answer was seen if the agent shows it."""
 
     async def hangs() -> None:

@@ -41,9 +41,10 @@ def _take_instruction(message: UserMessagePayload) -> str | None:
             return None
         message.text = text
         return BEGINNING + schema
-    *rest, last = message.content or [None]
-    if not rest or not isinstance(last, TextBlock) or not last.text.startswith(BEGINNING):
+    last = message.content[-1] if len(message.content) > 1 else None
+    if not isinstance(last, TextBlock) or not last.text.startswith(BEGINNING):
         return None
+    rest = message.content[:-1]
     message.text, message.content = text_of(rest), None if _is_plain(rest) else rest
     return last.text
 

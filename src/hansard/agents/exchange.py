@@ -68,16 +68,17 @@ class Exchange:
         except TimeoutError:
             self._problem = _error("aborted", f"the agent did not finish within {self._timeout:g} seconds")
             await self._interrupt()
-        except AgentError as problem:
-            self._problem = _error("execution_error", str(problem))
+
+    def fail(self, problem: AgentError) -> None:
+        """Notes why there is no answer."""
+        self._problem = _error("execution_error", str(problem))
 
     @property
     def answer(self) -> Answer:
         """What came of it so far."""
         end = self._end
         problem = self._problem or (None if end is None else end.error)
-        timed_out = problem is not None and problem.code == "aborted"
-        status: ev.TurnStatus = end.status if end is not None else "interrupted" if timed_out else "error"
+        status: ev.TurnStatus = end.status if end is not None else "interrupted" if self.timed_out else "error"
         text, data = self._text, None
         if status == "completed" and problem is None:
             try:
@@ -87,6 +88,11 @@ class Exchange:
         elif self._expected.json_schema is None:
             data = text
         return Answer(status=status, text=text, data=data, error=problem)
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether the time was up before the answer was complete."""
+        return self._problem is not None and self._problem.code == "aborted"
 
     @property
     def exit_code(self) -> int | None:

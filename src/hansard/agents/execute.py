@@ -231,6 +231,8 @@ class ExecutionStream:
         try:
             configure = self.session.configure_agent(self._agent, hand_off=self._hand_off, **self._chosen)
             await exchange.run(self._prompt, self._content, first=configure)
+        except AgentError as problem:
+            exchange.fail(problem)
         finally:
             for asked in self._asked:
                 asked.cancel()

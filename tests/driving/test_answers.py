@@ -31,7 +31,7 @@ class Point(msgspec.Struct):
 SCHEMA = msgspec.json.schema(Point)
 BY_TOOL = {*CLAUDES, "claude-oneshot", "opencode"}
 """Agents whose model gives its structured output by a tool."""
-SILENT = {"codex-exec", "opencode-oneshot", "copilot-oneshot", "gemini-oneshot"}
+SILENT = {"codex-exec", "opencode-oneshot"}
 """Agents that show a text when it is complete."""
 PROMPT = "Where is x?"
 

@@ -493,6 +493,7 @@ def _lifecycle(state: State, event: SessionLifecycle) -> None:
         state.launched_agent = agent if isinstance(agent, str) else state.launched_agent
         if launch.get("run") == 0:  # it was chosen, and not started yet
             state.agent_session_id, state.needs_handoff = None, bool(launch.get("untold"))
+            state.accepts_embedded_context = False  # that was the agent before
     elif life.provider_session_id is not None and is_main_agent(event):
         state.agent_session_id = life.provider_session_id
     if life.subtype == "closed":

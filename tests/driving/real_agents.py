@@ -49,7 +49,9 @@ def _options(agent: str, served: Model, around: Surroundings) -> Given:
         return {"program": chosen.program, "env": chosen.env}
     if agent in ACTORS:
         return _acp(ACTORS[agent], served, around)
-    return _one_shot(test_oneshots.QWEN if agent == "qwen-io" else ONE_SHOTS[agent], served, around)
+    if agent == "qwen-io":
+        return _one_shot(test_oneshots.QWEN, served, around) | {"permission_mode": "default"}
+    return _one_shot(ONE_SHOTS[agent], served, around)
 
 
 def _acp(actor: Actor, served: Model, around: Surroundings) -> Given:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     "--schema",
     metavar="FILE|JSON",
     shell_complete=completing.files,
-    help="A JSON Schema of the answer. Print the answer as JSON, and nothing else; ask nothing. Needs the extra `schema`.",
+    help="A JSON Schema of the answer. Print the answer as JSON, and nothing else; ask nothing. Needs hansard[schema].",
 )
 @click.option(
     "--timeout",

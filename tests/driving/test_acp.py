@@ -235,7 +235,7 @@ async def test_a_tool_that_is_allowed_runs_and_one_that_is_denied_does_not(tmp_p
         await play.ends()
         assert [payload.decision for payload in play.only("permission_response")] == ["allow", "deny"]
         assert [bool(payload.is_error) for payload in play.only("tool_result")] == [False, True]
-        assert [payload.status for payload in play.only("turn_end")] == ["completed", "denied"]
+        assert [payload.status for payload in play.only("turn_end")] == ["completed", "completed" if actor.goes_on else "denied"]
         said = [payload.text for payload in play.only("assistant_done")]
         assert ("Written." in said, "Not then." in said) == (True, actor.goes_on)
 

@@ -436,7 +436,7 @@ class Adapter:
             note = OPEN_ITEM_RULES.get(kind)
             if note is not None:
                 note(self.open, event)
-            elif kind is ev.TurnStart:
+            if kind is ev.TurnStart:
                 self.turn = event.id
             if event.turn_id is None:
                 event.turn_id = self.turn

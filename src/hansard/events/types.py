@@ -163,7 +163,10 @@ class TurnStart(Event, tag="turn_start", kw_only=True):
 
 
 class TurnEndPayload(Part):
-    """How it ended; ``stop_reason`` is the provider's own word."""
+    """How it ended; ``stop_reason`` is the provider's own word.
+
+    ``denied`` means that the turn stopped at a denied call. A turn in which the agent continued after it has another status.
+    """
 
     status: TurnStatus
     stop_reason: str | None = None

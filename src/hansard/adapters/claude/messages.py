@@ -84,6 +84,8 @@ class Messages:
         self.known: dict[str | None, Message] = {}
         self.plan = Plan()
         self.team = Team()
+        self.budget: int | None = None
+        """The tokens that the model may think with, if something says how many."""
 
     def get(self, message_id: str | None) -> Message:
         """Return the message with this id, a new one if there is none."""
@@ -102,7 +104,11 @@ class Messages:
                 return (ev.AssistantDone(payload=said),)
             case blocks.Thinking():
                 thought = ev.ThinkingDonePayload(
-                    text=block.thinking, signature=block.signature, interrupted=cut_off, duration_ms=duration_ms
+                    text=block.thinking,
+                    signature=block.signature,
+                    budget_tokens=block.budget_tokens or self.budget,
+                    interrupted=cut_off,
+                    duration_ms=duration_ms,
                 )
                 return (ev.ThinkingDone(payload=thought),)
             case blocks.RedactedThinking():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any, Literal, cast, get_args
 
 from hansard import events as ev
@@ -78,6 +79,7 @@ class ClaudeSession(Adapter):
         self.resumed = False
         self.half_told: dict[str | None, str | None] = {}
         self.budget: float | None = None
+        self.lines: tuple[int | None, int | None] | None = None
         self.prompt: str | None = None
         self.said_now = -1
         """When this line was written, or the last one before it that is of the conversation."""
@@ -158,6 +160,12 @@ class ClaudeSession(Adapter):
         """A notice, under the file's own word for it."""
         word = tag_of(type(message))  # pyright: ignore[reportUnknownArgumentType]
         return ChunkDraft(ev.StatusChange, ev.StatusChangePayload(word, camel_fields(message, *_HEAD) or None))
+
+    def api_request(self, line: disk.ApiRequest) -> ChunkDraft:
+        thinking = None if line.params is None else line.params.thinking
+        if thinking is not None:
+            self.messages.budget = thinking.budget_tokens
+        return ChunkDraft(ev.StatusChange, ev.StatusChangePayload("api-request", camel_fields(line, *_HEAD, "params") or None))
 
     # ---- who is speaking, and from where
 
@@ -268,6 +276,8 @@ class ClaudeSession(Adapter):
     def line_of_user(self, line: disk.User) -> Iterator[ev.Event]:
         if self.half_told:
             yield from self.count_half_told()
+        if line.thinking_metadata is not None:
+            self.messages.budget = line.thinking_metadata.max_thinking_tokens
         results, spoken = split_results(blocks.items_of(line.message.content), self.read)
         for block in results:
             yield from self.result_line(block, line)
@@ -290,7 +300,6 @@ class ClaudeSession(Adapter):
         yield tool_result(block, structured, line.tool_denial_kind)
         yield from self.messages.plan.answered(structured)
         if not line.is_sidechain:
-            self.inferred.denied |= line.tool_denial_kind is not None or decision.get("decision") == "reject"
             self.inferred.final, self.exited = line.tool_ends_turn, False
 
     def said_to_agent(self, items: list[Any], line: disk.User, beside_results: bool) -> Iterator[ev.Event]:
@@ -387,7 +396,6 @@ class ClaudeSession(Adapter):
 
     def stopped(self, said: list[Any], text: str, line: disk.User) -> Iterator[ev.Event]:
         """The user's stop, as the harness tells the model."""
-        self.inferred.interrupted = True
         yield ev.interrupt(reason="user_cancel")
         yield self.spoken_line(said, text, "harness", line)
         if self.turn is not None and not line.is_sidechain:
@@ -540,6 +548,7 @@ class ClaudeSession(Adapter):
             scope="session", usage=totals(models), cost_usd=line.total_cost_usd, model=next(iter(models)) if len(models) == 1 else None
         )
         yield ev.status_change(status=tag_of(disk.CostState), detail=camel_fields(line, *_HEAD, "total_cost_usd") or None)
+        self.lines = line.total_lines_added, line.total_lines_removed
         yield from self.end_turn_if_proven(over=False)
         spent = self.budget is not None and (line.total_cost_usd or 0) >= self.budget
         if self.turn is not None and spent:
@@ -559,7 +568,7 @@ class ClaudeSession(Adapter):
         """End the turn if its last line was a last word, or (``over``) if nothing is left open. Otherwise it is lost, or goes on."""
         if self.turn is None:
             return
-        if self.inferred.aborted and not self.inferred.interrupted:
+        if self.inferred.aborted and not self.open.interrupted:
             yield ev.interrupt(reason="user_cancel")
         ended = self.inferred.outcome(over and not self.busy())
         if ended is not None:
@@ -571,12 +580,22 @@ class ClaudeSession(Adapter):
 
     def end_inferred_turn(self, status: Any, failure: ev.ErrorInfo | None) -> Iterator[ev.Event]:
         """The turn is over; it was over when the last line of the conversation was written, not when the proof was."""
-        for event in self.end_turn(status, stop_reason=self.inferred.stop_reason, error=failure):
+        status, failure = self.open.end_status(status, failure)
+        ending = self.end_turn(status, stop_reason=self.inferred.stop_reason, error=failure)
+        for event in chain(self.summed_up(status, failure), ending):
             event.timestamp = self.said_before if self.said_before >= 0 else self.now
             yield event
         self.turns += 1
         self.messages.forget_counted()
         self.inferred = InferredTurn()
+
+    def summed_up(self, status: ev.TurnStatus, failure: ev.ErrorInfo | None) -> Iterator[ev.Event]:
+        """The lines that the program added and removed, which it writes down when it exits: a result of its last turn."""
+        if self.lines is not None:
+            added, removed = self.lines
+            self.lines = None
+            reason = self.inferred.stop_reason
+            yield ev.result(status=status, stop_reason=reason, lines_added=added, lines_removed=removed, error=failure)
 
     def end_of_stream(self) -> Iterator[ev.Event]:
         """The file ends here. A program that left in order, or a command that needs no model, leaves no lost turn."""
@@ -613,6 +632,7 @@ LINES: dict[type[Any], Callable[[ClaudeSession, Any], Iterable[ev.Event]]] = {
     disk.Attachment: ClaudeSession.attachment,
     disk.QueueOperation: ClaudeSession.queue_operation,
     disk.CostState: ClaudeSession.cost_state,
+    disk.ApiRequest: ClaudeSession.api_request,
     **dict.fromkeys(disk.BOOKS, ClaudeSession.note),
 }
 """What the most frequent lines mean."""

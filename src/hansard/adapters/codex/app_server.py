@@ -73,8 +73,7 @@ class CodexAppServer(Codex):
         self.wire_turn: str | None = None
         self.failure: ev.ErrorInfo | None = None
         self.turn_usage: ev.Usage | None = None
-        self.interrupted = self.asked_for_turn = False
-        self.allowed = self.denied = 0
+        self.asked_for_turn = False
         self.seen.unmatched = {}
 
     @property
@@ -290,13 +289,13 @@ class CodexAppServer(Codex):
             detail = {"turnId": turn.id, "status": turn.status, "error": None if failure is None else failure.message}
             yield ev.status_change(status="turn_completed", detail=without_empty(detail))
             return
-        status = self.status(turn.status, failure)
         yield from self.need_turn()
+        status, failure = self.open.end_status(self.status(turn.status, failure), failure)
         if failure is not None and (self.failure is None or self.failure.message != failure.message):
             yield ev.Error(payload=failure)
         if status == "interrupted":
             failure = failure or aborted("interrupted")
-            if not self.interrupted:
+            if not self.open.interrupted:
                 yield ev.interrupt(reason="user_cancel")
         yield ev.result(status=status, subtype=turn.status, usage=self.turn_usage, duration_ms=turn.duration_ms, error=failure)
         if self.turn_usage is not None:
@@ -307,7 +306,7 @@ class CodexAppServer(Codex):
     def status(self, word: str | None, failure: ev.ErrorInfo | None) -> ev.TurnStatus:
         match word:
             case "completed" if failure is None:
-                return "denied" if self.denied and not self.allowed else "completed"
+                return "completed"
             case "interrupted":
                 return "interrupted"
             case _ if failure is not None:
@@ -542,7 +541,6 @@ class CodexAppServer(Codex):
                 if method == "review/start":
                     yield from self.ask_for_turn()
             case "turn/interrupt":
-                self.interrupted = True
                 yield ev.interrupt(reason="user_cancel")
             case "thread/settings/update" | "turn/settings/update":
                 yield self.settings(method, _without(params, "threadId", "turnId"))
@@ -567,10 +565,7 @@ class CodexAppServer(Codex):
             return
         answer = request.answer(reply)
         yield answer
-        if isinstance(answer, ev.PermissionResponse):
-            self.allowed += answer.allowed
-            self.denied += not answer.allowed
-        elif request.message.method == QUESTIONS and (call_id := first_text(request.params, "itemId")) is not None:
+        if request.message.method == QUESTIONS and (call_id := first_text(request.params, "itemId")) is not None:
             yield from self.seen.outcome(call_id, tools.other(reply.result))
 
     # ---- what our side is to send

@@ -53,8 +53,6 @@ class CodexRollout(Codex):
         self.compacted = self.overflowed = False
         self.asked = self.spoke = False
         self.spawns: dict[str, str] = {}
-        self.asking: set[str] = set()
-        self.allowed = self.denied = 0
 
     @classmethod
     def detects(cls, message: dict[str, Any]) -> bool:
@@ -203,7 +201,6 @@ class CodexRollout(Codex):
         by_itself = by is not None and (by.parent_turn_id is not None or by.turn_trigger not in (None, "user", "exec"))
         yield from self.start_turn("system" if by_itself else "user")
         self.asked = self.spoke = self.compacted = False
-        self.allowed = self.denied = 0
         self.turn_usage = None
         self.seen.unmatched = {}
 
@@ -219,10 +216,7 @@ class CodexRollout(Codex):
                 message="the turn ended without a final answer; the file does not say why",
                 error_source="agent",
             )
-        status: ev.TurnStatus = "completed" if failure is None else end_of(failure)
-        if failure is None and self.denied and not self.allowed:
-            status = "denied"
-        yield from self.over(status, failure, "task_complete", event.duration_ms)
+        yield from self.over("completed" if failure is None else end_of(failure), failure, "task_complete", event.duration_ms)
 
     def went_wrong(self, last_message: str | None) -> bool:
         """Core 0.137 files no errors. But a turn that was asked something, and ended with no last message although the model spoke
@@ -243,6 +237,7 @@ class CodexRollout(Codex):
 
     def over(self, status: ev.TurnStatus, failure: ev.ErrorInfo | None, word: str, duration_ms: int | None) -> Iterator[ev.Event]:
         yield from self.need_turn()
+        status, failure = self.open.end_status(status, failure)
         yield ev.result(status=status, subtype=word, usage=self.turn_usage, duration_ms=duration_ms, error=failure)
         if self.turn_usage is not None:
             yield ev.usage(scope="turn", usage=self.turn_usage, model=self.model)
@@ -381,8 +376,6 @@ class CodexRollout(Codex):
 
     def called(self, call_id: str, name: str, args: Any, namespace: str | None) -> Iterator[ev.Event]:
         yield from super().called(call_id, name, args, namespace)
-        if name == "apply_patch" or as_object(args).get("sandbox_permissions") == "require_escalated":
-            self.asking.add(call_id)
         if name == "update_plan" and (steps := _plan_steps(args)):
             yield self.planned(steps)
         if name == "request_user_input":
@@ -396,11 +389,8 @@ class CodexRollout(Codex):
             thread_id = as_object(parse_arguments(output)).get("agent_id")
             if isinstance(thread_id, str):
                 self.spawns[thread_id] = call_id
-        if tools.rejected(output):  # a file says only that a call was rejected; one that may have asked and ran was allowed
-            self.denied += 1
+        if tools.rejected(output):
             yield ev.permission_response(request_id=call_id, decision="deny", by="user")
-        elif call_id in self.asking and not tools.never_ran(output):
-            self.allowed += 1
         yield from super().returned(call_id, output, name)
 
     def planned(self, steps: list[tuple[str, str]]) -> ev.Event:

@@ -174,7 +174,6 @@ def sent(adapter: OpenCode, message: wire.HttpRequest) -> Iterator[ev.Event]:
         yield from _sent_command(adapter, found.group(1), body)
     elif found := _ABORT.fullmatch(request):
         yield from adapter.enter(found.group(1))
-        adapter.lane.interrupted = True
         yield ev.interrupt(reason="user_cancel")
     elif found := _PERMISSION.fullmatch(request):
         adapter.requests.answered.add(found.group(1))

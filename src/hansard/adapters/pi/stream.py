@@ -199,6 +199,8 @@ class Pi(Adapter):
 
     def settle(self) -> Iterator[ev.Event]:
         status = ENDS.get(self.stop_reason, "completed")
+        if status == "max_tokens" and self.failure is None:
+            self.failure = ev.ErrorInfo(code="output_length", message="the answer reached the output limit", provider_code=self.stop_reason)
         if status == "interrupted":
             yield ev.interrupt(reason="user_cancel")
         if self.failure is not None and self.failure.code == "provider_auth":

@@ -241,7 +241,7 @@ class TurnSummary:
 
     @property
     def text(self) -> str | None:
-        """What the agent said last, since a tool came between; None if that was nothing, or was cut off."""
+        """The last text of the agent, after its last tool call; None if there is none, or it was cut off."""
         return "\n\n".join(self._said) or None
 
     def result(self, end: ev.TurnEnd) -> ev.ResultPayload:

@@ -11,7 +11,7 @@ from hansard.events.content import AnyBlock, TextBlock
 from hansard.events.types import Event, UserMessage, UserMessagePayload, user_message
 
 BEGINNING = "Reply with one JSON value and nothing else. It must be valid against this JSON Schema:\n"
-"""How every instruction begins, so that it can be told from the user's words when a message is read."""
+"""How every instruction begins, so that it can be separated from the user's words when a message is read."""
 
 
 def instruction(schema: object) -> TextBlock:

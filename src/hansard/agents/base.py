@@ -50,7 +50,7 @@ class Options(Struct, kw_only=True, omit_defaults=True, rename="camel"):
     resume: str | None = None
     """The agent's own id of the session to resume."""
     schema: dict[str, Any] | None = None
-    """The JSON Schema of the answers. Like ``env`` it holds for this process alone, not for whoever continues the session."""
+    """The JSON Schema of the answers. Like ``env`` it holds for this process alone."""
 
 
 class Capabilities(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -26,11 +26,11 @@ OUTPUT_TOOLS = frozenset({"StructuredOutput"})
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """What came of a prompt."""
+    """The outcome of a prompt."""
 
     status: ev.TurnStatus
     text: str
-    """The last thing the agent said, word for word; as far as it got, if it was cut off."""
+    """The last text of the agent, verbatim; as far as it got, if it was cut off."""
     data: Any
     error: ev.ErrorInfo | None
 
@@ -70,12 +70,12 @@ class Exchange:
             await self._interrupt()
 
     def fail(self, problem: AgentError) -> None:
-        """Notes why there is no answer."""
+        """Notes why the answer is missing."""
         self._problem = _error("execution_error", str(problem))
 
     @property
     def answer(self) -> Answer:
-        """What came of it so far."""
+        """The outcome so far."""
         end = self._end
         problem = self._problem or (None if end is None else end.error)
         status: ev.TurnStatus = end.status if end is not None else "interrupted" if self.timed_out else "error"
@@ -96,7 +96,7 @@ class Exchange:
 
     @property
     def exit_code(self) -> int | None:
-        """The exit code of the agent's process if it ended by itself. If hansard ended it, 0 after a good answer, else None."""
+        """The exit code of the agent's process. If hansard ended the process, 0 after a good answer, else None."""
         exits = [event.payload for event in self.events if isinstance(event, ev.Process) and event.payload.event == "exited"]
         if exits and not (exits[-1].text or "").startswith(STOPPED):
             return exits[-1].exit_code
@@ -142,7 +142,7 @@ class Exchange:
                 await self._session.interrupt(reason="timeout")
                 await self._session.until(lambda state: not state.busy)
         except (TimeoutError, AgentError):
-            pass  # whoever closes the session stops the agent
+            pass  # closing the session stops the agent
 
 
 def _structured(events: Sequence[ev.Event]) -> Any:

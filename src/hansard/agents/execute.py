@@ -47,7 +47,7 @@ class ExecuteOptions(TypedDict, total=False):
     The agent gets it by its own option for that, or with the prompt. An answer of another shape is asked for once more.
     """
     timeout: float
-    """Seconds. The result has what the agent said until then."""
+    """Seconds. The result has the agent's text until then."""
     session: str
     """The session to continue."""
     hand_off: bool
@@ -82,13 +82,13 @@ class ExecuteResult(Struct, kw_only=True, frozen=True):
     data: Any
     """The answer: text, or what the schema describes. None if the answer does not match the schema."""
     text: str
-    """The last thing the agent said, word for word; as far as it got, if it was cut off."""
+    """The last text of the agent, verbatim; as far as it got, if it was cut off."""
     messages: list[StandardMessage]
     events: list[ev.Event]
     session_id: str
     status: ev.TurnStatus
     exit_code: int | None
-    """That of the agent's process if it ended by itself. If hansard ended it, 0 after a good answer, else None."""
+    """That of the agent's process. If hansard ended the process, it is 0 after a good answer, else None."""
     duration_ms: int
     usage: TotalUsage
     cost_usd: float | None
@@ -173,7 +173,7 @@ class ExecutionStream:
     def exchange(self) -> Exchange:
         """The prompt and the answer to it, once the stream is read."""
         if self._exchange is None:
-            raise UsageError("there is no exchange yet: read the stream")
+            raise UsageError("the stream has not been read yet")
         return self._exchange
 
     @property

@@ -1,4 +1,4 @@
-"""What an answer has to be: text, or JSON of a type or a JSON Schema; and how a schema reaches an agent."""
+"""The shape of an answer: text, or JSON of a type or a JSON Schema; and schemas as agents take them."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _definition(root: dict[str, Any]) -> dict[str, Any]:
 def strict_schema(schema: dict[str, Any] | None) -> dict[str, Any] | None:
     """Returns a schema for an API in OpenAI's strict mode; None if it cannot be expressed there.
 
-    Every value that the returned schema allows is valid against the original, too: each property is required, and there are no others
+    Every value that the returned schema allows is valid against the original, too: each property is required, and nothing else is allowed
     (platform.openai.com/docs/guides/structured-outputs, "Supported schemas").
     """
     root = object_schema(schema)

@@ -75,7 +75,7 @@ class Session:
         self._env = env or {}
         """The agent's environment. The log only has the names of the variables: the values may be secret."""
         self._schema = schema
-        """The JSON Schema of the answers. Whoever opens the session later wants other answers."""
+        """The JSON Schema of the answers. A process that opens the session later wants other answers."""
         self._ids = TimeOrderedIds()
         self._pump: Pump | None = None
         self._services: ClientServices | None = None
@@ -650,7 +650,7 @@ class Session:
             raise
 
     def _not_started(self, agent: Agent, options: Options, problem: HansardError) -> AgentNotStarted:
-        if options.resume is None:
+        if options.resume is None or not self.state.messages:  # without a conversation in the log there is nothing to hand off
             return AgentNotStarted(f"{agent.title} does not begin: {problem}")
         return ResumeFailed(
             f"{agent.title} cannot resume its session {options.resume}: {problem}. To continue in a new session of {agent.title}, hand off"

@@ -102,7 +102,7 @@ class Frontend:
         self.answered(exchange.answer)
 
     def answered(self, answer: Answer) -> None:
-        """The agent is done with what was said. What the turn itself does not show is noted."""
+        """The agent is done with what was said. Notes a problem that the turn itself does not show."""
         error = answer.error
         if error is not None and error.error_source == "hansard" and not self._leaving.is_set():
             self.code = TIMED_OUT if error.code == "aborted" else 1

@@ -1,4 +1,4 @@
-"""What an agent said in the end."""
+"""The final text of a turn."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from hansard.events.types import AssistantDone, Event, Result, ToolCall, ToolRes
 
 
 def final_text(events: Iterable[Event]) -> str:
-    """Returns what an agent said last in a turn: its own final text, or what it said after the last tool call.
+    """Returns the last text of an agent in a turn: the text of its own report, or the texts after the last tool call.
 
-    The report of a turn that was cut off or failed is about the turn. What was said until then counts.
+    The report of a turn that was cut off or failed is about the turn. Then the texts before it count.
     """
     said: list[str] = []
     after_tool = False

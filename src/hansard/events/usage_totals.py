@@ -220,6 +220,18 @@ class UsageFold(Struct):
             whole.numbers.setdefault(name, number)
         return whole.spent()
 
+    def turn(self, turn_id: str | None) -> TotalUsage | None:
+        """Returns what an open turn used so far, subagents included; None if it is not open or its counts are not known."""
+        turn = next((turn for turn in self.open if turn.turn_id == turn_id), None)
+        if turn is None:
+            return None
+        used = turn.main()
+        if (theirs := turn.subagents()) is not None:
+            used.add(theirs.numbers, theirs.incomplete)
+        if COST not in used.numbers and turn.growth is not None and not self.priced:
+            used.numbers[COST] = turn.growth
+        return used.spent() if used.numbers else None
+
     def subagents(self) -> TotalUsage | None:
         """What sub-agents used of it; None if they said nothing."""
         parts = [part for part in (self.total_by_subagents, *(turn.subagents() for turn in self.open)) if part is not None]

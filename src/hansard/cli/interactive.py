@@ -190,9 +190,9 @@ class AnswerFrontend(Frontend):
 class TerminalFrontend(Frontend):
     """Somebody at a terminal."""
 
-    def __init__(self, session: Session, policy: Policy, expected: Text, timeout: float | None) -> None:
+    def __init__(self, session: Session, policy: Policy, expected: Text, timeout: float | None, all: bool = False) -> None:
         super().__init__(session, policy, expected, timeout)
-        self._live = Live()
+        self._live = Live(all=all, asking=policy == "ask")
         self._keyboard = Keyboard(self._typed, self._commands) if policy == "ask" or sys.stdin.isatty() else None
         self._open = ExitStack()
         self._talking = False
@@ -206,8 +206,8 @@ class TerminalFrontend(Frontend):
         self._open.close()
 
     def goodbye(self) -> None:
-        """Where it can be found."""
-        self._live.end_line()
+        """Print the totals, and how to find the session."""
+        self._live.finish()
         name = self.session.id
         note(f"session {name}: hansard show {name}; to go on: hansard run {self.session.agent.name} --session {name}")
 
@@ -236,6 +236,9 @@ class TerminalFrontend(Frontend):
             case ev.PermissionResponse() | ev.PermissionCancelled() | ev.Answer():
                 if self._asking.pop(event.payload.request_id, None) is not None:
                     self._ask()
+            case ev.QueueUpdate() if event.payload.action == "queued" and self._talking:
+                self._live.end_line()
+                self._live.write("(queued; the agent gets it after this turn)\n")
             case ev.TurnEnd() if event.parent_tool_call_id is None:
                 self._ready()
             case _:

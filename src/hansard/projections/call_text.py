@@ -33,6 +33,7 @@ class Call(Struct):
 
     payload: ev.ToolCallPayload
     decision: ev.PermissionResponsePayload | None = None
+    decision_shown: bool = False
     result: ev.ToolResultPayload | None = None
     reported: str | None = None
     """The last message of the subagent that the call started."""
@@ -215,15 +216,10 @@ def _hunks(diff: str) -> list[str]:
 
 def call_outcome(call: Call) -> str:
     """Returns how a call ended, on one line: a mark, the decision about it, exit code, lines changed, time. Empty while it runs."""
-    words = [*_decision(call), *_ending(call)]
+    words = [*([] if call.decision is None or call.decision_shown else [decision_text(call.decision)]), *_ending(call)]
     if call.result is None and not call.denied:
         return ", ".join(words)
     return " ".join(["✗" if call.failed else "✓", ", ".join(words)]).rstrip()
-
-
-def _decision(call: Call) -> Iterator[str]:
-    if call.decision is not None:
-        yield decision_text(call.decision)
 
 
 def decision_text(decision: ev.PermissionResponsePayload) -> str:
@@ -265,8 +261,9 @@ def call_output(call: Call) -> str:
     text = _returned(call)
     if call.reported and call.reported.strip() in text:
         return ""
-    if call.denied and call.decision is not None and (call.decision.message or "") in text:
-        return "" if call.decision.message or text.startswith("{") else text
+    if call.decision is not None and call.denied:
+        is_known = text.startswith("{") or (call.decision.message is not None and call.decision.message in text)
+        return "" if is_known else text
     if not call.failed and (call_changes(call) or isinstance(tools.tool_input(call.payload), tools.DeleteFile)):
         return ""
     if not text and call.result is not None and "\n" in (call.result.error or ""):

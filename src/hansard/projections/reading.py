@@ -79,16 +79,16 @@ class ToolUse(Item):
     """A call, with its decision and its result as far as they are known."""
 
     call: Call
-    part: Literal["whole", "call", "result"] = "whole"
-    """``call``: its result comes later. ``result``: the call was shown before."""
+    part: Literal["whole", "call", "head", "result"] = "whole"
+    """``call``: its result comes later. ``head``: a request for permission follows. ``result``: the call was shown before."""
 
 
 class Asked(Item):
     """A permission request that waits for an answer, or belongs to no call."""
 
     payload: ev.PermissionRequestPayload
-    covered: bool = False
-    """Whether the call above it shows the input."""
+    call: ev.ToolCallPayload | None = None
+    """The call above it, if it has the same input."""
 
 
 class Decided(Item):
@@ -110,7 +110,7 @@ class Answered(Item):
 
 
 class Plan(Item):
-    """The plan as it is now: each step with its status."""
+    """A new plan, or the steps of the plan that changed: each with its status."""
 
     steps: list[tuple[str, str]]
 
@@ -299,10 +299,13 @@ class Reader:
             yield Thought(text=event.payload.text)
 
     def block(self, event: ev.ContentBlock) -> Iterator[AnyItem]:
-        """An answer that is not text."""
+        """An answer that is not text. A refusal without words is told by the end of the turn."""
+        block = event.payload.block
+        if isinstance(block, ev.RefusalBlock) and not (block.text or block.explanation):
+            return
         self._turn.answered = True
         message = self._spoken(event, "", [])
-        message.blocks = [event.payload.block]
+        message.blocks = [block]
         yield message
 
     def user_audio(self, event: ev.UserAudio) -> Iterator[AnyItem]:
@@ -370,7 +373,8 @@ class Reader:
                 use.part = "result"
             case _:
                 pass
-        yield use
+        if not (use.call.denied and use.call.decision_shown):
+            yield use
 
     # ---- questions
 
@@ -384,7 +388,11 @@ class Reader:
             self._requests[asked.request_id] = asked.tool_call_id
             yield self._remember(called, event)
         elif use is None or self._asking:
-            yield Asked(payload=asked, covered=use is not None and use.call.payload.args == asked.input)
+            if use is not None and use is self.held:
+                self.held, use.part = None, "head"
+                yield use
+            is_same = use is not None and use.call.payload.args == asked.input
+            yield Asked(payload=asked, call=use.call.payload if use is not None and is_same else None)
 
     def permission_response(self, event: ev.PermissionResponse) -> Iterator[AnyItem]:
         """The decision: with its call if that is held back, else by itself."""
@@ -396,6 +404,8 @@ class Reader:
                 return  # the answer to the question says it
         if use is None or (use is not self.held and use.call.result is None):
             yield Decided(payload=decision)
+            if use is not None:
+                use.call.decision_shown = True
 
     def permission_cancelled(self, event: ev.PermissionCancelled) -> Iterator[AnyItem]:
         """A request that needs no answer: the end of the turn says why, unless somebody waits to answer."""
@@ -469,10 +479,13 @@ class Reader:
         yield from self._show_plan([(entry.content, entry.status) for entry in event.payload.entries])
 
     def _show_plan(self, steps: list[tuple[str, str]]) -> Iterator[AnyItem]:
+        """The plan if it is new; of a plan that is known, the steps that changed."""
         plan = [(content, _step_status(status)) for content, status in steps]
-        if plan != self._plan:
-            self._plan = plan
-            yield Plan(steps=plan)
+        is_known = [content for content, _ in plan] == [content for content, _ in self._plan]
+        changed = [step for step, before in zip(plan, self._plan, strict=True) if step != before] if is_known else plan
+        self._plan = plan
+        if changed:
+            yield Plan(steps=changed)
 
     def agent_message(self, event: ev.AgentMessage) -> Iterator[AnyItem]:
         """A message to another agent."""
@@ -604,7 +617,7 @@ def _step_status(status: str) -> str:
 def _facts(used: TotalUsage | None, took: int | None) -> list[str]:
     facts: list[str] = []
     if used is not None and (used.input_tokens or used.output_tokens):
-        facts.append(f"{used.input_tokens or 0:,} tokens in, {used.output_tokens or 0:,} out")
+        facts.append(f"{used.input_tokens or 0:,} token{'s' * (used.input_tokens != 1)} in, {used.output_tokens or 0:,} out")
     if used is not None and used.cost_usd:
         facts.append(f"${used.cost_usd:.2f}" if used.cost_usd >= 1 else f"${used.cost_usd:.4f}")
     if took is not None and took >= 50:
@@ -724,8 +737,8 @@ class CallOrder:
 
     def feed(self, event: ev.Event) -> Iterator[ev.Event]:
         """Returns the events that are in order now."""
-        if level_of(event) == "record" and not isinstance(event, ev.UsageEvent):
-            yield event
+        if isinstance(event, ev.Interrupt) or (level_of(event) == "record" and not isinstance(event, ev.UsageEvent)):
+            yield event  # an interrupt explains the results that come after it
             return
         self._waiting.append(event)
         match event:

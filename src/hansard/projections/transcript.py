@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from hansard import events as ev
 from hansard.projections import reading
 from hansard.projections.call_text import (
+    Call,
     Change,
     arguments_text,
     call_argument,
@@ -65,6 +66,7 @@ class Transcript:
         self._group: str | None = None
         """What the last lines were; a blank line separates groups."""
         self._continues = False
+        self._announced: AnyItem | None = None
 
     def lines(self, event: ev.Event) -> Iterator[Line]:
         """Returns the lines that an event completes. A call waits for its result, or for the next line."""
@@ -89,15 +91,18 @@ class Transcript:
         item = reading.Thought(text="") if thinking else reading.Message(speaker=self._reader.agent, kind="agent")
         yield from list(self._drawn([item]))
 
-    @property
-    def held(self) -> Line | None:
-        """The first line of the call that waits for its result, as it is now."""
+    def hold(self) -> Iterator[Line]:
+        """Returns the first line of the call that waits for its result, once. `lines` repeats it, with its outcome."""
         use = self._reader.held
-        return None if use is None else Line(self._head(use)[0], "tool", use.depth)
+        if use is not None and use is not self._announced:
+            yield from self._separator(use)
+            self._announced = use
+            yield Line(self._head(use)[0], "tool", use.depth)
 
     def _drawn(self, items: Iterable[AnyItem]) -> Iterator[Line]:
         for item in items:
-            yield from self._separator(item)
+            if item is not self._announced:
+                yield from self._separator(item)
             for line in self._draw(item):
                 for text in line.text.split("\n"):
                     yield Line(text, line.tone, item.depth)
@@ -123,7 +128,7 @@ class Transcript:
             case reading.Thought():
                 yield Line("thinking:", "dim")
                 if item.text:
-                    yield Line(indented(item.text), "dim")
+                    yield Line(indented(item.text.rstrip("\n")), "dim")
             case ToolUse():
                 yield from self._tool_use(item)
             case reading.Asked():
@@ -157,7 +162,8 @@ class Transcript:
         if not self._continues:
             yield Line(f"{item.speaker}{notes}:", "dim" if item.kind == "harness" else item.kind)
         if item.text:
-            yield Line(indented(self._folded(item.text) if is_context else item.text), "dim" if is_context else "")
+            text = item.text.rstrip("\n")
+            yield Line(indented(self._folded(text) if is_context else text), "dim" if is_context else "")
         for block in item.blocks:
             yield Line(indented(block_text(block)), "bad" if isinstance(block, ev.RefusalBlock) else "dim")
 
@@ -176,11 +182,12 @@ class Transcript:
         call, tone = use.call, "bad" if use.call.failed else "tool"
         outcome = call_outcome(call)
         first, *rest = [f"◂ {call_name(call.payload)}"] if use.part == "result" else self._head(use)
-        yield Line(f"{first}  {outcome}".rstrip() if use.part != "call" else first, tone)
+        has_ended = use.part in ("whole", "result")
+        yield Line(f"{first}  {outcome}".rstrip() if has_ended else first, tone)
         yield from (Line(f"    {line}", tone) for line in rest)
-        if use.part != "result":
+        if use.part in ("whole", "call"):
             yield from self._changes(call_changes(call), call.denied)
-        if use.part != "call" and (output := self._folded(call_output(call))):
+        if has_ended and (output := self._folded(call_output(call))):
             yield Line("\n".join(f"  │ {line}" for line in output.split("\n")), "bad" if call.failed else "dim")
 
     def _changes(self, changes: list[Change], denied: bool) -> Iterator[Line]:
@@ -193,13 +200,15 @@ class Transcript:
     def _asked(self, item: reading.Asked) -> Iterator[Line]:
         """A request with everything that is asked for, unless the call above shows it."""
         asked = item.payload
-        payload = ev.ToolCallPayload(asked.tool_call_id or "", asked.tool_name or "this", asked.input, kind="edit")
         question = f"? Allow {asked.tool_name or 'this'}?"
+        payload = item.call or ev.ToolCallPayload("", asked.tool_name or "", asked.input, kind="edit")
         if hidden_arguments(payload):
             yield Line(f"{question}  {_ends(arguments_text(asked.input))}", "tool")
             return
-        yield Line(f"{question}  {_ends(call_argument(payload))}", "tool")
-        for change in call_changes(reading.Call(payload)):
+        argument = call_argument(payload, self._reader.cwd)
+        is_shown = item.call is not None and argument in "\n".join(self._head(ToolUse(call=Call(payload))))
+        yield Line(question if is_shown else f"{question}  {_ends(argument)}", "tool")
+        for change in call_changes(Call(payload)):
             yield from map(_changed, _ends("\n".join(change.lines)).split("\n"))
 
     # ---- texts

@@ -170,6 +170,7 @@ async def _scene(store: Store, scene: Scene, speed: float) -> None:
             if isinstance(event, SessionLifecycle) and event.payload.subtype == "closed":
                 break
             print_lines(shown.lines(event), raw=False)
+    print_lines(shown.finish(), raw=False)
 
 
 class _Threads:

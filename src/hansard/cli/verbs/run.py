@@ -6,6 +6,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -61,9 +62,10 @@ if TYPE_CHECKING:
 @click.option("--resume", metavar="ID", help="The agent's own name of an earlier session to go on with.")
 @click.option("--allow", "policy", flag_value="allow", help="Allow whatever it asks for.")
 @click.option("--deny", "policy", flag_value="deny", help="Deny whatever it asks for. So it is when nobody can be asked.")
+@click.option("--all", "all", is_flag=True, help="Show the procedure too: rate limits, the queue, injected context, the agent's process.")
 @click.option("--json", "as_json", is_flag=True, help="Events as JSON, one a line; asks nothing.")
 @store_option
-def command(agent: str, prompt: str | None, going_on: str | None, as_json: bool, store: str | None, **about: Any) -> int:
+def command(agent: str, prompt: str | None, going_on: str | None, all: bool, as_json: bool, store: str | None, **about: Any) -> int:
     """Run an agent in the terminal and record the session.
 
     Without PROMPT, starts a conversation. Use - to read the prompt from stdin. Exit codes: 0 completed, 1 the turn failed or the answer
@@ -90,7 +92,7 @@ def command(agent: str, prompt: str | None, going_on: str | None, as_json: bool,
     expected = output_schema(None if schema is None else _schema(schema))
     quiet = as_json or schema is not None
     asks = policy or ("ask" if not quiet and sys.stdin.isatty() and sys.stdout.isatty() else "deny")
-    frontend = JsonFrontend if as_json else TerminalFrontend if schema is None else AnswerFrontend
+    frontend = JsonFrontend if as_json else partial(TerminalFrontend, all=all) if schema is None else AnswerFrontend
     root = store_place(store)
     options: dict[str, Any] = _options(about) | {"schema": expected.json_schema}
     agent_for(agent).require(Options(**options))

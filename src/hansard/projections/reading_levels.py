@@ -54,7 +54,9 @@ LEVELS: dict[str, Level | ByField] = {
     "permission_cancelled": "conversation",
     "question": "conversation",
     "answer": "conversation",
-    "configuration_change": ByField("subtype", {"^set_(model|mode|permission_mode)$|^model_(fallback|rerouted)$": "conversation"}, "procedure"),
+    "configuration_change": ByField(
+        "subtype", {"^set_(model|mode|permission_mode)$|^model_(fallback|rerouted)$": "conversation"}, "procedure"
+    ),
     "session_lifecycle": ByField(
         "subtype",
         {

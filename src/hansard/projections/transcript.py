@@ -219,7 +219,12 @@ class Transcript:
             return text
         lines = text.split("\n")
         shown = lines if len(lines) <= self._fold + 1 else lines[: self._fold]
-        cut = [line if len(line) <= MAX_LINE_CHARACTERS else f"{line[:MAX_LINE_CHARACTERS]} … ({len(line) - MAX_LINE_CHARACTERS:,} more characters)" for line in shown]
+        cut = [
+            line
+            if len(line) <= MAX_LINE_CHARACTERS
+            else f"{line[:MAX_LINE_CHARACTERS]} … ({len(line) - MAX_LINE_CHARACTERS:,} more characters)"
+            for line in shown
+        ]
         return "\n".join(cut + [f"… {len(lines) - len(shown):,} more lines"] * (len(shown) < len(lines)))
 
     def _time(self, timestamp: int) -> str:

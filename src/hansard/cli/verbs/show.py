@@ -130,7 +130,8 @@ def print_lines(lines: Iterable[Line], raw: bool) -> None:
         if line.tone == "rule" and len(text) > width:
             text = text[:width] + text[width:].rstrip(text[-1])  # a rule is as long as there is room
         how = COLOURS.get(line.tone) if coloured else None
-        for part in _fitted(text, width) if sys.stdout.isatty() else [text]:
+        is_prose = line.tone in ("", "dim") and sys.stdout.isatty()
+        for part in _fitted(text, width) if is_prose else [text]:
             out.write((click.style(part, **how) if how else part).encode("utf-8", "backslashreplace") + b"\n")  # half an emoji has no bytes
     out.flush()
 
@@ -142,6 +143,6 @@ def _fitted(text: str, width: int) -> list[str]:
 
     prose = text.lstrip(" ")
     indent = len(text) - len(prose)
-    if columns(text) <= width or indent < 2 or prose[:1] in "│+-" or width - indent < 20:
+    if columns(text) <= width or indent < 2 or prose.startswith("│") or width - indent < 20:
         return [text]
     return [" " * indent + part for part in wrapped(prose, width - indent)]

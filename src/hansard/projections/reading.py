@@ -1,7 +1,7 @@
 """A session as a person reads it: events in, items out, each fact once.
 
-An error is in the log three times (the agent's text, the error, the end of the turn), an edit as well (the call, the permission request, the
-result), and so is an interrupt. A reader gives each of them once, where it says most. `Transcript` and Markdown draw the items.
+An error is in the log three times (the agent's text, the error, the end of the turn), and so is an edit (the call, the permission
+request, the result). A reader gives each of them once, where it says most. `Transcript` and Markdown draw the items.
 """
 
 from __future__ import annotations
@@ -272,9 +272,9 @@ class Reader:
         call = self._calls.get(event.parent_tool_call_id or "")
         if call is not None and said.text in as_object(call.call.payload.args).values():
             return
-        blocks = [block for block in said.content or [] if not isinstance(block, ev.TextBlock | ev.SlashCommandBlock)]
-        kind = {"human": "user", "agent": "agent", "harness": "harness"}[said.author]
-        speaker = {"human": "user", "agent": said.from_agent_id or "agent", "harness": "harness"}[said.author]
+        blocks: list[ev.AnyBlock] = [block for block in said.content or [] if not isinstance(block, ev.TextBlock | ev.SlashCommandBlock)]
+        kind = "user" if said.author == "human" else said.author
+        speaker = said.from_agent_id or "agent" if kind == "agent" else kind
         yield Message(speaker=speaker, kind=kind, text=said.text, blocks=blocks, notes=["queued"] * said.queued)
 
     def assistant(self, event: ev.AssistantDone) -> Iterator[AnyItem]:

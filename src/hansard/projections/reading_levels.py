@@ -84,7 +84,7 @@ LEVELS: dict[str, Level | ByField] = {
 
 def level_of(event: Event) -> Level:
     """Returns the level of an event. Types of newer versions are procedure."""
-    level = "procedure" if isinstance(event, Unknown) else LEVELS[event.type]
+    level: Level | ByField = "procedure" if isinstance(event, Unknown) else LEVELS[event.type]
     if not isinstance(level, ByField):
         return level
     text = getattr(event.payload, level.field)

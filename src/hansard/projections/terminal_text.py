@@ -19,7 +19,10 @@ _UNSEEN = (
 )
 # An emoji may have one variation selector 16 or one skin tone, and be joined to others: ❤️, 👍🏽, 👩‍💻 (UTS #51, ED-16). Tags, which spell
 # the flags of England and Scotland, can spell any hidden text, so they are not part of it.
-_PICTURE = "[\xa9\xae\u203c\u2049\u2122\u2139\u2194-\u21aa\u231a-\u23ff\u24c2\u25aa-\u27bf\u2934\u2935\u2b05-\u2b55\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
+_PICTURE = (
+    "[\xa9\xae\u203c\u2049\u2122\u2139\u2194-\u21aa\u231a-\u23ff\u24c2\u25aa-\u27bf\u2934\u2935\u2b05-\u2b55\u3030\u303d\u3297\u3299"
+    "\U0001f000-\U0001faff]"
+)
 _EMOJI = f"{_PICTURE}[\ufe0f\U0001f3fb-\U0001f3ff]?(?:\u200d{_PICTURE}[\ufe0f\U0001f3fb-\U0001f3ff]?)*|[0-9#*]\ufe0f\u20e3"
 _HIDDEN = re.compile(_UNSEEN)
 _EMOJI_OR_HIDDEN = re.compile(f"{_EMOJI}|({_UNSEEN})")

@@ -55,8 +55,8 @@ class Line(NamedTuple):
 class Transcript:
     """Turns events into lines.
 
-    ``fold`` is the number of lines of a tool's output that are shown, 0 for all. ``all`` adds the procedure: rate limits, the queue, injected
-    context, the agent's process. ``asking`` shows each permission request before its answer.
+    ``fold`` is the number of lines of a tool's output that are shown, 0 for all. ``all`` adds the procedure: rate limits, the queue,
+    injected context, the agent's process. ``asking`` shows each permission request before its answer.
     """
 
     def __init__(self, fold: int = 10, zone: tzinfo = UTC, all: bool = False, asking: bool = False) -> None:

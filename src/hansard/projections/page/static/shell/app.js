@@ -387,6 +387,7 @@ export class Page {
       { keys: "/, Ctrl-f", what: "find in this session", run: () => this.view && this.findBar.open() },
       { keys: "f", what: "show only some types of events", run: () => this._filter() },
       { keys: "i", what: "inspector: every event, and what the wire said", run: () => this.side.toggle() },
+      { keys: "a", what: "the procedure too, or the conversation alone", run: () => at()?.showProcedure(!at()?.procedureShown) },
       { keys: "t", what: "thinking, open or folded", run: () => at()?.showThinking(!at()?.thinkingShown) },
       { keys: "o", what: "all tools, open or folded", run: () => (at()?.toolsOpen ? at()?.closeAll() : at()?.openAll()) },
       { keys: "m", what: "write a message", run: () => this.composer.focus() },

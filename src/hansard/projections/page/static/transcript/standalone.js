@@ -17,7 +17,7 @@ const title = h("h1");
 const facts = h("p", { class: "standalone-facts" });
 const found = h("span", { class: "standalone-found", role: "status" });
 const search = h("input", { type: "search", placeholder: "find", "aria-label": "Find in the session" });
-document.body.append(h("header", { class: "standalone-head" }, h("div", null, title, facts), h("div", { class: "standalone-tools" }, search, found, button("tools", tools), button("thinking", thinking), button("inspector", inspect))), main, side);
+document.body.append(h("header", { class: "standalone-head" }, h("div", null, title, facts), h("div", { class: "standalone-tools" }, search, found, button("tools", tools), button("thinking", thinking), button("procedure", procedure), button("inspector", inspect))), main, side);
 
 const transcript = new Transcript(main, { onSelect: (seq) => chosen(seq) });
 /** @type {Inspector | null} */
@@ -66,6 +66,11 @@ function tools(open) {
 /** @param {boolean} show */
 function thinking(show) {
   transcript.showThinking(show);
+}
+
+/** @param {boolean} show */
+function procedure(show) {
+  transcript.showProcedure(show);
 }
 
 /** @param {boolean} show */

@@ -147,10 +147,10 @@ export class Transcript {
     this.pane.clear();
   }
 
-  /** The units that pass the filter, in order, into the page. */
+  /** The units that are shown, in order, into the page. */
   arrange() {
     const units = this.flow.turns.flatMap((turn) => turn.units);
-    this.pane.show(this.painter.types === null ? units : units.filter((unit) => this.painter.shows(unit)), this.following);
+    this.pane.show(units.filter((unit) => this.painter.shows(unit)), this.following);
   }
 
   // ---- what others read
@@ -207,9 +207,23 @@ export class Transcript {
     return this.painter.thinkingOpen;
   }
 
+  /** Show the procedure too, or the conversation alone. @param {boolean} show */
+  showProcedure(show) {
+    this.painter.procedure = show;
+    this.redraw();
+  }
+
+  get procedureShown() {
+    return this.painter.procedure;
+  }
+
   /** Show events of these types alone; null shows all. @param {Iterable<string> | null} types */
   filter(types) {
     this.painter.types = types === null ? null : new Set(types);
+    this.redraw();
+  }
+
+  redraw() {
     for (const turn of this.flow.turns) for (const unit of turn.units) unit.dirty = true;
     for (const tool of this.flow.tools.values()) tool.dirty = true;
     this.flow.changed = true;
@@ -219,7 +233,8 @@ export class Transcript {
   /** Look for words; "" ends it. @param {string} words */
   find(words) {
     this.wanted = words;
-    this.found = words === "" ? [] : matches(this.pane.units, words);
+    const units = this.flow.turns.flatMap((turn) => turn.units).filter((unit) => this.painter.matches(unit));
+    this.found = words === "" ? [] : matches(units, words);
     this.foundAt = -1;
     if (words === "") highlight([], "");
     else if (this.found.length > 0) this.findNext();
@@ -246,12 +261,13 @@ export class Transcript {
   toBeginning() {
     const turn = this.flow.turns.find((one) => one.id !== null && one.units.length > 0);
     if (turn === undefined) return;
-    this.reveal(turn.units[0]);
+    this.reveal(turn.units.find((unit) => this.painter.shows(unit)) ?? turn.units[0]);
     turn.element?.scrollIntoView({ block: "start" });
   }
 
   /** @param {Unit} unit */
   reveal(unit) {
+    if (!this.painter.shows(unit)) this.showProcedure(true);
     let outer = unit;
     while (outer.lane.owner !== null) {
       const { owner } = outer.lane;

@@ -1,4 +1,4 @@
-"""The tables of the fold, of the reading levels and of the tool inputs as a JavaScript module, so that the page has no tables of its own. Part of `make docs`."""
+"""The tables of the fold, the reading levels and the tool inputs as a JavaScript module: the page has none of its own. Part of `make docs`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hansard.events import tool_inputs as tools
 from hansard.events.summary import REPLAY_SUBTYPES
 from hansard.projections.reading_levels import LEVELS, ByField
 
-HEAD = "/** The tables of src/hansard/events and of the reading levels, for the page. Made by tools/page_rules.py: change them there and run `make docs`. */"
+HEAD = "/** The tables of src/hansard that the page uses. Made by tools/page_rules.py: change them there and run `make docs`. */"
 LEVEL = "string | {field: string, patterns: [string, string][], otherwise: string}"
 SHAPE = "{action: string, kinds: string[], named: string, fields: {name: string, type: string, required: boolean, spelled: string}[]}"
 FIELD_TYPES = {str: "text", int: "number", bool: "flag"}

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hansard.projections.reading_levels import LEVELS, ByField
 from tests.page.chromium import Watched
 from tests.page.test_renderer import event
 
@@ -188,6 +189,31 @@ NOTICES: list[tuple[str, Json, str]] = [
 
 @pytest.mark.parametrize(("type", "payload", "words"), NOTICES, ids=[words for _, _, words in NOTICES])
 def test_procedure_is_a_small_notice(renderer: Watched, type: str, payload: Json, words: str) -> None:
-    assert words in drawn(
-        renderer, [*BEGUN, event(3, type, payload)], '[...document.querySelectorAll(".notice")].map((one) => one.textContent).join(" ")'
+    look = '(shown.showProcedure(true), [...document.querySelectorAll(".notice")].map((one) => one.textContent).join(" "))'
+    assert words in drawn(renderer, [*BEGUN, event(3, type, payload)], look)
+
+
+def test_the_conversation_is_shown_and_the_procedure_on_request(renderer: Watched) -> None:
+    context = event(3, "user_message", {"text": "injected context", "author": "harness"})
+    limit = event(4, "rate_limit", {"status": "exceeded"})
+    told = event(5, "assistant_done", {"text": "Bad key", "phase": "error"}, responseId="r", blockIndex=0)
+    failed = event(6, "error", {"code": "provider_auth", "message": "Bad key"})
+    end = event(7, "turn_end", {"status": "error", "error": {"code": "provider_auth", "message": "Bad key"}})
+    look = """(() => { const text = () => shown.log.textContent; const first = text(); shown.showProcedure(true); const all = text();
+        shown.showProcedure(false); shown.select(4); return [first, all, text()]; })()"""
+    first, everything, revealed = drawn(renderer, [*BEGUN, context, limit, told, failed, end], look)
+    assert first.count("Bad key") == everything.count("Bad key") == 1
+    assert [words in first for words in ("hello", "injected context", "Rate limit")] == [True, False, False]
+    assert all(words in everything for words in ("hello", "injected context", "Rate limit"))
+    assert "Rate limit" in revealed
+
+
+def test_the_levels_of_the_page_are_the_levels_of_the_table(renderer: Watched) -> None:
+    texts = ["harness", "human", "retrying", "hook_started", "busy", "set_model", "model", "compacted", "checkpoint", "created", "diff"]
+    cases = [(name, text) for name in LEVELS for text in texts]
+    events = [event(1, name, dict.fromkeys(("author", "status", "subtype"), text)) for name, text in cases]
+    levels = renderer.run(
+        """async (events) => { const { levelOf } = await import("/transcript/procedure.js"); return events.map(levelOf); }""", events
     )
+    wanted = [level.read(text) if isinstance(level := LEVELS[name], ByField) else level for name, text in cases]
+    assert levels == wanted

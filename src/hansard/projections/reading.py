@@ -19,6 +19,7 @@ from hansard.events.lenient import as_list, as_object
 from hansard.events.usage_totals import TotalUsage, UsageFold
 from hansard.projections.call_text import Call, plain_text
 from hansard.projections.reading_levels import level_of
+from hansard.projections.text import block_text
 
 MAX_WAITING = 10_000
 """The number of events that `CallOrder` holds back at most."""
@@ -116,9 +117,10 @@ class Plan(Item):
 
 
 class Failure(Item):
-    """An error."""
+    """An error, with the most that was written about it; ``message`` is empty if the answer above says it."""
 
     error: ev.ErrorInfo
+    message: str
 
 
 class Notice(Item):
@@ -285,7 +287,8 @@ class Reader:
                 self._turn.error_text = self._spoken(event, said.text, [])
             return
         self._said[event.parent_tool_call_id] = said.text
-        self._turn.answered = True
+        if event.parent_tool_call_id is None:
+            self._turn.answer = said.text
         notes = [note for note in (said.phase, "interrupted" if said.interrupted else None) if note and note != "final_answer"]
         yield self._spoken(event, said.text, notes)
 
@@ -303,7 +306,7 @@ class Reader:
         block = event.payload.block
         if isinstance(block, ev.RefusalBlock) and not (block.text or block.explanation):
             return
-        self._turn.answered = True
+        self._turn.answer = self._turn.answer or block_text(block)
         message = self._spoken(event, "", [])
         message.blocks = [block]
         yield message
@@ -324,7 +327,7 @@ class Reader:
         self._turn.reported_ms = result.duration_ms
         if result.structured_output is not None and not self._is_last_answer(result.structured_output):
             yield self._spoken(event, json.dumps(result.structured_output, ensure_ascii=False, indent=2), ["structured output"])
-        elif result.text and result.status == "completed" and not self._turn.answered:
+        elif result.text and result.status == "completed" and not self._turn.answer:
             yield self._spoken(event, result.text, [])
 
     def _is_last_answer(self, value: Any) -> bool:
@@ -432,11 +435,12 @@ class Reader:
 
     def error(self, event: ev.Error) -> Iterator[AnyItem]:
         """An error. The same one again adds nothing."""
-        if event.payload.code == "aborted" and self._turn.interrupt is not None:
+        error, turn = event.payload, self._turn
+        if turn.has_error(error.message) or (error.code == "aborted" and turn.interrupt is not None):
             return
-        if not self._turn.has_error(event.payload.message):
-            self._turn.add_error(event.payload.message)
-            yield Failure(error=event.payload)
+        message = turn.take_error_text(error.message)
+        turn.errors.append(message)
+        yield Failure(error=error, message="" if message in turn.answer else message)
 
     def interrupt(self, event: ev.Interrupt) -> Iterator[AnyItem]:
         """An interrupt: the end of the turn tells it."""
@@ -532,26 +536,30 @@ class Turn:
         self.interrupt: ev.InterruptPayload | None = None
         self.error_text: Message | None = None
         """The agent's own words for an error that has not come yet."""
-        self.answered = False
+        self.answer = ""
+        """The last answer."""
         self.asked = False
         self.reported_ms: int | None = None
-        self._errors: list[str] = []
-
-    def add_error(self, message: str) -> None:
-        """An error is shown."""
-        self._errors.append(message)
-        if self.error_text is not None and _same(message, self.error_text.text):
-            self.error_text = None
+        self.errors: list[str] = []
+        """The messages of the errors that are shown."""
 
     def has_error(self, message: str) -> bool:
-        """Returns whether the error is shown already."""
-        return any(_same(message, shown) for shown in self._errors)
+        """Returns whether the error is shown already; agents put words around the provider's."""
+        return any(message in shown for shown in self.errors)
+
+    def take_error_text(self, message: str) -> str:
+        """Returns the message of an error, or the agent's own words if they have the message and more."""
+        told = self.error_text
+        if told is None or not (message in told.text or told.text in message):
+            return message
+        self.error_text = None
+        return max(message, told.text, key=len)
 
     def left(self, status: str | None = None) -> Iterator[AnyItem]:
         """Returns what was held back and no later event told."""
         if self.error_text is not None:
             yield self.error_text
-            self._errors.append(self.error_text.text)
+            self.errors.append(self.error_text.text)
         if self.interrupt is not None and status != "interrupted":
             yield Notice(text=f"interrupted{_by(self.interrupt)}", important=True)
 
@@ -563,7 +571,7 @@ class Turn:
             return
         if end.error is not None and not self.has_error(end.error.message):
             yield f"{end.error.code}: {end.error.message}"
-        elif end.status == "error" and not self._errors and end.stop_reason not in (None, end.status):
+        elif end.status == "error" and not self.errors and end.stop_reason not in (None, end.status):
             yield end.stop_reason or ""
 
     def duration(self, ended: int) -> int | None:
@@ -572,11 +580,6 @@ class Turn:
             return self.reported_ms
         is_one_clock = (self.started < ev.EARLIEST_CALENDAR_MS) == (ended < ev.EARLIEST_CALENDAR_MS)
         return ended - self.started if 0 <= self.started <= ended and is_one_clock else None
-
-
-def _same(one: str, other: str) -> bool:
-    """Whether two messages of errors are the same; agents put words around the provider's."""
-    return one in other or other in one
 
 
 def _by(stopped: ev.InterruptPayload) -> str:
@@ -646,7 +649,7 @@ def procedure_text(event: ev.Event) -> str:
         case ev.ToolUseSummary(payload=used):
             return used.summary
         case ev.QueueUpdate(payload=queue):
-            return f"{queue.action}: {queue.text}" if queue.text else queue.action
+            return f"queue: {queue.action} {queue.text or ''}".rstrip()
         case ev.AuthStatus(payload=auth):
             return f"signing in failed: {auth.error}" if auth.error else "signing in" if auth.is_authenticating else "signed in"
         case ev.McpStatus(payload=server):

@@ -21,6 +21,10 @@ class ByField(NamedTuple):
     patterns: dict[str, Level]
     otherwise: Level
 
+    def read(self, text: str) -> Level:
+        """Returns the level for a text of the field."""
+        return next((level for pattern, level in self.patterns.items() if re.search(pattern, text, re.IGNORECASE)), self.otherwise)
+
 
 LEVELS: dict[str, Level | ByField] = {
     "turn_start": "conversation",
@@ -85,7 +89,4 @@ LEVELS: dict[str, Level | ByField] = {
 def level_of(event: Event) -> Level:
     """Returns the level of an event. Types of newer versions are procedure."""
     level: Level | ByField = "procedure" if isinstance(event, Unknown) else LEVELS[event.type]
-    if not isinstance(level, ByField):
-        return level
-    text = getattr(event.payload, level.field)
-    return next((found for pattern, found in level.patterns.items() if re.search(pattern, text, re.IGNORECASE)), level.otherwise)
+    return level.read(getattr(event.payload, level.field)) if isinstance(level, ByField) else level

@@ -32,6 +32,8 @@ MAX_ARGUMENT_CHARACTERS = 400
 """The length of a call's argument when output is shortened."""
 MAX_LINE_CHARACTERS = 240
 """The length of a line of output when output is shortened."""
+MIN_CUT_CHARACTERS = 60
+"""A text that is longer by no more than this is not cut."""
 ASKED_CHARACTERS = 1_000
 """The length of the beginning, and of the end, of an input that a person is asked to allow."""
 
@@ -145,7 +147,7 @@ class Transcript:
                 yield Line("plan:", "tool")
                 yield from (Line(f"  {MARKS.get(status, status)} {content}", "") for content, status in item.steps)
             case reading.Failure():
-                yield Line(f"✗ {error_text(item.error)}", "bad")
+                yield Line(f"✗ {error_text(item)}", "bad")
             case reading.Notice():
                 yield Line(self._folded(item.text), "" if item.important else "dim")
             case reading.TurnEnded():
@@ -173,8 +175,8 @@ class Transcript:
         """What a call does: its first line, and the rest of a long command."""
         payload = use.call.payload
         argument = call_argument(payload, self._reader.cwd)
-        if self._fold and len(argument) > MAX_ARGUMENT_CHARACTERS:
-            argument = f"{argument[:MAX_ARGUMENT_CHARACTERS]} … ({len(argument) - MAX_ARGUMENT_CHARACTERS:,} more characters)"
+        if self._fold:
+            argument = _cut(argument, MAX_ARGUMENT_CHARACTERS)
         first, *rest = self._folded(argument.rstrip("\n")).split("\n")
         return [f"▸ {call_name(payload)}  {first}".rstrip(), *rest]
 
@@ -219,12 +221,7 @@ class Transcript:
             return text
         lines = text.split("\n")
         shown = lines if len(lines) <= self._fold + 1 else lines[: self._fold]
-        cut = [
-            line
-            if len(line) <= MAX_LINE_CHARACTERS
-            else f"{line[:MAX_LINE_CHARACTERS]} … ({len(line) - MAX_LINE_CHARACTERS:,} more characters)"
-            for line in shown
-        ]
+        cut = [_cut(line, MAX_LINE_CHARACTERS) for line in shown]
         return "\n".join(cut + [f"… {len(lines) - len(shown):,} more lines"] * (len(shown) < len(lines)))
 
     def _time(self, timestamp: int) -> str:
@@ -253,11 +250,18 @@ def _group(item: AnyItem) -> str | None:
             return type(item).__name__
 
 
-def error_text(error: ev.ErrorInfo) -> str:
-    """Returns an error on one line: its code, the provider's, and the message."""
+def error_text(failure: reading.Failure) -> str:
+    """Returns an error as text: its code, the provider's, and the message."""
+    error = failure.error
     codes = [str(code) for code in (error.status, error.provider_code) if code and code != error.code]
     wait = f" (retry in {error.retry_after_ms / 1000:.0f} s)" if error.retry_after_ms else ""
-    return f"{' '.join([error.code, *codes])}: {error.message}{wait}"
+    return " ".join([error.code, *codes]) + (f": {failure.message}" if failure.message else "") + wait
+
+
+def _cut(text: str, limit: int) -> str:
+    """The beginning of a text that is much longer than the limit, and how much is left out."""
+    left_out = len(text) - limit
+    return text if left_out <= MIN_CUT_CHARACTERS else f"{text[:limit].rstrip()} … ({left_out:,} more characters)"
 
 
 def indented(text: str) -> str:

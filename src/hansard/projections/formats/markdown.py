@@ -117,7 +117,7 @@ class Markdown(Projection[str]):
                 yield "**Plan**"
                 yield fence("\n".join(f"{MARKS.get(status, status)} {content}" for content, status in item.steps))
             case reading.Failure():
-                yield f"**✗ Error**\n\n{fence(error_text(item.error))}"
+                yield f"**✗ Error**\n\n{fence(error_text(item))}"
             case reading.Notice():
                 yield prose(item.text)
             case reading.TurnEnded():

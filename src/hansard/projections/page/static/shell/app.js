@@ -297,6 +297,7 @@ export class Page {
       { label: "Copy link", run: () => void copy(link(view.session, seq)) },
       { label: "Export as …", run: () => void exportDialog(view.session) },
       { label: "Jump to a turn …", hint: "n", run: () => this._turns() },
+      { label: view.transcript?.procedureShown ? "Show the conversation alone" : "Show the procedure, too", hint: "a", run: () => view.transcript?.showProcedure(!view.transcript.procedureShown) },
       { label: "Show types of events …", hint: "f", run: () => this._filter() },
       { label: seq === null ? "Fork here" : `Fork after §${seq}`, rule: true, disabled: fixed, run: () => void this._fork(seq) },
       { label: archived ? "Take out of the archive" : "Archive", disabled: fixed, run: () => void this._do("session_lifecycle", { subtype: archived ? "unarchived" : "archived" }).catch(failed("It was not archived")) },

@@ -1,4 +1,4 @@
-/** The tables of src/hansard/events and of the reading levels, for the page. Made by tools/page_rules.py: change them there and run `make docs`. */
+/** The tables of src/hansard that the page uses. Made by tools/page_rules.py: change them there and run `make docs`. */
 
 /** @type {number} */
 export const EARLIEST_CALENDAR_MS = 100000000000;

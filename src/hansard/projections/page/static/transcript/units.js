@@ -323,12 +323,13 @@ export class Flow {
     if (this.laneFor(event) !== this.main) return;
     turn.end = event;
     this.hasTurn = true;
+    const isTold = event.payload.status === "interrupted" && turn.interrupted;
     if (event.payload.status === "interrupted") turn.interrupted = true;
     for (const tool of turn.open) this.touchItem(tool, tool.unit, event);
     turn.open.clear();
     for (const [item, unit] of this.unfinished) this.touchItem(item, unit, event);
     this.unfinished.clear();
-    this.unit(event, "end", { notice: noticeOfEnd(event.payload, turn.error) }, this.main);
+    this.unit(event, "end", { notice: isTold ? null : noticeOfEnd(event.payload, turn.error) }, this.main);
   }
 
   /** @param {Event} event */
@@ -350,6 +351,12 @@ export class Flow {
       return;
     }
     this.turnFor(event).error = asText(event.payload.message);
+    if (last?.kind === "notice" && last.event.type === "assistant_done" && last.notice?.words === notice?.words) {
+      last.notice = notice;
+      this.place(event, last);
+      this.mark(last);
+      return;
+    }
     this.note(event, notice);
   }
 
@@ -411,8 +418,13 @@ export class Flow {
   /** @param {Event} event @param {"text" | "thinking"} kind */
   whole(event, kind) {
     const key = this.speakingKey(event, kind);
-    const item = this.speaking.get(key) ?? this.speech(event, kind);
     const said = event.payload;
+    if (said.phase === "error" && !this.speaking.has(key) && this.laneFor(event) === this.main) {
+      this.turnFor(event).error = asText(said.text);
+      this.note(event, { tone: "bad", icon: "✗", words: asText(said.text) }); // the error that follows says the same
+      return;
+    }
+    const item = this.speaking.get(key) ?? this.speech(event, kind);
     item.text = asText(said.text);
     item.done = true;
     this.unfinished.delete(item);

@@ -1,4 +1,4 @@
-"""The tables of the fold, the reading levels and the tool inputs as a JavaScript module: the page has none of its own. Part of `make docs`."""
+"""The tables of the fold, the reading levels and the tool inputs as a JavaScript module for the page. Part of `make docs`."""
 
 from __future__ import annotations
 

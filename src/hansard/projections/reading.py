@@ -306,7 +306,7 @@ class Reader:
         block = event.payload.block
         if isinstance(block, ev.RefusalBlock) and not (block.text or block.explanation):
             return
-        self._turn.answer = self._turn.answer or block_text(block)
+        self._turn.answer = block_text(block)
         message = self._spoken(event, "", [])
         message.blocks = [block]
         yield message
@@ -491,9 +491,14 @@ class Reader:
         if changed:
             yield Plan(steps=changed)
 
+    def _is_in_last_call(self, text: str) -> bool:
+        last = next(reversed(self._calls.values()), None)
+        return last is not None and text in as_object(last.call.payload.args).values()
+
     def agent_message(self, event: ev.AgentMessage) -> Iterator[AnyItem]:
-        """A message to another agent."""
-        yield Notice(text=f"→ {event.payload.target_agent_id}: {event.payload.message}", important=True)
+        """A message to another agent, unless the call that sent it says the same."""
+        if not self._is_in_last_call(event.payload.message):
+            yield Notice(text=f"→ {event.payload.target_agent_id}: {event.payload.message}", important=True)
 
     def agent_callback(self, event: ev.AgentCallback) -> Iterator[AnyItem]:
         """The other agent's answer."""
@@ -516,8 +521,7 @@ class Reader:
     def team(self, event: ev.TeamMessage | ev.TeamTaskUpdate | ev.TeamStateChange) -> Iterator[AnyItem]:
         """Something in a team, unless the call that sent it says the same."""
         said = event.payload
-        last = next(reversed(self._calls.values()), None)
-        if last is not None and said.text and said.text in as_object(last.call.payload.args).values():
+        if said.text and self._is_in_last_call(said.text):
             return
         words = [said.member_id, said.task_id, said.status, said.text]
         yield Notice(text=f"{event.type.replace('_', ' ')}: {' · '.join(word for word in words if word)}")

@@ -70,7 +70,7 @@ def show(shown: Shown) -> bytes:
             sys.stdout = before
         assert code == 0
         printed.flush()
-        return printed.buffer.getvalue()  # pyright: ignore[reportAttributeAccessIssue]
+        return printed.buffer.getvalue()
 
 
 @contextmanager

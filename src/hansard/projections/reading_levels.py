@@ -23,7 +23,10 @@ class ByField(NamedTuple):
 
     def read(self, text: str) -> Level:
         """Returns the level for a text of the field."""
-        return next((level for pattern, level in self.patterns.items() if re.search(pattern, text, re.IGNORECASE)), self.otherwise)
+        for pattern, level in self.patterns.items():
+            if re.search(pattern, text, re.IGNORECASE):
+                return level
+        return self.otherwise
 
 
 LEVELS: dict[str, Level | ByField] = {

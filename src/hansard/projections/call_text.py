@@ -151,7 +151,7 @@ def hidden_arguments(payload: ev.ToolCallPayload) -> bool:
 def call_changes(call: Call) -> list[Change]:
     """Returns the changes of files that a call makes: as its result shows them, else as its input asks for them."""
     shown = [_of_block(block) for block in (call.result and call.result.content) or [] if isinstance(block, ev.DiffBlock)]
-    return [change for change in shown or list(_asked(call.payload)) if change.lines]
+    return [change for change in shown or list(_changes_in_input(call.payload)) if change.lines]
 
 
 def _of_block(block: ev.DiffBlock) -> Change:
@@ -160,7 +160,7 @@ def _of_block(block: ev.DiffBlock) -> Change:
     return Change(block.path, compared(block.old_text or "", block.new_text))
 
 
-def _asked(payload: ev.ToolCallPayload) -> Iterator[Change]:
+def _changes_in_input(payload: ev.ToolCallPayload) -> Iterator[Change]:
     match tools.tool_input(payload):
         case tools.EditFile() as edit:
             yield Change(edit.path, compared(edit.old, edit.new))

@@ -24,7 +24,7 @@ from hansard.projections.text import block_text
 MAX_WAITING = 10_000
 """The number of events that `CallOrder` holds back at most."""
 MAX_CALLS = 1_000
-"""The number of calls that a reader remembers. A result without its call is shown by itself."""
+"""The number of calls that a reader remembers. A result whose call is forgotten is shown alone."""
 LIFE = {
     "compacted": "conversation compacted",
     "cleared": "conversation cleared",
@@ -284,15 +284,15 @@ class Reader:
         said = event.payload
         if said.phase == "error" and ev.is_main_agent(event):
             if not self._turn.has_error(said.text):
-                self._turn.error_text = self._spoken(event, said.text, [])
+                self._turn.error_text = self._agent_message(event, said.text, [])
             return
         self._said[event.parent_tool_call_id] = said.text
         if event.parent_tool_call_id is None:
             self._turn.answer = said.text
         notes = [note for note in (said.phase, "interrupted" if said.interrupted else None) if note and note != "final_answer"]
-        yield self._spoken(event, said.text, notes)
+        yield self._agent_message(event, said.text, notes)
 
-    def _spoken(self, event: ev.Event, text: str, notes: list[str]) -> Message:
+    def _agent_message(self, event: ev.Event, text: str, notes: list[str]) -> Message:
         speaker = self.agent if event.parent_tool_call_id is None else "subagent"
         return Message(speaker=speaker, kind="agent", text=text, notes=notes)
 
@@ -307,7 +307,7 @@ class Reader:
         if isinstance(block, ev.RefusalBlock) and not (block.text or block.explanation):
             return
         self._turn.answer = block_text(block)
-        message = self._spoken(event, "", [])
+        message = self._agent_message(event, "", [])
         message.blocks = [block]
         yield message
 
@@ -317,7 +317,7 @@ class Reader:
 
     def audio(self, event: ev.AudioDone) -> Iterator[AnyItem]:
         """Spoken output."""
-        yield self._spoken(event, event.payload.transcript or "[audio]", ["spoken"])
+        yield self._agent_message(event, event.payload.transcript or "[audio]", ["spoken"])
 
     def result(self, event: ev.Result) -> Iterator[AnyItem]:
         """The agent's own report of a turn: only what no other event has."""
@@ -326,9 +326,9 @@ class Reader:
             return
         self._turn.reported_ms = result.duration_ms
         if result.structured_output is not None and not self._is_last_answer(result.structured_output):
-            yield self._spoken(event, json.dumps(result.structured_output, ensure_ascii=False, indent=2), ["structured output"])
+            yield self._agent_message(event, json.dumps(result.structured_output, ensure_ascii=False, indent=2), ["structured output"])
         elif result.text and result.status == "completed" and not self._turn.answer:
-            yield self._spoken(event, result.text, [])
+            yield self._agent_message(event, result.text, [])
 
     def _is_last_answer(self, value: Any) -> bool:
         try:
@@ -357,7 +357,7 @@ class Reader:
         return use
 
     def tool_result(self, event: ev.ToolResult) -> Iterator[AnyItem]:
-        """The result of a call: with the call if that is held back, else by itself."""
+        """The result of a call: with the call if that is held back, else alone."""
         payload = event.payload
         use = self._calls.get(payload.tool_call_id)
         if use is None:
@@ -382,7 +382,7 @@ class Reader:
     # ---- questions
 
     def permission_request(self, event: ev.PermissionRequest) -> Iterator[AnyItem]:
-        """A request: by itself only while it waits for an answer, or where its call is not on view."""
+        """A request: alone only while it waits for an answer, or where its call is not on view."""
         asked = event.payload
         use = self._calls.get(asked.tool_call_id or "")
         self._requests[asked.request_id] = asked.tool_call_id if use is not None else None
@@ -398,7 +398,7 @@ class Reader:
             yield Asked(payload=asked, call=use.call.payload if use is not None and is_same else None)
 
     def permission_response(self, event: ev.PermissionResponse) -> Iterator[AnyItem]:
-        """The decision: with its call if that is held back, else by itself."""
+        """The decision: with its call if that is held back, else alone."""
         decision = event.payload
         use = self._calls.get(self._requests.pop(decision.request_id, decision.request_id) or "")
         if use is not None:
@@ -539,7 +539,7 @@ class Turn:
         self.started = started
         self.interrupt: ev.InterruptPayload | None = None
         self.error_text: Message | None = None
-        """The agent's own words for an error that has not come yet."""
+        """The agent's message about an error that has not come yet."""
         self.answer = ""
         """The last answer."""
         self.asked = False
@@ -552,7 +552,7 @@ class Turn:
         return any(message in shown for shown in self.errors)
 
     def take_error_text(self, message: str) -> str:
-        """Returns the message of an error, or the agent's own words if they have the message and more."""
+        """Returns the message of an error, or the agent's message about it if that says more."""
         told = self.error_text
         if told is None or not (message in told.text or told.text in message):
             return message
@@ -579,7 +579,7 @@ class Turn:
             yield end.stop_reason or ""
 
     def duration(self, ended: int) -> int | None:
-        """Returns how long the turn took, in ms, by the agent's own word or by its events. Two different clocks measure nothing."""
+        """Returns how long the turn took, in ms, as the agent reports it or by its events. Two different clocks measure nothing."""
         if self.reported_ms is not None:
             return self.reported_ms
         is_one_clock = (self.started < ev.EARLIEST_CALENDAR_MS) == (ended < ev.EARLIEST_CALENDAR_MS)

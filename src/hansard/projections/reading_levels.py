@@ -84,7 +84,7 @@ LEVELS: dict[str, Level | ByField] = {
     "process": "procedure",
     "control_request": "record",
     "control_response": "procedure",
-    "raw": "procedure",
+    "raw": ByField("reason", {"^invalid_": "conversation"}, "procedure"),
 }
 """Every type of event with its level."""
 

@@ -134,7 +134,7 @@ class Transcript:
             case ToolUse():
                 yield from self._tool_use(item)
             case reading.Asked():
-                yield from self._asked(item)
+                yield from self._request(item)
             case reading.Decided():
                 yield Line(f"  {decision_text(item.payload)}", "good" if item.payload.decision == "allow" else "bad")
             case reading.Questions():
@@ -199,7 +199,7 @@ class Transcript:
             for line in self._folded("\n".join(change.lines)).split("\n"):
                 yield Line(f"  │ {line}", "dim") if denied else _changed(line)
 
-    def _asked(self, item: reading.Asked) -> Iterator[Line]:
+    def _request(self, item: reading.Asked) -> Iterator[Line]:
         """A request with everything that is asked for, unless the call above shows it."""
         asked = item.payload
         question = f"? Allow {asked.tool_name or 'this'}?"

@@ -228,7 +228,7 @@ _MARKS = " ✗■?"
 
 
 def _transcript_text(event: ev.Event) -> str:
-    """The first line of what the transcript shows of an event by itself."""
+    """The first line of what the transcript shows of this event alone."""
     transcript = Transcript(all=True)
     lines = [*transcript.lines(event), *transcript.expect(()), *transcript.finish()]
     return next((text for line in lines if (text := line.text.strip(_MARKS))), "")

@@ -106,7 +106,7 @@ export const LEVELS = {
   "process": "procedure",
   "control_request": "record",
   "control_response": "procedure",
-  "raw": "procedure",
+  "raw": {"field": "reason", "patterns": [["^invalid_", "conversation"]], "otherwise": "procedure"},
 };
 
 /** @type {{action: string, kinds: string[], named: string, fields: {name: string, type: string, required: boolean, spelled: string}[]}[]} */

@@ -160,7 +160,7 @@ def test_a_plan_is_shown_whole_and_then_by_what_changed():
 
 def test_an_error_is_shown_once():
     failed = ErrorInfo("rate_limit", "Slow down.", status=429)
-    events = [assistant_done(text="Slow down.", phase="error"), error(code="rate_limit", message="Slow down.", status=429)]
+    events = [assistant_done(text="Slow down.", phase="error"), *[error(code="rate_limit", message="Slow down.", status=429)] * 2]
     told = lines(turn_start(trigger="user"), *events, turn_end(status="error", error=failed))
     assert told[1:] == ["✗ rate_limit 429: Slow down.", "✗ error"]
 

@@ -211,7 +211,7 @@ def test_the_conversation_is_shown_and_the_procedure_on_request(renderer: Watche
 def test_the_levels_of_the_page_are_the_levels_of_the_table(renderer: Watched) -> None:
     texts = ["harness", "human", "retrying", "hook_started", "busy", "set_model", "model", "compacted", "checkpoint", "created", "diff"]
     cases = [(name, text) for name in LEVELS for text in texts]
-    events = [event(1, name, dict.fromkeys(("author", "status", "subtype"), text)) for name, text in cases]
+    events = [event(1, name, dict.fromkeys(("author", "status", "subtype", "reason"), text)) for name, text in cases]
     levels = renderer.run(
         """async (events) => { const { levelOf } = await import("/transcript/procedure.js"); return events.map(levelOf); }""", events
     )

@@ -32,7 +32,7 @@ $ hansard run demo --allow "edit"
 demo:
   Now it is 42.
 
-✓ completed · 1 token in, 2 out · … s
+✓ completed · 1 token in, 2 out…
 …
 $ echo "say good morning" | hansard run demo - --json 2> /dev/null | jq -r 'select(.type == "turn_end").payload.status'
 completed

@@ -10,7 +10,8 @@ import pytest
 from hansard import events as ev
 from hansard.cli.verbs.show import transcript
 from hansard.events import TYPES, Event, assistant_done, permission_request, permission_response, tool_call, tool_result, turn_end
-from hansard.projections.reading import READERS, CallOrder
+from hansard.projections.call_order import CallOrder
+from hansard.projections.reading import READERS
 from hansard.projections.reading_levels import LEVELS
 from tests.recorded import FOLDER, Case, Recording, recordings
 

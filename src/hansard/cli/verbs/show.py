@@ -74,7 +74,7 @@ def command(what: str, fold: int, all: bool, raw: bool, format: str, store: str 
 def transcript(read: Callable[[], Iterable[Event]], fold: int, all: bool = False, once: bool = False) -> Iterator[Line]:
     """The lines of a session. What a subagent wrote in a file of its own follows the call that started it."""
     from hansard.events import ToolCall
-    from hansard.projections.reading import CallOrder
+    from hansard.projections.call_order import CallOrder
     from hansard.projections.transcript import Transcript
 
     zone = datetime.now().astimezone().tzinfo or UTC

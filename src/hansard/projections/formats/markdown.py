@@ -10,6 +10,7 @@ from typing import assert_never
 from hansard import events as ev
 from hansard.projections import reading
 from hansard.projections.base import Projection
+from hansard.projections.call_order import CallOrder
 from hansard.projections.call_text import (
     call_argument,
     call_changes,
@@ -21,7 +22,7 @@ from hansard.projections.call_text import (
     relative,
 )
 from hansard.projections.omissions import BOOKKEEPING, STREAMING, skip_except
-from hansard.projections.reading import AnyItem, CallOrder, Reader
+from hansard.projections.reading import AnyItem, Reader
 from hansard.projections.reading_levels import LEVELS, level_of
 from hansard.projections.text import block_text, json_text
 from hansard.projections.transcript import ENDS, MARKS, error_text

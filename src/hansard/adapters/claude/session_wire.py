@@ -424,6 +424,7 @@ class RequestParams(Wire):
 class ApiRequest(_Line, tag="api-request", kw_only=True):
     """With its shape and blobs a delta-coded copy of every request: most of the bytes of a file."""
 
+    said_whole = True
     id: str | None = None
     query_source: str | None = None
     base: str | None = None

@@ -102,8 +102,8 @@ def test_a_replay_adds_no_turns_and_a_subagent_has_none() -> None:
     turn.turn_id, inner.turn_id, inner.parent_tool_call_id = "t", "inner", "c"
     again = turn_start(trigger="user")
     again.turn_id = "again"
-    replay = [session_lifecycle(subtype="replay_started"), again, session_lifecycle(subtype="replay_ended")]
-    assert [one.id for one in State.from_events([turn, inner, *replay]).snapshot().turn_list] == ["t"]
+    again.replay = True
+    assert [one.id for one in State.from_events([turn, inner, again]).snapshot().turn_list] == ["t"]
 
 
 def test_a_switch_and_a_launch_name_the_agent() -> None:
@@ -148,9 +148,10 @@ def test_the_end_of_a_turn_leaves_a_subagent_in_the_background_alone() -> None:
 
 
 def test_settings_count_in_a_replay_and_messages_do_not() -> None:
-    before = [turn_start(trigger="user"), user_message(text="hi"), turn_end(status="completed"), session_lifecycle("replay_started")]
-    replayed = [user_message(text="hi"), session_init("claude", model="large")]
-    state = State.from_events([*before, *replayed])
+    again = user_message(text="hi")
+    again.replay = True
+    turn = [turn_start(trigger="user"), user_message(text="hi"), turn_end(status="completed")]
+    state = State.from_events([*turn, session_lifecycle("replay_started"), again, session_init("claude", model="large")])
     assert (state.messages, state.model) == (1, "large")
 
 
@@ -163,13 +164,6 @@ def test_a_refused_setting_is_as_it_was_or_as_the_agent_reported_it_meanwhile() 
     for events, holds in ([before, wanted], "never"), ([before, wanted, reported], "on-request"):
         held = SessionState.from_events(events).settings_without(wanted.payload)
         assert (held.model, held.permission_mode) == ("small", holds)
-
-
-def test_a_launch_ends_a_replay_that_was_cut_off() -> None:
-    launched = session_lifecycle(LAUNCHED_SUBTYPE, detail={"agent": "claude", "options": {}})
-    turn = [turn_start(trigger="user"), user_message(text="hi"), turn_end(status="completed")]
-    state = SessionState.from_events([*turn, session_lifecycle("replay_started"), launched, *turn])
-    assert (state.turn_count, state.messages, state.usage.replaying) == (2, 2, False)
 
 
 def test_a_question_and_its_permission_request_are_both_closed() -> None:

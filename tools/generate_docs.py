@@ -182,6 +182,7 @@ ENVELOPE = {
     "parentToolCallId": "the tool call that started the sub-agent who said this",
     "source": "the adapter that made it; absent when hansard itself did",
     "synthetic": "true when no frame says this literally",
+    "replay": "true when an agent that resumed the session repeats what the log already has; views and exports leave it out",
     "frame": "number of the frame it came from",
     "stream": "which stream of the session, when it has several",
     "direction": "`out` when our side sent the frame",

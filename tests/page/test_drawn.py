@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from hansard.events.codec import encode
 from hansard.projections.reading_levels import LEVELS, ByField
 from tests.page.chromium import Watched
 from tests.page.test_renderer import event
+from tests.recorded import Recording
+from tests.test_replays import every_agent, prompts, resumed
 
 Json = dict[str, Any]
 
@@ -132,6 +136,17 @@ def test_a_sub_agent_stands_inside_the_call_that_started_it(renderer: Watched) -
     look = """(() => { const one = document.querySelector("[data-tool-call-id=c]"); one.open = true; one.dispatchEvent(new Event("toggle"));
         return one.querySelector(".sub-agent")?.textContent.includes("from below") ?? false; })()"""
     assert drawn(renderer, [*BEGUN, call(3), inner], look) is True
+
+
+@every_agent
+def test_what_an_agent_repeats_on_resume_is_drawn_once(renderer: Watched, recording: Recording) -> None:
+    events = [json.loads(encode(event)) for event in resumed(recording)]
+    said = "[...document.querySelectorAll('article.user-message.by-human')].map((one) => one.textContent)"
+    shown = drawn(renderer, events, said)
+    assert len(shown) == len(prompts(recording))
+    assert all(prompt in text for prompt, text in zip(prompts(recording), shown, strict=True))
+    words = "shown.log.textContent"
+    assert drawn(renderer, events, words) == drawn(renderer, [event for event in events if not event.get("replay")], words)
 
 
 def test_a_replay_begins_with_an_empty_page(renderer: Watched) -> None:

@@ -674,6 +674,7 @@ class Session:
             ids=lambda frame, index: self._ids.next(),
             frames=self.state.frames,
             resumed=options.resume is not None,
+            recorded=self.state.turn_count > 0 or self.state.messages > 0,
             composed=agent.composes,
         )
         return adapter_for(agent.format)(context)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from hansard.events.replays import without_replays
 from hansard.events.types import AssistantDone, Event, Result, ToolCall, ToolResult
 
 
@@ -14,7 +15,7 @@ def final_text(events: Iterable[Event]) -> str:
     """
     said: list[str] = []
     after_tool = False
-    for event in events:
+    for event in without_replays(events):
         if event.parent_tool_call_id is not None:
             continue
         match event:

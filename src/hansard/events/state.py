@@ -336,14 +336,16 @@ class State(Struct):
 
     def apply(self, event: Event) -> None:
         """Apply one event."""
-        kind = type(event)
-        self.summary.apply(event)
         if event.seq > self.seq:
             self.seq = event.seq
         if event.frame is not None and event.frame > self.frames:
             self.frames = event.frame
         if self.session_id is None and event.session_id:
             self.session_id = event.session_id
+        if event.replay:
+            return
+        kind = type(event)
+        self.summary.apply(event)
         if event.command_id is not None:
             _put(self.commands, event.command_id, event)
         if kind in USAGE_RULES:
@@ -571,10 +573,9 @@ def _turn_start(state: State, event: TurnStart) -> None:
     if not is_main_agent(event):
         return
     _put(state.turns, event.turn_id or "", event)
-    if not state.summary.replaying:
-        state.turn_count += 1
-        state.error, state.doing, state.closed, state.gone = None, None, False, False
-        _change_turn(state, event, status="running", started=_calendar_time(event), duration_ms=None)
+    state.turn_count += 1
+    state.error, state.doing, state.closed, state.gone = None, None, False, False
+    _change_turn(state, event, status="running", started=_calendar_time(event), duration_ms=None)
 
 
 @_on(TurnEnd)
@@ -590,10 +591,9 @@ def _turn_end(state: State, event: TurnEnd) -> None:
         _settle(state, name, "cancelled")
     if turn:
         _put(state.inbox.ends, turn, event)
-    if not state.summary.replaying:
-        state.turn_status = event.payload.status
-        state.error = event.payload.error or state.error
-        _change_turn(state, event, status=event.payload.status, duration_ms=None if start is None else _time_between(start, event))
+    state.turn_status = event.payload.status
+    state.error = event.payload.error or state.error
+    _change_turn(state, event, status=event.payload.status, duration_ms=None if start is None else _time_between(start, event))
 
 
 def _change_turn(state: State, event: Event, **changes: Any) -> None:
@@ -626,7 +626,7 @@ def _time_between(first: Event, last: Event) -> int | None:
 def _error(state: State, event: Error) -> None:
     if state.inbox.awaiting_callback:
         state.inbox.awaiting_callback.pop(as_object(event.payload.details).get("messageId", ""), None)
-    if is_main_agent(event) and not state.summary.replaying:
+    if is_main_agent(event):
         state.error = event.payload
 
 
@@ -637,7 +637,7 @@ def _status(state: State, event: StatusChange) -> None:
         sent = state.inbox.sent.get(as_object(change.detail).get("messageId", ""))
         if sent is not None:
             _put(state.inbox.awaiting_callback, sent.payload.message_id, sent)
-    if is_main_agent(event) and not state.summary.replaying:
+    if is_main_agent(event):
         state.activity = change.status
         _do_status(state, event)
 
@@ -678,7 +678,7 @@ def _chunk(state: State, event: AssistantChunk | ThinkingChunk) -> None:
 def _done(state: State, event: AssistantDone | ThinkingDone) -> None:
     _do(state, event, "working")
     state.blocks.pop((event.response_id, event.block_index), None)
-    if isinstance(event, AssistantDone) and is_main_agent(event) and not state.summary.replaying:
+    if isinstance(event, AssistantDone) and is_main_agent(event):
         again = event.response_id is not None and event.response_id == state.last_response
         state.last_response = event.response_id
         _count_message(state, event, "assistant", event.payload.text, 0 if again else 1)
@@ -692,7 +692,7 @@ def _user_message(state: State, event: UserMessage) -> None:
         if message.from_session_id is not None and message.message_id is not None:
             _put(state.inbox.received, message.message_id, event)
         _caused(state, event)
-    if message.author != "harness" and is_main_agent(event) and not state.summary.replaying:
+    if message.author != "harness" and is_main_agent(event):
         _count_message(state, event, "user", message.text)
         known = state.turn_list.get(event.turn_id or "")
         if known is None or known.title is None:
@@ -701,7 +701,7 @@ def _user_message(state: State, event: UserMessage) -> None:
 
 @_on(UserAudio)
 def _user_audio(state: State, event: UserAudio) -> None:
-    if is_main_agent(event) and not state.summary.replaying:
+    if is_main_agent(event):
         _count_message(state, event, "user", event.payload.transcription)
 
 
@@ -810,7 +810,7 @@ def _settle(state: State, request_id: str, outcome: Outcome) -> None:
 
 @_on(PlanUpdate)
 def _plan(state: State, event: PlanUpdate) -> None:
-    if is_main_agent(event) and not state.summary.replaying:
+    if is_main_agent(event):
         state.plan = event.payload.entries
 
 

@@ -113,6 +113,8 @@ class Event(Struct, tag_field="type", rename="camel", omit_defaults=True, forbid
     parent_tool_call_id: str | None = None
     source: str | None = None
     synthetic: bool = False
+    replay: bool = False
+    """Whether an agent that resumed the session repeats what the log already has (`hansard.events.replays`)."""
     frame: int | None = None
     stream: str | None = None
     direction: Literal["out"] | None = None

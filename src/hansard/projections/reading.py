@@ -185,7 +185,9 @@ class Reader:
         self._shown = TotalUsage()
 
     def read(self, event: ev.Event) -> Iterator[AnyItem]:
-        """Returns the items that an event completes."""
+        """Returns the items that an event completes. What an agent repeated on resume was read before."""
+        if event.replay:
+            return
         self._usage.apply(event)
         level = level_of(event)
         if level == "record" or (level == "procedure" and not self._all):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from hansard.errors import HansardError, StoreUnavailable, UnknownCursor
+from hansard.events.replays import REPEATED_TYPES, in_replay
 from hansard.server.folds import Folds, StateChanges
 from hansard.store import Cursor, Record, Store
 from hansard.store.records import Head
@@ -65,7 +66,7 @@ class Chunk(Struct, frozen=True, gc=False):
 class Feed:
     """One log, for all who look at it. It follows the log as long as somebody listens."""
 
-    def __init__(self, store: Store, head: Head, cache: Cache, state_limit: int) -> None:
+    def __init__(self, store: Store, head: Head, unmarked: Sequence[range], cache: Cache, state_limit: int) -> None:
         self.session_id = head.session_id
         self.head = head
         self.state: StateChanges | None = None
@@ -75,6 +76,7 @@ class Feed:
         self._store = store
         self._cache = cache
         self._state_limit = state_limit
+        self._unmarked = unmarked
         self._recent: deque[tuple[FeedPosition, Record]] = deque()
         self._size = 0
         self._floor = self._last = self._shown = FeedPosition(self.head.seq)
@@ -118,7 +120,7 @@ class Feed:
         key = (self, place, wanted)
         found = self._cache.get(key)
         if found is None:
-            found = _chunk(self._newest(place), place, wanted)[0] if known else await self._from_middle(place, wanted)
+            found = _chunk(self._newest(place), place, wanted, self._unmarked)[0] if known else await self._from_middle(place, wanted)
             if found is not None and self.listeners:
                 self._cache.put(key, found)
         return found
@@ -151,7 +153,7 @@ class Feed:
         return found
 
     def _read_on(self, reader: Iterator[Record], place: FeedPosition, wanted: Filter) -> Chunk | None:
-        made, left = _chunk(reader, place, wanted)
+        made, left = _chunk(reader, place, wanted, self._unmarked)
         if made is not None:
             self._readers[made.to] = reader if left is None else chain([left], reader)
             while len(self._readers) > OPEN:
@@ -282,10 +284,11 @@ class Feeds:
 
     async def subscribe(self, session_id: str, listener: Callable[[], None], *, state: bool = False) -> tuple[Feed, Head]:
         """Look at a log, and see how far it has got; the listener is called when there is more of it, or a newer state."""
-        head = await asyncio.to_thread(self._store[session_id].head)
+        log = self._store[session_id]
+        head, unmarked = await asyncio.to_thread(lambda: (log.head(), log.unmarked_replays()))
         feed = self._open.get(session_id)
         if feed is None or feed.broken is not None:
-            feed = self._open[session_id] = Feed(self._store, head, self._cache, self._state_limit)
+            feed = self._open[session_id] = Feed(self._store, head, unmarked, self._cache, self._state_limit)
         feed.listeners.add(listener)
         if state:
             feed.fold(self._folds)
@@ -317,7 +320,7 @@ def following(place: FeedPosition, record: Record) -> FeedPosition:
     return FeedPosition(record.seq) if record.seq > place.seq else FeedPosition(place.seq, place.damaged + 1)
 
 
-def _chunk(records: Iterator[Record], place: FeedPosition, wanted: Filter) -> tuple[Chunk | None, Record | None]:
+def _chunk(records: Iterator[Record], place: FeedPosition, wanted: Filter, unmarked: Sequence[range]) -> tuple[Chunk | None, Record | None]:
     """What fits into a frame, and the record that did not fit any more."""
     lines: list[bytes] = []
     seq, damaged = place
@@ -326,6 +329,8 @@ def _chunk(records: Iterator[Record], place: FeedPosition, wanted: Filter) -> tu
     for record in records:
         if wanted.types is None or record.type in wanted.types:
             line = client_json(record.line, wanted.originals, wanted.limit)
+            if unmarked and record.type in REPEATED_TYPES and in_replay(record.seq, unmarked):
+                line = line[:-1] + b',"replay":true}'
             if lines and size + len(line) > BYTES:
                 left = record
                 break

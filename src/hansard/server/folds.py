@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from hansard.errors import HansardError
+from hansard.events.replays import mark
 from hansard.events.state import Snapshot, State, Turn
 from hansard.events.usage_totals import USAGE_TYPES, TotalUsage, UsageFold
 from hansard.projections.output import encode
@@ -80,9 +81,10 @@ class Fold:
                 self._state.apply(event)
                 yield event.seq
             return
+        unmarked = self._log.unmarked_replays()
         for record in self._log.records(self.seq):
             if record.type in USAGE_TYPES:
-                self._usage.apply(lines.decode_record(record))
+                self._usage.apply(mark(lines.decode_record(record), unmarked))
             yield record.seq
 
 

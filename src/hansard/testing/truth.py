@@ -26,6 +26,7 @@ from msgspec import Struct
 
 from hansard import events as ev
 from hansard.events.lenient import as_list, as_object
+from hansard.events.replays import without_replays
 from hansard.testing.values import short, strings, within
 
 Medium = Literal["wire", "disk"]
@@ -359,7 +360,7 @@ class _Reader:
         begin = self.start_of(number)
         later = [self.start_of(n) for n in self.starts if n > number]
         end = min(later, default=len(self.events))
-        told_in_turn = [event for event in _news(self.events[begin:end]) if isinstance(event, ev.UsageEvent)]
+        told_in_turn = [event for event in without_replays(self.events[begin:end]) if isinstance(event, ev.UsageEvent)]
         if any("inside_subagent" in item for item in turn["model"]):  # the truth counts it in; not every wire says what it used
             if all(event.parent_tool_call_id is None for event in told_in_turn):
                 return
@@ -413,18 +414,6 @@ def _streamed(events: list[ev.Event]) -> dict[tuple[str | None, int | None], dic
 
 def _block(event: ev.Event) -> tuple[str | None, int | None]:
     return event.response_id, event.block_index
-
-
-def _news(events: list[ev.Event]) -> list[ev.Event]:
-    """The events without the history that an agent replays."""
-    news: list[ev.Event] = []
-    replayed = False
-    for event in events:
-        if isinstance(event, ev.SessionLifecycle):
-            replayed = event.payload.subtype == "replay_started" or (replayed and event.payload.subtype != "replay_ended")
-        if not replayed:
-            news.append(event)
-    return news
 
 
 def _message(event: ev.UsageEvent) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any, get_args
 
 from msgspec import UNSET, Struct
@@ -86,7 +87,8 @@ class Acp(Adapter):
         self.agent: str | None = None
         self.version = 1
         self.two_way = False
-        self.replaying = False
+        self.replay_until: set[str] = set()
+        """The frames that are still to come before a replay is over."""
         self.title: str | None = None
         self.spent = ev.Usage()
         self.ours: dict[str, PendingRequest] = {}
@@ -137,7 +139,7 @@ class Acp(Adapter):
         self.parent = self.mine
         for call in list(self.tools.unannounced.values()):
             yield self.tools.announce(call)
-        yield from self.end_replay()
+        yield from self.finish_replay()
 
     # ---- from the agent
 
@@ -252,7 +254,8 @@ class Acp(Adapter):
                 return [self.plans.remove(update.plan_id)]
             case wire.AvailableCommandsUpdate():
                 skills = present(availableSkills=meta.available_skills)  # Qwen Code; the details of each are in the original alone
-                return [ev.configuration_change(subtype="available_commands_update", commands=update.available_commands, options=skills)]
+                change = ev.configuration_change(subtype="available_commands_update", commands=update.available_commands, options=skills)
+                return chain(self.advance_replay("available_commands_update"), [change])
             case wire.CurrentModeUpdate():
                 return [ev.configuration_change(subtype="current_mode_update", mode_id=update.current_mode_id)]
             case wire.ConfigOptionUpdate():
@@ -485,12 +488,16 @@ class Acp(Adapter):
         name = request_id(message.id)
         request = self.ours.pop(name, None) or PendingRequest(_method_of(message.result))
         if request.method == "session/prompt":
+            yield from self.finish_replay()
             yield from self.prompt_answer(name, message)
             return
         yield from self.speech.end_user()
+        if request.method == "session/load":
+            failed_load = message.error is not UNSET and message.error is not None
+            yield from self.finish_replay() if failed_load else self.advance_replay(request.method)
         yield control_response(message, request.method)
         if message.error is not UNSET and message.error is not None:
-            yield from self.error_answer(request, message.error)
+            yield from self.error_answer(message.error)
             return
         if request.method == "initialize":
             yield from self.initialized(message.result)
@@ -504,14 +511,12 @@ class Acp(Adapter):
         if request.method in _LIFECYCLE:
             yield lifecycle(request, message.result)
 
-    def error_answer(self, request: PendingRequest, error: Any) -> Iterator[ev.Event]:
+    def error_answer(self, error: Any) -> Iterator[ev.Event]:
         """Any request may be answered by the demand to sign in."""
         problem = self.problem(error)
         if problem.code == "provider_auth":
             yield from signed_out(problem)
             yield ev.Error(payload=problem)
-        if request.method == "session/load":
-            yield from self.end_replay()
 
     def problem(self, error: Any) -> ev.ErrorInfo:
         return error_of(self.read(error, wire.Failure) or wire.Failure(message=str(error)))
@@ -591,17 +596,31 @@ class Acp(Adapter):
         if self.prompt is not None:
             yield from self.start_turn("user")
 
-    def end_replay(self) -> Iterator[ev.Event]:
-        """The history that session/load brings is over when something new begins: Gemini CLI sends most of it after its answer."""
+    def begin_replay(self, message: wire.Message) -> Iterator[ev.Event]:
+        """``session/load`` replays the conversation, then it is answered. Gemini CLI 0.61.0 replays most of it after its answer.
+
+        Gemini's updates may even come after the next prompt. The first available_commands_update follows them.
+        """
+        yield control_request(message)
+        self.replay_until = {"session/load", "available_commands_update"} if self.agent == "gemini-cli" else {"session/load"}
+        yield from self.start_replay(str(as_object(message.params).get("sessionId")))
+
+    def advance_replay(self, seen: str) -> Iterator[ev.Event]:
+        """End the replay if this is the last of the frames that it ends with."""
+        self.replay_until.discard(seen)
+        if not self.replay_until:
+            yield from self.finish_replay()
+
+    def finish_replay(self) -> Iterator[ev.Event]:
+        """Close what the replay left open, then the replay."""
         if not self.replaying:
             return
         yield from self.speech.end_user()
         yield from self.speech.end(self.parent)
         yield from self.tools.end_turn()
         yield from self.open.close("no result in the replayed history", everything=False)
-        self.replaying = False
         self.forget_messages()
-        yield ev.session_lifecycle(subtype="replay_ended", provider_session_id=self.commands.session)
+        yield from self.end_replay()
 
     def forget_messages(self) -> None:
         self.speech.end_turn([as_list(as_object(params).get("prompt")) for params in self.queued_prompts().values()])
@@ -710,9 +729,7 @@ class Acp(Adapter):
             case "session/set_mode" | "session/set_model" | "session/set_config_option":
                 yield self.our_setting(method.removeprefix("session/"), params)
             case "session/load":
-                yield control_request(message)
-                self.replaying = True
-                yield ev.session_lifecycle(subtype="replay_started", provider_session_id=str(params.get("sessionId")))
+                yield from self.begin_replay(message)
             case _ if method == "session/cancel" or (method == "$/cancel_request" and request_id(params.get("requestId")) == self.prompt):
                 self.open.cut_off = True
                 yield ev.interrupt(reason="user_cancel")
@@ -722,16 +739,20 @@ class Acp(Adapter):
     def our_prompt(self, message: wire.Message) -> Iterator[ev.Event]:
         prompt = self.read(message.params, wire.Prompt) or wire.Prompt([])
         content = as_list(prompt.prompt)
-        yield from self.end_replay()
+        if "session/load" in self.replay_until:
+            yield from self.finish_replay()
         yield from self.tools.flush_results()
         queued = self.turn is not None
         if not queued:
             yield from self.speech.end(self.mine)
+        repeating, self.repeating = self.repeating, False  # Gemini may still replay, and this is new
+        if not queued:
             yield from self.start_turn("user")
             self.prompt = shown_id(message)
         self.commands.session = prompt.session_id or self.commands.session
         self.speech.prompts.append(content)
         yield user_event(to_blocks(content), None, queued=queued)
+        self.repeating = repeating
 
     def our_setting(self, subtype: str, params: dict[str, Any]) -> ev.Event:
         """A setting. Agents without a method for mode or model have a config option of that category."""

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from msgspec import UNSET
 
 from hansard import events as ev
+from hansard.adapters.authors import author_of
 from hansard.adapters.base import Context
 from hansard.adapters.claude import blocks, sdk_record, wire
 from hansard.adapters.claude import sdk_wire as objects
@@ -189,8 +190,7 @@ class AgentSdk(ClaudeStream):
         prompt = heard.get("prompt") if heard.get("hook_event_name") == "UserPromptSubmit" else None
         if isinstance(prompt, str) and prompt not in self.prompts:
             yield from self.need_turn("user")  # nothing else shows what the user said, unless the call of `query` was recorded
-            author = "harness" if prompt.startswith("<task-notification>") else "human"
-            yield user_message(blocks.to_blocks(prompt), prompt, author, None, queued=False)
+            yield user_message(blocks.to_blocks(prompt), prompt, author_of(prompt), None, queued=False)
 
     # ---- what we call, and what is raised
 

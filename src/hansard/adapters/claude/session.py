@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import Any, Literal, cast, get_args
+from typing import Any, cast, get_args
 
 from hansard import events as ev
+from hansard.adapters.authors import Author, author_of
 from hansard.adapters.base import Adapter, ChunkDraft, Context
 from hansard.adapters.blocks import text_of
 from hansard.adapters.claude import blocks, wire
@@ -22,8 +23,6 @@ from hansard.adapters.fields import camel_fields, parse_iso_ms, place_in_message
 from hansard.adapters.framing import Lines
 from hansard.adapters.usage import make_usage
 from hansard.events.lenient import as_list, as_object
-
-Author = Literal["human", "agent", "harness"]
 
 _INTERRUPTED = "[Request interrupted by user"
 _CAVEAT = "<local-command-caveat>"
@@ -74,7 +73,6 @@ class ClaudeSession(Adapter):
         self.mode: str | None = None
         self.title: str | None = None
         self.forked = False
-        self.copying = False
         self.exited = False
         self.resumed = False
         self.half_told: dict[str | None, str | None] = {}
@@ -187,7 +185,7 @@ class ClaudeSession(Adapter):
             yield ev.session_lifecycle(
                 subtype="forked", provider_session_id=line.session_id, parent_session_id=parent, message_id=message_id
             )
-            yield from self.copy(line)
+            yield from self.start_replay(line.session_id)
 
     def introduction(self, line: Any) -> ev.Event:
         """Nobody introduces himself in these files; every line says a bit of it."""
@@ -333,11 +331,9 @@ class ClaudeSession(Adapter):
             return "harness"
         if origin in _AGENTS:
             return "agent"
-        if origin not in (None, "human") or line.prompt_source == "system" or text.startswith((_INTERRUPTED, *_PRINTED)):
+        if origin not in (None, "human") or line.prompt_source == "system" or self.made_by_a_request(text):
             return "harness"
-        if text.startswith("<task-notification>"):
-            return "harness"
-        return "harness" if self.made_by_a_request(text) else "human"
+        return author_of(text)
 
     def made_by_a_request(self, text: str) -> bool:
         """A setting that a control request changed is written down like a command, with the next prompt: it is older than that prompt."""
@@ -369,15 +365,9 @@ class ClaudeSession(Adapter):
         if self.queue.is_older(self.now) and not self.forked:
             self.forked = True
             yield ev.session_lifecycle(subtype="forked", provider_session_id=line.session_id, reason="the history is a copy")
-            yield from self.copy(line)
-        elif self.copying and not line.forked_from and not self.queue.is_older(self.now):
-            self.copying = False
-            yield ev.session_lifecycle(subtype="replay_ended", provider_session_id=line.session_id)
-
-    def copy(self, line: Any) -> Iterator[ev.Event]:
-        """The history of the session that this one was forked from, up to the first prompt that is new."""
-        self.copying = True
-        yield ev.session_lifecycle(subtype="replay_started", provider_session_id=line.session_id)
+            yield from self.start_replay(line.session_id)
+        elif self.replaying and not line.forked_from and not self.queue.is_older(self.now):
+            yield from self.end_replay()
 
     def typed(self, text: str) -> str:
         """What was typed. The file shows a command in the harness's tags, by its first name; the queue had it as it was."""
@@ -443,7 +433,8 @@ class ClaudeSession(Adapter):
         if human:
             yield from self.need_turn("user")
             self.inferred.final = False
-        author: Author = "agent" if as_object(attached.origin).get("kind") in _AGENTS else "human" if human else "harness"
+        other: Author | None = "agent" if as_object(attached.origin).get("kind") in _AGENTS else None if human else "harness"
+        author = author_of(text, wire=other)
         yield user_message(said, text, author, attached.source_uuid or line.uuid, queued=True)
 
     def file(self, attached: disk.File, line: disk.Attachment) -> ev.Event:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, cast
 import msgspec
 
 from hansard import events as ev
+from hansard.adapters.authors import Author, author_of
 from hansard.adapters.base import Adapter, ChunkDraft, Context
 from hansard.adapters.blocks import text_of
 from hansard.adapters.claude import blocks, wire
@@ -385,14 +386,13 @@ class ClaudeStream(Adapter):
             yield ev.interrupt(reason="user_cancel")
         yield user_message(said, text, self.author(frame, text), frame.uuid, queued=False)
 
-    def author(self, frame: wire.User, text: str) -> str:
+    def author(self, frame: wire.User, text: str) -> Author:
         origin = as_object(frame.origin).get("kind")
         if origin == "human":
             return "human"
         if origin == "peer" or (self.parent is not None and not frame.is_synthetic):
             return "agent"
-        harness = frame.is_synthetic or not frame.is_replay or text.startswith("<local-command-stdout>")
-        return "harness" if harness else "human"
+        return author_of(text, wire="harness" if frame.is_synthetic or not frame.is_replay else None)
 
     def result_meta(self, frame: wire.User, call_id: str) -> str | None:
         """Why a tool did not run, if it did not."""

@@ -11,7 +11,9 @@ from typing import Any, cast
 import msgspec
 
 from hansard import events as ev
+from hansard.adapters.authors import author_of
 from hansard.adapters.base import ChunkDraft, Context, Wire, decoder
+from hansard.adapters.blocks import text_of
 from hansard.adapters.codex import app_wire as wire
 from hansard.adapters.codex import blocks, response_items, tools
 from hansard.adapters.codex import shared_wire as shared
@@ -445,7 +447,8 @@ class CodexAppServer(Codex):
         if known:
             yield ev.status_change(status="user_message_echo", detail=without_empty({"id": item.id, "clientId": item.client_id}))
         else:
-            yield self.user(blocks.to_blocks(item.content), "human" if self.ours else "agent", key)
+            content = blocks.to_blocks(item.content)
+            yield self.user(content, author_of(text_of(content), nested=not self.ours), key)
 
     def was_sent(self, item: shared.UserMessage) -> bool:
         """Tell whether our side sent a message: by the client's id, or by its content where it has none."""

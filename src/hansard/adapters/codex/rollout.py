@@ -13,6 +13,7 @@ from itertools import chain
 from typing import Any
 
 from hansard import events as ev
+from hansard.adapters.authors import Author, is_injected
 from hansard.adapters.base import Context
 from hansard.adapters.blocks import image_at, text_of
 from hansard.adapters.codex import blocks, response_items, tools
@@ -25,11 +26,6 @@ from hansard.adapters.fields import declared_fields, parse_arguments, parse_iso_
 from hansard.adapters.usage import add_usage
 from hansard.events.lenient import as_list, as_object
 
-# What files of core 0.137 put in the user's mouth; files of 0.166 say so in `content_item_kinds`.
-_HARNESS = re.compile(
-    r"\s*(?:<(?:environment_context|user_instructions|turn_aborted|subagent_notification|user_shell_command|user_action|skill"
-    r"|codex_internal_context|model_switch|collaboration_mode|permissions instructions|hook_prompt)\b|# AGENTS\.md instructions)"
-)
 # What the program takes out of a message before it shows it.
 _HIDDEN = re.compile(r"<(proposed_plan|oai-mem-citation)>.*?</\1>\n?", re.DOTALL)
 
@@ -177,7 +173,7 @@ class CodexRollout(Codex):
             )
 
     @property
-    def speaker(self) -> str:
+    def speaker(self) -> Author:
         """The author of messages in the user's role: in a subagent's file, another agent."""
         source = as_object(self.meta.source) if self.meta is not None else {}
         return "agent" if "subagent" in source else "human"
@@ -273,7 +269,7 @@ class CodexRollout(Codex):
     def user_item(self, item: response_items.Message) -> Iterator[ev.Event]:
         content = blocks.to_blocks(item.content)
         kinds = item.passthrough.content_item_kinds if item.passthrough is not None else None
-        by_user = any(str(kind).startswith("user.") for kind in kinds) if kinds else not _HARNESS.match(text_of(content))
+        by_user = any(str(kind).startswith("user.") for kind in kinds) if kinds else not is_injected(text_of(content))
         if by_user:
             self.waiting = item
             yield self.echo(item)

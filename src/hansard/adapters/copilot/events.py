@@ -11,6 +11,7 @@ from typing import Any, cast
 import msgspec
 
 from hansard import events as ev
+from hansard.adapters.authors import author_of
 from hansard.adapters.base import Adapter, Context
 from hansard.adapters.copilot import notices, wire
 from hansard.adapters.copilot.fields import around, attachment, error_of, result_blocks, tool_kind, usage_of
@@ -173,7 +174,7 @@ class Copilot(Adapter):
             yield ev.user_message(
                 text=message.content,
                 content=[ev.TextBlock(text=message.content), *blocks] if blocks else None,
-                author="human" if main else "agent",
+                author=author_of(message.content, nested=not main),
                 message_id=message.message_id,
                 queued=queued,
                 from_agent_id=message.source,

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hansard import events as ev
+from hansard.adapters.authors import author_of
 from hansard.adapters.base import Adapter, Context
 from hansard.adapters.fields import parse_iso_ms, place_in_message
 from hansard.adapters.framing import DetectingFramer
@@ -21,7 +22,6 @@ from hansard.adapters.usage import make_usage
 from hansard.events.lenient import as_object
 
 _CONTEXT = ("<session_context>", "<state_snapshot>")
-_NUDGE = "System: "
 _LOOP = "System: Potential loop detected."
 
 
@@ -204,20 +204,20 @@ class GeminiChat(Adapter):
         blocks = to_blocks(message.content)
         text = text_of(message.content)
         self.texts[message.id] = text
-        context, nudge = text.startswith(_CONTEXT), text.startswith(_NUDGE)
-        if not context and not nudge:
+        author = author_of(text, nested=self.subagent)
+        if author != "harness":
             yield from self.settle()
             yield from self.start_turn("system" if self.subagent else "user")
             self.prompt = message.id
             if message.display_content is not None:
                 text = text_of(message.display_content)  # what was typed; the content has what it refers to
-        if nudge and text.startswith(_LOOP):
+        if text.startswith(_LOOP):
             self.failure = classify(text)
         plain = len(blocks) == 1 and isinstance(blocks[0], ev.TextBlock) and blocks[0].text == text
         yield ev.user_message(
             text=text,
             content=None if plain else blocks,
-            author="harness" if context or nudge else "agent" if self.subagent else "human",
+            author=author,
             message_id=message.id,
         )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hansard import events as ev
+from hansard.adapters.authors import author_of
 from hansard.adapters.base import Adapter, ChunkDraft, Context
 from hansard.adapters.fields import parse_iso_ms, place_in_message
 from hansard.adapters.gemini import wire
@@ -68,7 +69,7 @@ class GeminiStream(Adapter):
             case wire.Message(role="user"):
                 queued = self.turn is not None
                 yield from self.need_turn("user")
-                yield ev.user_message(text=message.content, queued=queued)
+                yield ev.user_message(text=message.content, author=author_of(message.content), queued=queued)
             case wire.Message(role="assistant"):
                 yield from self.need_turn()
                 yield from self.speech(message)

@@ -67,7 +67,7 @@ class Lists(Adapter):
         self._budget = None if body.thinking is None else body.thinking.budget_tokens
         if body.system is not None and (system := _digest({"content": body.system})) != self._system:
             self._system = system
-            yield from self.turns.prompt(self.blocks(body.system), "harness", "system")
+            yield from self.turns.prompt(self.blocks(body.system), "system")
         yield from self.statement(body.messages)
 
     def statement(self, values: list[Any]) -> Iterator[ev.Event]:
@@ -98,7 +98,7 @@ class Lists(Adapter):
                 yield from self.need_turn()
                 yield self.result(call, message.content, None, message.name)
             case "system" | "developer":
-                yield from self.turns.prompt(self.blocks(message.content), "harness", message.role)
+                yield from self.turns.prompt(self.blocks(message.content), message.role)
             case "user":
                 yield from self.user(message.content)
             case _:
@@ -121,7 +121,7 @@ class Lists(Adapter):
                 yield from self.need_turn()
                 yield self.result(read.tool_use_id, read.content, read.is_error)
         if said or content in ("", []):
-            yield from self.turns.prompt(self.blocks(said), "human")
+            yield from self.turns.prompt(self.blocks(said))
 
     def result(self, call: str, content: Any, is_error: bool | None, name: str | None = None) -> ev.Event:
         """What a tool gave back: text or blocks; the API's own tools give back data."""

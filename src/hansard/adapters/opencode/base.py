@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 from hansard import events as ev
+from hansard.adapters.authors import author_of
 from hansard.adapters.base import Adapter, ChunkDraft, Context, Wire
 from hansard.adapters.fields import camel_fields, place_in_message
 from hansard.adapters.framing import Frame
@@ -545,7 +546,7 @@ class OpenCode(Adapter):
             yield ev.user_message(
                 text=text,
                 content=content if others or len(written) > 1 else None,
-                author="agent" if self.nested else "harness" if template else "human",
+                author=author_of(text, wire="harness" if template and not self.nested else None, nested=self.nested),
                 queued=queued,
                 message_id=message_id,
             )

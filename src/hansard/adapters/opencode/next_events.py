@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from hansard import events as ev
+from hansard.adapters.authors import author_of
 from hansard.adapters.blocks import raw_block
 from hansard.adapters.fields import camel_fields, place_in_message
 from hansard.adapters.opencode import blocks, wire
@@ -100,7 +101,7 @@ def _prompt(adapter: OpenCode, data: wire.PromptAdmitted, queued: bool) -> Itera
     yield ev.user_message(
         text=text,
         content=[ev.TextBlock(text=text), *files] if files else None,
-        author="agent" if adapter.nested else "human",
+        author=author_of(text, nested=adapter.nested),
         queued=queued,
         message_id=message.id,
     )

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hansard import events as ev
+from hansard.adapters.authors import author_of
 from hansard.adapters.base import Adapter, Context
 from hansard.adapters.blocks import text_of
 from hansard.adapters.fields import mcp_server, parse_iso_ms, place_in_message, whole_ms
@@ -138,7 +139,7 @@ class QwenChat(Adapter):
         yield ev.user_message(
             text=text,
             content=None if plain else blocks,
-            author="agent" if record.is_sidechain else "human" if human else "harness",
+            author=author_of(text, wire=None if human or record.is_sidechain else "harness", nested=record.is_sidechain),
             message_id=record.uuid,
             queued=record.subtype == "mid_turn_user_message",
         )

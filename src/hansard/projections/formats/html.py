@@ -58,6 +58,7 @@ class Html(Projection[bytes]):
     handled = frozenset(TYPES)
     skipped = skip_except(handled, {})
     leaves_unknown = None
+    carries_replays = True  # the page leaves them out itself
 
     def __init__(self) -> None:
         super().__init__()

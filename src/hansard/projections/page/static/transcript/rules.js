@@ -6,9 +6,6 @@ export const EARLIEST_CALENDAR_MS = 100000000000;
 /** @type {number} */
 export const TITLE_CHARACTERS = 200;
 
-/** @type {Record<string, boolean>} */
-export const REPLAY_SUBTYPES = {"replay_started": true, "replay_ended": false, "launched": false};
-
 /** @type {Record<string, Record<string, string>>} */
 export const REQUIRED = {
   "turn_start": {"trigger": "string"},

@@ -14,6 +14,7 @@ export interface Event {
   source?: string;
   stream?: string;
   synthetic?: boolean;
+  replay?: boolean;
   frame?: number;
   direction?: "out";
   commandId?: string;

@@ -8,7 +8,6 @@ import { noticeOf, noticeOfChange, noticeOfEnd, noticeOfInit, noticeOfPermission
 import { isKnown } from "./payload_shapes.js";
 import { toolInput } from "./tool_inputs.js";
 import { asText, capital, textOf } from "./format.js";
-import { REPLAY_SUBTYPES } from "./rules.js";
 
 /** @typedef {import("./types").Event} Event @typedef {import("./types").Turn} Turn @typedef {import("./types").Unit} Unit */
 /** @typedef {import("./types").Item} Item @typedef {import("./types").ToolItem} ToolItem @typedef {import("./types").Lane} Lane */
@@ -180,14 +179,12 @@ export class Flow {
     this.agent = /** @type {string | null} */ (null);
     this.init = /** @type {any} */ (null);
     this.settings = { model: /** @type {string | null} */ (null), permissionMode: /** @type {string | null} */ (null), modeId: /** @type {string | null} */ (null) };
-    this.replaying = false;
-    this.hasTurn = false;
     this.turnNumber = 0;
   }
 
   /** Take one event in. @param {Event} event */
   apply(event) {
-    if (this.replaying && event.type !== "session_lifecycle") return;
+    if (event.replay) return;
     const fold = FOLDS_BY_TYPE.get(event.type);
     if (!isKnown(event)) this.note(event, unknown(event));
     else if (fold !== undefined) fold(this, event);
@@ -314,7 +311,6 @@ export class Flow {
   /** @param {Event} event */
   startTurn(event) {
     this.turnFor(event).start ??= event;
-    if (laneKey(event) === this.main.key) this.hasTurn = true;
   }
 
   /** @param {Event} event */
@@ -322,7 +318,6 @@ export class Flow {
     const turn = this.turnFor(event);
     if (this.laneFor(event) !== this.main) return;
     turn.end = event;
-    this.hasTurn = true;
     const isTold = event.payload.status === "interrupted" && turn.interrupted;
     if (event.payload.status === "interrupted") turn.interrupted = true;
     for (const tool of turn.open) this.touchItem(tool, tool.unit, event);
@@ -648,10 +643,6 @@ export class Flow {
   /** @param {Event} event */
   life(event) {
     const { subtype, messageId } = event.payload;
-    const before = this.replaying;
-    this.replaying = this.hasTurn && (REPLAY_SUBTYPES[subtype] ?? before);
-    if (this.replaying && !before) this.note(event, { tone: "quiet", icon: "↺", words: "The agent repeats its history; it stands above already" });
-    if (this.replaying || subtype === "replay_started") return;
     if (subtype === "message_removed" && typeof messageId === "string") this.remove(messageId);
     this.note(event, noticeOf(event));
   }

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from hansard.adapters.base import Context
-from hansard.adapters.normalize import normalize
+from hansard.adapters.normalize import events_of_log, normalize
 from hansard.cli.verbs.show import transcript
 from hansard.events import TYPES, Event, session_lifecycle, turn_start, user_message
 from hansard.events.replays import REPEATED_TYPES, find_unmarked, without_replays
@@ -178,6 +178,14 @@ def test_a_log_is_read_with_its_replays_marked(kept: Callable[[Recording], Kept]
     assert marks(log.read(middle)) == marks(event for event in log if event.seq > middle)
     assert marks(log.tail(40)) == wanted[-len(marks(log.tail(40))) :]
     assert marks(log.read(types=["user_message"])) == [event.replay for event in events if event.type == "user_message"]
+
+
+@every_agent
+def test_the_file_of_a_log_has_its_replays_marked(kept: Callable[[Recording], Kept], recording: Recording) -> None:
+    store, events = kept(recording)
+    path = store["resumed"].folder / "events.jsonl"
+    assert marks(events_of_log([path.read_bytes()])) == marks(events)
+    assert [row[12] for row in frame(path) if row[3] == "user_message" and row[11] == "human"] == prompts(recording)
 
 
 @every_agent

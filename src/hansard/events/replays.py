@@ -68,22 +68,54 @@ def is_conversation(event: Event) -> bool:
     return isinstance(event, _CONVERSATION) and is_main_agent(event)
 
 
-def find_unmarked(events: Iterable[Event]) -> list[range]:
-    """Returns the seqs between the ends of each replay. The only copy of a conversation is not a repetition.
+def has_marks(header: Event | None) -> bool:
+    """Returns whether a log that begins with this event has marks. One of version 0.1 has only the ends of each replay."""
+    return isinstance(header, SessionLifecycle) and not (header.payload.writer_version or "0.1.").startswith("0.1.")
 
-    The next launch ends a replay that was cut off, because an agent was killed while it replayed.
-    """
+
+def find_unmarked(events: Iterable[Event]) -> list[range]:
+    """Returns the seqs between the ends of each replay. The only copy of a conversation is not a repetition."""
     found: list[range] = []
-    recorded = False
+    recorded = replaying = False
     for event in events:
         recorded = recorded or is_conversation(event)
-        if not isinstance(event, SessionLifecycle):
-            continue
-        if event.payload.subtype == REPLAY_STARTED and recorded:
+        before, replaying = replaying, _is_replaying(event, replaying, recorded)
+        if replaying and not before:
             found.append(range(event.seq, MAX_SEQ))
-        elif found and (event.payload.subtype == REPLAY_ENDED or is_launch(event)):
-            found[-1] = range(found[-1].start, min(found[-1].stop, event.seq))
+        elif before and not replaying:
+            found[-1] = range(found[-1].start, event.seq)
     return found
+
+
+def mark_all(events: Iterable[Event]) -> Iterator[Event]:
+    """Yields all events of a log from its beginning, with marks, also if it is of version 0.1."""
+    rest = iter(events)
+    header = next(rest, None)
+    if header is None:
+        return
+    yield header
+    if has_marks(header):
+        yield from rest
+        return
+    recorded = replaying = False
+    for event in rest:
+        recorded = recorded or is_conversation(event)
+        replaying = _is_replaying(event, replaying, recorded)
+        event.replay = event.replay or (replaying and type(event) in REPEATED)
+        yield event
+
+
+def _is_replaying(event: Event, before: bool, recorded: bool) -> bool:
+    """Returns whether an agent repeats the conversation after this event. A launch ends a replay whose agent was killed."""
+    if not isinstance(event, SessionLifecycle):
+        return before
+    match event.payload.subtype:
+        case "replay_started":
+            return recorded
+        case "replay_ended":
+            return False
+        case _:
+            return before and not is_launch(event)
 
 
 def mark(event: Event, unmarked: Sequence[range]) -> Event:

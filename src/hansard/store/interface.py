@@ -12,9 +12,9 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from hansard.errors import HansardError, UsageError
-from hansard.events import Event, SessionLifecycle
+from hansard.events import Event
 from hansard.events.originals import unwrap
-from hansard.events.replays import BOUNDARY_TYPES, REPEATED_TYPES, find_unmarked, mark, without_replays
+from hansard.events.replays import BOUNDARY_TYPES, REPEATED_TYPES, find_unmarked, has_marks, mark, without_replays
 from hansard.store import lines
 from hansard.store.records import Cursor, Finding, Head, MailboxMessage, Record, SessionInfo
 
@@ -104,8 +104,7 @@ class Log(ABC):
 
     def unmarked_replays(self) -> Sequence[range]:
         """Returns the seqs of what agents repeated, if the log is of version 0.1: there, the events themselves are not marked."""
-        header = next(self.decode(limit=1), None)
-        if isinstance(header, SessionLifecycle) and not (header.payload.writer_version or "0.1.").startswith("0.1."):
+        if has_marks(next(self.decode(limit=1), None)):
             return ()
         return find_unmarked(map(lines.decode_record, self.records(types=BOUNDARY_TYPES)))
 

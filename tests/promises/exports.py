@@ -92,15 +92,13 @@ def page(events: list[Event]) -> str:
 
 
 def text_blocks(events: list[Event]) -> list[str]:
-    """Every text block of a session."""
+    """Every text of the conversation. Context of the harness is procedure, and a result may stand in its call."""
     texts: list[str] = []
     for event in events:
         if event.type in ("assistant_done", "thinking_done"):
             texts.append(event.payload.text)
-        elif event.type == "user_message":
+        elif event.type == "user_message" and event.payload.author != "harness":
             texts += [block.text for block in event.payload.content or [TextBlock(event.payload.text)] if isinstance(block, TextBlock)]
-        elif event.type == "tool_result":
-            texts += [block.text for block in event.payload.content or [] if isinstance(block, TextBlock)]
     return texts
 
 

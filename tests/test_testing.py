@@ -20,6 +20,7 @@ from hansard.events import (
     ErrorInfo,
     Event,
     PermissionResponse,
+    SessionLifecycle,
     ThinkingDone,
     ToolCall,
     ToolResult,
@@ -379,7 +380,8 @@ def other_inner_arguments(events: list[Event]) -> None:
 
 def counted_in_the_turn(events: list[Event]) -> None:
     for event in events:
-        event.replay = False
+        if isinstance(event, SessionLifecycle):
+            event.payload.subtype = "updated"
 
 
 def other_argument_of_a_command(events: list[Event]) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from hansard import events as ev
-from hansard.adapters.authors import Author
 from hansard.adapters.base import Adapter, Context
 from hansard.adapters.blocks import text_of
 from hansard.adapters.codex import blocks, response_items, tools
@@ -63,7 +62,7 @@ class Codex(Adapter):
     def user(
         self,
         content: list[ev.AnyBlock],
-        author: Author = "human",
+        author: str = "human",
         message_id: str | None = None,
         queued: bool = False,
         sender: str | None = None,
@@ -73,7 +72,7 @@ class Codex(Adapter):
         return ev.user_message(
             text=text_of(content),
             content=None if blocks.is_plain(content) else content,
-            author=author,
+            author=cast("Any", author),
             message_id=message_id,
             queued=queued,
             from_agent_id=sender,

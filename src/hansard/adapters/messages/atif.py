@@ -27,6 +27,7 @@ class Atif(Adapter):
     def __init__(self, context: Context | None = None) -> None:
         super().__init__(context)
         self.turns = Turns(self)
+        self.copied = False
         """Whether the steps are copies of those of another trajectory."""
 
     @classmethod
@@ -62,10 +63,11 @@ class Atif(Adapter):
 
     def copy(self, copied: bool) -> Iterator[ev.Event]:
         """Copied context begins or ends: a turn that has a copied step has no new one."""
-        if copied != self.replaying:
+        if copied != self.copied:
             if self.turns.in_main:
                 yield from self.turns.settle()
-            yield from self.start_replay() if copied else self.end_replay()
+            self.copied = copied
+            yield ev.session_lifecycle(subtype="replay_started" if copied else "replay_ended")
 
     def step(self, step: wire.Step, number: int, below: dict[str | None, wire.Trajectory]) -> Iterator[ev.Event]:
         """One step, then what its calls gave back."""
@@ -81,7 +83,8 @@ class Atif(Adapter):
         elif step.source not in ("user", "system"):
             yield ev.raw(kind=step.source, reason="unknown_type")
         elif step.message or step.source == "user":  # a step of the system may say nothing
-            yield from self.turns.prompt(self.blocks(step.message), None if step.source == "user" else "system")
+            spoken = self.blocks(step.message)
+            yield from self.turns.prompt(spoken, "human") if step.source == "user" else self.turns.prompt(spoken, "harness", "system")
         for result in results:
             for reference in result.subagent_trajectory_ref or []:
                 if (one := below.pop(reference.trajectory_id, None)) is not None:

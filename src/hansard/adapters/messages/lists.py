@@ -39,7 +39,6 @@ class Lists(Adapter):
         self._stated: list[bytes] = []
         """The messages of the last statement, by digest."""
         self._system: bytes | None = None
-        self._budget: int | None = None
         self._model: str | None = None
         self._functions: dict[str, str] = {}
         """The calls of functions, which have no ids, by name."""
@@ -64,10 +63,9 @@ class Lists(Adapter):
                 if first
                 else ev.configuration_change(subtype="model", model=body.model)
             )
-        self._budget = None if body.thinking is None else body.thinking.budget_tokens
         if body.system is not None and (system := _digest({"content": body.system})) != self._system:
             self._system = system
-            yield from self.turns.prompt(self.blocks(body.system), "system")
+            yield from self.turns.prompt(self.blocks(body.system), "harness", "system")
         yield from self.statement(body.messages)
 
     def statement(self, values: list[Any]) -> Iterator[ev.Event]:
@@ -98,7 +96,7 @@ class Lists(Adapter):
                 yield from self.need_turn()
                 yield self.result(call, message.content, None, message.name)
             case "system" | "developer":
-                yield from self.turns.prompt(self.blocks(message.content), message.role)
+                yield from self.turns.prompt(self.blocks(message.content), "harness", message.role)
             case "user":
                 yield from self.user(message.content)
             case _:
@@ -121,7 +119,7 @@ class Lists(Adapter):
                 yield from self.need_turn()
                 yield self.result(read.tool_use_id, read.content, read.is_error)
         if said or content in ("", []):
-            yield from self.turns.prompt(self.blocks(said))
+            yield from self.turns.prompt(self.blocks(said), "human")
 
     def result(self, call: str, content: Any, is_error: bool | None, name: str | None = None) -> ev.Event:
         """What a tool gave back: text or blocks; the API's own tools give back data."""
@@ -169,7 +167,7 @@ class Lists(Adapter):
             case wire.Text():
                 return ev.assistant_done(text=block.text, citations=block.citations)
             case wire.Thinking():
-                return ev.thinking_done(text=block.thinking, signature=block.signature, budget_tokens=self._budget)
+                return ev.thinking_done(text=block.thinking, signature=block.signature)
             case wire.RedactedThinking(data=data):
                 return ev.thinking_done(text="", redacted=data)
             case wire.ToolUse():

@@ -43,6 +43,8 @@ class QwenStream(Adapter):
         self.requests_of_turn: list[ev.Usage] = []
         self.helped = False
         self.failure: ev.ErrorInfo | None = None
+        self.interrupted = False
+        self.refused = False
         self.requests: dict[str, str] = {}
         self.asked: set[str] = set()
 
@@ -78,7 +80,7 @@ class QwenStream(Adapter):
 
     def end_of_stream(self) -> Iterator[ev.Event]:
         """On SIGINT there is no result; what was cancelled says it."""
-        if self.turn is not None and self.open.interrupted:
+        if self.turn is not None and self.interrupted:
             yield from self.end_turn("interrupted", error=ev.ErrorInfo(code="aborted", message="cancelled by the user"))
 
     @property
@@ -296,7 +298,8 @@ class QwenStream(Adapter):
 
     def tool_result(self, block: wire.ToolResult) -> Iterator[ev.Event]:
         call = self.open.tools.get(block.tool_use_id)
-        if cancelled_by_user(block.content) and not self.open.interrupted:
+        if cancelled_by_user(block.content) and not self.interrupted:
+            self.interrupted = True
             yield ev.interrupt(reason="user_cancel")
         yield ev.tool_result(
             tool_call_id=block.tool_use_id,
@@ -309,8 +312,8 @@ class QwenStream(Adapter):
 
     def result(self, frame: wire.Result) -> Iterator[ev.Event]:
         yield from self.need_turn("user")
-        status, failure = self.open.end_status(*self.end(frame))
-        if status == "interrupted" and not self.open.interrupted:
+        status, failure = self.end(frame)
+        if status == "interrupted" and not self.interrupted:
             yield ev.interrupt(reason="user_cancel")
         used = self.turn_usage(frame.usage)
         yield ev.result(
@@ -333,7 +336,7 @@ class QwenStream(Adapter):
         if self.spent is not None:
             yield ev.usage(scope="session", usage=self.spent)
         yield from self.end_turn(status, stop_reason=frame.subtype, error=failure)
-        self.failure = None
+        self.failure, self.interrupted, self.refused = None, False, False
 
     def end(self, frame: wire.Result) -> tuple[ev.TurnStatus, ev.ErrorInfo | None]:
         """How the turn ended. 0.15 reports success after errors of the API; the text that took the answer's place does not."""
@@ -343,11 +346,11 @@ class QwenStream(Adapter):
         if said is not None:
             failure = self.failure if self.failure is not None and self.failure.message == said else error_of(said)
             return ("interrupted" if failure.code == "aborted" else "error"), failure
-        if self.open.interrupted:
+        if self.interrupted:
             return "interrupted", ev.ErrorInfo(code="aborted", message="cancelled by the user")
         if self.failure is not None and frame.result in (None, self.failure.message):
             return "error", self.failure
-        return "completed", None
+        return ("denied" if self.refused else "completed"), None
 
     def turn_usage(self, tokens: wire.Tokens | None) -> ev.Usage | None:
         """What this turn added. The wire counts from the start of the session, so the first result may be about older turns too."""
@@ -387,8 +390,6 @@ class QwenStream(Adapter):
         yield ev.control_response(
             request_id=reply.request_id, ok=reply.subtype == "success", method=method, result=reply.response, error=reply.error
         )
-        if method == "interrupt" and reply.subtype == "success":
-            self.open.cut_off = True
         if method == "supported_commands" and "commands" in response:
             yield ev.configuration_change(subtype="available_commands_update", commands=as_list(response["commands"]))
 
@@ -413,7 +414,8 @@ class QwenStream(Adapter):
     def we_ask(self, message: wire.ControlRequest) -> Iterator[ev.Event]:
         request = as_object(message.request)
         self.reply_id = message.request_id
-        self.requests[message.request_id] = str(request.get("subtype"))
+        self.requests[message.request_id] = method = str(request.get("subtype"))
+        self.interrupted = self.interrupted or method == "interrupt"
         yield sent_request(message.request_id, request, SETTINGS)
 
     def we_answer(self, reply: wire.ControlAnswer) -> Iterator[ev.Event]:
@@ -423,6 +425,7 @@ class QwenStream(Adapter):
         self.asked.discard(reply.request_id)
         decision = self.read(as_object(reply.response), wire.PermissionResult) or wire.PermissionResult()
         allowed = reply.subtype == "success" and decision.behavior == "allow"
+        self.refused = self.refused or not allowed
         yield ev.permission_response(
             request_id=reply.request_id,
             decision="allow" if allowed else "deny",

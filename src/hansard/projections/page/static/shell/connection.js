@@ -4,7 +4,7 @@
  * until it is answered. It knows no DOM; clock, chance and sockets are given to it, so that a test can be all three.
  */
 
-const PROTOCOL = 2;
+const PROTOCOL = 1;
 const BACKOFF = { first: 500, most: 10_000 };
 const HEARTBEAT = 15_000;
 /** So that the banner, which waits a second, is there within twenty seconds of the last word. */
@@ -19,8 +19,7 @@ const AWAY = 2_000;
  * @typedef {{now(): number, after(ms: number, work: () => void): any, cancel(timer: any): void, chance(): number}} Clock
  * @typedef {{
  *   events(events: Event[]): void, live(seq: number): void, subscribed(head: number, logId: string): void,
- *   lost(code: string, message: string, had: Cursor): void, present?(people: {name: string, role: string}[]): void,
- *   state?(changed: Record<string, any>, large: string[]): void
+ *   lost(code: string, message: string, had: Cursor): void, present?(people: {name: string, role: string}[]): void
  * }} Reader
  * @typedef {{
  *   state(state: State): void, sessions(all: boolean, changed: any[], removed: string[]): void, hello(hello: any): void,
@@ -143,13 +142,13 @@ export class Connection {
   }
 
   /**
-   * Send a command, which is an event; resolves to its seq. It is sent again, with the same id, until it is answered.
-   * @param {string} session @param {string} type @param {object} payload
+   * Have something done; the answer is the number of its event. It is sent again, under the same name, until it is answered.
+   * @param {string} session @param {string} command @param {object} fields
    * @returns {Promise<number>}
    */
-  command(session, type, payload) {
+  command(session, command, fields = {}) {
     const commandId = crypto.randomUUID();
-    const frame = { type: "command", session, event: { type, commandId, payload } };
+    const frame = { type: "command", commandId, session, command, ...fields };
     return new Promise((done, refused) => {
       this.commands.set(commandId, { frame, done, refused });
       this._say(frame);
@@ -181,8 +180,6 @@ export class Connection {
         return this._events(message);
       case "live":
         return this._live(message);
-      case "state":
-        return this._state(message);
       case "presence":
         return this.subscriptions.get(message.id)?.reader.present?.(message.people);
       case "done":
@@ -223,12 +220,6 @@ export class Connection {
   _live(message) {
     const subscription = this.subscriptions.get(message.id);
     subscription?.then(() => this._is(subscription) && subscription.reader.live(message.seq));
-  }
-
-  /** @param {any} message */
-  _state(message) {
-    const subscription = this.subscriptions.get(message.id);
-    subscription?.then(() => this._is(subscription) && subscription.reader.state?.(message.changed, message.large ?? []));
   }
 
   /** @param {any} message */
@@ -313,7 +304,7 @@ export class Connection {
     subscription.name = `s${++this.names}`;
     this.subscriptions.set(subscription.name, subscription);
     const { name: id, session, cursor, reader } = subscription;
-    this._say({ type: "subscribe", id, session, ...(cursor && { after: { ...cursor } }), ...(reader.present && { presence: true }), ...(reader.state && { state: true }) });
+    this._say({ type: "subscribe", id, session, ...(cursor && { after: { ...cursor } }), ...(reader.present && { presence: true }) });
   }
 
   /** @param {object} message */

@@ -47,7 +47,7 @@ export class Sessions {
   }
 }
 
-/** @param {{title?: string | null}} info */
+/** @param {Info} info */
 export function title(info) {
   return info.title?.trim().split("\n", 1)[0] || "Untitled";
 }

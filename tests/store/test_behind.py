@@ -33,8 +33,9 @@ def test_a_wish_to_stop_is_not_cleared_with_the_others(monkeypatch: pytest.Monke
     syncing._wanted = ClearsLate(syncing._stopped)
     syncing.request()
     stopping = threading.Thread(target=syncing.stop, daemon=True)
-    threading.Timer(0.1, stopping.start).start()  # by then the thread is about to clear
-    threading.Event().wait(0.2)
+    late = threading.Timer(0.1, stopping.start)  # by then the thread is about to clear
+    late.start()
+    late.join()
     stopping.join(5)
     assert not stopping.is_alive()
 

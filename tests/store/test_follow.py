@@ -241,17 +241,18 @@ def test_followers_of_one_loop_share_one_inotify_and_leave_none_behind(store: Js
     run(work())
 
 
-def test_a_cancelled_follower_lets_go(store: Store, say: Say) -> None:
+def test_cancelled_followers_let_go(store: Store, say: Say) -> None:
     async def work() -> None:
         store["s"].append(say(1))
         before = len(os.listdir("/proc/self/fd"))
-        following = asyncio.create_task(collect(store, 99))
-        await asyncio.sleep(0.05)
-        following.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await following
-        await asyncio.sleep(0.05)
-        assert len(os.listdir("/proc/self/fd")) <= before
+        for _ in range(8):
+            following = asyncio.create_task(collect(store, 99))
+            await asyncio.sleep(0.05)
+            following.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await following
+        while len(os.listdir("/proc/self/fd")) > before + 2:  # a pool may keep a connection or two; `run` does not wait for ever
+            await asyncio.sleep(0.05)
 
     run(work())
 

@@ -82,7 +82,7 @@ class Puppet:
 
     async def _pulled(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writers.put_nowait(writer)
-        with suppress(ConnectionResetError):  # the process was killed before it read everything
+        with suppress(ConnectionError):  # the process was killed before it read everything
             while line := await reader.readline():
                 self.heard.append(json.loads(line))
         writer.close()

@@ -201,7 +201,7 @@ class Recorder:
             _fail(batch, problem)
 
     def _lose(self, problem: StoreError) -> None:
-        """Fails every batch. The log goes on without this process, or a batch may be in it that the state does not have."""
+        """Fails every batch. Another process writes the log, or a batch may be in it that the state does not have."""
         self.lost = problem
         while self._pending:
             _fail(self._pending.popleft(), problem)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from multiprocessing.synchronize import Event
 
 PARALLEL_MIN_BYTES = 16 * 1024 * 1024
-"""So many bytes are worth starting other processes for."""
+"""Bytes above which it is worth starting other processes."""
 
 POLL_SECONDS = 0.5
 MAX_KEPT_SESSIONS = 64

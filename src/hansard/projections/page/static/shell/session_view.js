@@ -17,7 +17,7 @@ const DRAWN = 2_000;
 /** A log with more events is read from near its end; of what is before, some can be read too. */
 const LONG = 150_000;
 const NEAR = 50_000;
-/** So many events at the beginning of a long log are looked at for what they say about the session. */
+/** The number of events at the beginning of a long log that are read for what they say about the session. */
 const FIRST = 500;
 const ABOUT = new Set(["session_lifecycle", "session_init", "configuration_change"]);
 

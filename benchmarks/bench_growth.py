@@ -25,7 +25,7 @@ from hansard.adapters.normalize import normalize
 from hansard.events.codec import encode
 from hansard.projections import projection_for
 from hansard.projections.redaction.redact import redact
-from hansard.server.state_cache import States
+from hansard.server.folds import Folds
 from hansard.store import JsonlStore
 from hansard.store.export import export_session
 from tests.recorded import FOLDER, read
@@ -82,9 +82,9 @@ def export(form: str, given: Material) -> None:
 
 def stand(given: Material) -> None:
     """Where a session stands, asked again and again."""
-    states = States(given.store)
+    folds = Folds(given.store)
     for _ in range(LOOKS):
-        states.get("s")
+        folds.snapshot("s")
 
 
 def bring(given: Material) -> float:

@@ -8,7 +8,8 @@
 - ``json``: must be JSON.
 
 In what is shown ``…`` stands for anything within a line, and for any number of lines where it is a line of its own. The home has what four
-runs of agents left there, from the recordings, and they are on the record unless the page itself imports them. A server stays until the
+runs of agents left there, from the recordings, and they are on the record unless the page itself imports them. Of the packages there are
+those of a plain install, of the extras that the page names (``hansard[sql]``), and what it installs beside. A server stays until the
 page ends; it takes a free port, which the page calls 7413, and wherever the page writes ``?token=…`` stands the token that it printed.
 """
 
@@ -24,10 +25,13 @@ import sys
 import time
 from collections.abc import Iterator
 from functools import cache
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 from pathlib import Path
 from threading import Timer
 from types import TracebackType
 from typing import IO, NamedTuple, Self
+
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORDINGS = ROOT / "tests" / "recordings"
@@ -123,6 +127,34 @@ def _pattern(line: str) -> str:
 # Where it runs
 
 
+def hidden_packages(page: str) -> set[str]:
+    """The packages that are installed here, and not where somebody installed hansard as the page says."""
+    text = (ROOT / page).read_text()
+    extras = {extra for found in re.findall(r"hansard\[([\w,-]+)\]", text) for extra in found.split(",")}
+    there = _with_dependencies("hansard", frozenset(extras))
+    there |= {name for named in re.findall(r"pip install ([\w-]+)", text) for name in _with_dependencies(named, frozenset())}
+    installed = packages_distributions()
+    return {name for name, owners in installed.items() if not there & {_canonical(owner) for owner in owners}} - {"pip", "setuptools"}
+
+
+def _with_dependencies(name: str, extras: frozenset[str], seen: set[tuple[str, frozenset[str]]] | None = None) -> set[str]:
+    """The distributions that an install of one brings."""
+    seen = set() if seen is None else seen
+    if (name, extras) in seen:
+        return set()
+    seen.add((name, extras))
+    try:
+        needed = [Requirement(text) for text in requires(name) or []]
+    except PackageNotFoundError:
+        return set()
+    wanted = [one for one in needed if one.marker is None or any(one.marker.evaluate({"extra": extra}) for extra in (*extras, ""))]
+    return {_canonical(name)}.union(*(_with_dependencies(_canonical(one.name), frozenset(one.extras), seen) for one in wanted))
+
+
+def _canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
 def furnish(home: Path) -> None:
     """Put what agents leave behind into a home, and a folder with a little project in it."""
     for recording, places in HOME.items():
@@ -152,7 +184,7 @@ def _copy(source: Path, target: Path) -> None:
 class Reader:
     """Somebody who reads a page and does what it says."""
 
-    def __init__(self, home: Path, store: Path | None = None) -> None:
+    def __init__(self, home: Path, store: Path | None = None, page: str = "README.md") -> None:
         self.home = home
         furnish(home)
         if store is not None:
@@ -165,6 +197,8 @@ class Reader:
             "LANG": "C.UTF-8",
             "COLUMNS": str(WIDTH),
             "DEMO_AGENT_PACE": "0",
+            "PYTHONPATH": str(ROOT / "tests/plain_install"),
+            "HIDDEN_PACKAGES": " ".join(sorted(hidden_packages(page))),
         }
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._servers: list[subprocess.Popen[bytes]] = []

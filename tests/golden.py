@@ -1,4 +1,6 @@
-"""Rewrite the golden files: the events we make of every recording, without the originals. `make golden`; review the diff like code.
+"""Rewrite the golden files: the events we make of every recording, without the originals, and what `hansard show` prints of some.
+
+`make golden`; review the diff like code.
 
 ``--check`` writes nothing and exits 1 if a file is missing or differs.
 """
@@ -6,9 +8,11 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from hansard.adapters import formats
 from hansard.testing.recordings import golden
+from tests import shown
 from tests.recorded import FOLDER, read, streams, write
 
 
@@ -22,9 +26,23 @@ def main() -> int:
             stale.append(path)
             if not check:
                 path.unlink()
+    stale += check_shown(check)
     for path in stale:
-        print(("stale: " if check else "wrote: ") + str(path.relative_to(FOLDER)))
+        print(("stale: " if check else "wrote: ") + str(path.relative_to(FOLDER.parent)))
     return 1 if check and stale else 0
+
+
+def check_shown(check: bool) -> list[Path]:
+    """Write or check what `hansard show` prints; returns the files that differ."""
+    known = {one.golden: shown.show(one) for one in shown.SHOWN}
+    stale = [path for path, text in known.items() if not path.exists() or path.read_bytes() != text]
+    left = sorted(set(shown.FOLDER.glob("*")) - known.keys())
+    for path in [] if check else stale:
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(known[path])
+    for path in [] if check else left:
+        path.unlink()
+    return stale + left
 
 
 def is_current(path, wanted: bytes, check: bool) -> bool:

@@ -515,8 +515,8 @@ def test_a_refused_permission_decides_the_turn() -> None:
     assert wire.all("permission_response")[0].decision == "deny"
 
 
-@pytest.mark.parametrize(("agent", "status"), [("codex-acp", "completed"), ("@agentclientprotocol/claude-agent-acp", "denied")])
-def test_what_one_refusal_of_two_means_is_the_agents_to_say(agent: str, status: str) -> None:
+@pytest.mark.parametrize("agent", ["codex-acp", "@agentclientprotocol/claude-agent-acp", "gemini-cli"])
+def test_a_turn_that_goes_on_after_a_denial_is_completed(agent: str) -> None:
     wire = Wire(agent=agent)
     wire.prompt()
     for number, option in enumerate(("y", "n")):
@@ -524,7 +524,7 @@ def test_what_one_refusal_of_two_means_is_the_agents_to_say(agent: str, status: 
         wire.feed({"jsonrpc": "2.0", "id": number, "result": {"outcome": {"outcome": "selected", "optionId": option}}}, out=True)
     wire.say("One of two.")
     wire.reply({"stopReason": "end_turn"})
-    assert wire.ends() == [(status, None)]
+    assert wire.ends() == [("completed", None)]
 
 
 def test_a_refused_turn_has_a_refusal_in_it() -> None:
@@ -605,17 +605,38 @@ def test_a_replay_is_no_turn_and_nobodys_new_input() -> None:
     wire.update("user_message_chunk", content={"type": "text", "text": "old question"}, messageId="1")
     wire.say("old answer")
     wire.reply({})
-    wire.update("user_message_chunk", content={"type": "text", "text": "[Function Response: ls]"})  # Gemini goes on after its answer
-    wire.say("older answer")
     wire.prompt("new")
     started = types(wire.events).index("turn_start")
-    assert [event.payload.text for event in wire.events[:started] if event.type == "user_message"] == [
-        "old question",
-        "[Function Response: ls]",
-    ]
-    assert [said.author for said in wire.all("user_message")] == ["human", "harness", "human"]
-    assert [life.subtype for life in wire.all("session_lifecycle")] == ["replay_started", "resumed", "replay_ended"]
+    assert [said.text for said in wire.all("user_message")] == ["old question", "new"]
+    assert [life.subtype for life in wire.all("session_lifecycle")] == ["replay_started", "replay_ended", "resumed"]
     assert all(event.turn_id is None for event in wire.events[:started])
+
+
+@pytest.mark.parametrize("prompted", [2, 4, 6], ids="the prompt comes before {} of the replayed updates".format)
+def test_gemini_replays_after_its_answer_and_even_after_the_next_prompt(prompted: int) -> None:
+    """Gemini CLI 0.61.0: everything up to the first available_commands_update is the replay."""
+    wire = Wire(agent="gemini-cli")
+    wire.prompt("first")
+    wire.say("first answer")
+    wire.reply({"stopReason": "end_turn"})
+    wire.ask("session/load", {"sessionId": S, "cwd": "/demo", "mcpServers": []})
+    wire.update("user_message_chunk", content={"type": "text", "text": "<session_context>Linux</session_context>"})
+    wire.reply({})
+    updates = ["first", "first answer", "[Function Response: ls]", "another answer"]
+    for number, text in enumerate(updates, 3):
+        if number == prompted + 1:
+            wire.prompt("new")
+        kind = "user_message_chunk" if number % 2 else "agent_message_chunk"
+        wire.update(kind, content={"type": "text", "text": text})
+    if prompted == 6:
+        wire.prompt("new")
+    wire.update("available_commands_update", availableCommands=[])
+    wire.say("new answer")
+    wire.reply({"stopReason": "end_turn"})
+    said = [event for event in wire.events if event.type in ("user_message", "assistant_done")]
+    assert [event.payload.text for event in said if not event.replay] == ["first", "first answer", "new", "new answer"]
+    assert [event.payload.text for event in said if event.replay] == ["<session_context>Linux</session_context>", *updates]
+    assert [event.payload.status for event in wire.events if event.type == "turn_end"] == ["completed", "completed"]
 
 
 def test_chunks_of_a_replayed_prompt_are_one_message() -> None:

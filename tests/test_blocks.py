@@ -62,7 +62,7 @@ SLOW = {page for page in pages() if any(block.language in ("console", "python", 
 @pytest.mark.parametrize("page", [pytest.param(page, marks=[pytest.mark.slow] if page in SLOW else []) for page in pages() if runs(page)])
 def test_every_block_of_a_page_does_what_it_says(page: str, record: Path, tmp_path: Path) -> None:
     imports = any("$ hansard import" in block.text for block in blocks(page))
-    with Reader(tmp_path, None if imports else record) as reader:
+    with Reader(tmp_path, None if imports else record, page) as reader:
         for block, shown in runs(page):
             reader.read(block, shown)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from hansard.adapters import adapter_for
+from hansard.adapters.framing import Frame
 from hansard.events import Event
 from hansard.events.codec import decode, encode
 from hansard.events.content import RawBlock, RefusalBlock
@@ -320,7 +321,7 @@ ENDS = [
     ("permission_deny_interrupt", "interrupted", "aborted"),
     ("max_turns", "error", "max_turns"),
     ("max_budget", "error", "max_budget"),
-    ("permission_deny", "denied", None),
+    ("permission_deny", "completed", None),
     ("unknown_stop", "completed", None),
     ("pause_turn", "completed", None),
 ]
@@ -458,3 +459,27 @@ def test_the_time_of_a_task_is_a_number_or_unknown(duration: Any, elapsed: int |
     [event] = [event for event in live(progress) if event.type == "tool_progress"]
     assert event.payload.elapsed_ms == elapsed
     assert decode(encode(event)).type == "tool_progress"
+
+
+# ---- budgets and results, in the spellings of old and new versions
+
+
+def test_thinking_has_the_budget_that_our_side_set() -> None:
+    adapter = adapter_for("claude-control")()
+    request = {"subtype": "set_max_thinking_tokens", "max_thinking_tokens": 4000}
+    adapter.feed(Frame(json.dumps({"type": "control_request", "request_id": "r", "request": request}).encode(), out=True))
+    answer = {"id": "m", "model": "c", "role": "assistant", "content": [{"type": "thinking", "thinking": "Hm."}]}
+    (thought,) = only(say(adapter, {"type": "assistant", "message": answer}), "thinking_done")
+    assert thought.budget_tokens == 4000
+
+
+def test_a_result_has_the_lines_that_were_changed() -> None:
+    (result,) = only(live({"type": "result", "subtype": "success", "total_lines_added": 4, "total_lines_removed": 1}), "result")
+    assert (result.lines_added, result.lines_removed) == (4, 1)
+
+
+def test_an_error_is_not_the_text_of_a_result() -> None:
+    (result,) = only(
+        live({"type": "result", "subtype": "error_during_execution", "is_error": True, "errors": ["[diagnostic] x"]}), "result"
+    )
+    assert (result.text, result.error.message) == (None, "[diagnostic] x")

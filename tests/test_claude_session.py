@@ -227,3 +227,54 @@ def test_an_error_has_the_providers_own_words_beside_those_of_claude_code(words:
     failed = assistant("a1", text("API Error: it failed"), isApiErrorMessage=True, error="server_error", **words)
     errors = [event.payload for event in read(user("u1", "why?"), failed) if event.type == "error"]
     assert [(error.message, error.details) for error in errors] == [("API Error: it failed", *words.values())]
+
+
+def thought(words: str) -> dict[str, Any]:
+    return {"type": "thinking", "thinking": words, "signature": "s"}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [user("u1", "go", thinkingMetadata={"maxThinkingTokens": 31999})],
+        [user("u1", "go"), {"type": "api-request", "sessionId": "s1", "params": {"thinking": {"type": "enabled", "budget_tokens": 31999}}}],
+    ],
+    ids=["beside the prompt", "in the request"],
+)
+def test_thinking_has_the_budget_that_the_file_names(lines: list[dict[str, Any]]) -> None:
+    (thinking,) = events_of(read(*lines, assistant("a1", thought("Hm."), text("yes"))), "thinking_done")
+    assert thinking.payload.budget_tokens == 31999
+
+
+def test_the_lines_that_a_program_changed_are_in_the_result_of_its_last_turn() -> None:
+    cost = {"type": "cost-state", "sessionId": "s1", "totalLinesAdded": 5, "totalLinesRemoved": 1}
+    events = read(user("u1", "one"), assistant("a1", text("yes"), id="m1"), user("u2", "two"), assistant("a2", text("yes"), id="m2"), cost)
+    (result,) = events_of(events, "result")
+    assert (result.payload.status, result.payload.lines_added, result.payload.lines_removed) == ("completed", 5, 1)
+    assert result.turn_id == events_of(events, "turn_end")[-1].turn_id
+
+
+SHARED_WORK: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("TeamCreate", {"team_name": "crew", "description": "d"}, {"team_id": "crew", "status": "created", "text": "d"}),
+    ("Task", {"name": "ana", "team_name": "crew"}, {"team_id": "crew", "member_id": "ana", "status": "started"}),
+    ("Agent", {"name": "bo", "prompt": "p"}, {"team_id": "crew", "member_id": "bo", "status": "started"}),
+    ("SendMessage", {"to": "ana", "message": "hi"}, {"text": "hi", "detail": {"to": "ana"}}),
+    ("SendMessage", {"type": "message", "recipient": "bo", "content": "ho"}, {"text": "ho", "detail": {"to": "bo", "type": "message"}}),
+    ("SendMessage", {"type": "broadcast", "content": "all"}, {"text": "all", "detail": {"type": "broadcast"}}),
+    ("TaskCreate", {"subject": "Paint", "description": "x"}, {"status": "pending", "text": "Paint", "detail": {"description": "x"}}),
+    ("TaskUpdate", {"taskId": "1", "owner": "ana"}, {"task_id": "1", "member_id": "ana"}),
+    ("TaskUpdate", {"task_id": "1", "status": "completed"}, {"task_id": "1", "status": "completed"}),
+    ("TeamDelete", {}, {"team_id": "crew", "status": "deleted"}),
+]
+
+
+def test_every_tool_of_a_team_is_an_event_in_its_old_and_its_new_spelling() -> None:
+    calls = [call(f"t{number}", name) | {"input": args} for number, (name, args, _) in enumerate(SHARED_WORK)]
+    made = [event.payload for event in read(user("u1", "go"), assistant("a1", *calls, stop="tool_use")) if event.type.startswith("team_")]
+    said = [{name: getattr(payload, name) for name in wanted} for payload, (_, _, wanted) in zip(made, SHARED_WORK, strict=True)]
+    assert said == [wanted for _, _, wanted in SHARED_WORK]
+
+
+def test_a_task_without_a_team_is_a_plan_alone() -> None:
+    events = read(user("u1", "go"), assistant("a1", call("t1", "TaskCreate", subject="Paint"), stop="tool_use"))
+    assert not [event for event in events if event.type.startswith("team_")]

@@ -847,21 +847,18 @@ REJECTED = 'exec_command failed: CreateProcess { message: "Rejected(\\"rejected 
 
 
 @pytest.mark.parametrize(
-    ("first", "status"),
+    ("after", "status"),
     [
         ([], "denied"),
-        (
-            [shell("a", sandbox_permissions="require_escalated"), output_item("a", "ok")],
-            "completed",
-        ),
-        ([shell("a"), output_item("a", "ok")], "denied"),
+        ([response_item("message", role="assistant", content=[{"type": "output_text", "text": "So be it."}])], "completed"),
+        ([shell("d"), output_item("d", "ok")], "completed"),
     ],
-    ids=["nothing else asked", "another was allowed", "another did not ask"],
+    ids=["nothing follows", "an answer follows", "another call follows"],
 )
-def test_a_file_tells_what_the_user_rejected(first: list[Any], status: str) -> None:
+def test_a_file_tells_what_the_user_rejected(after: list[Any], status: str) -> None:
     rejected = [shell("c", sandbox_permissions="require_escalated"), output_item("c", REJECTED)]
     over = event_msg("task_complete", turn_id="u", last_agent_message="So be it.")
-    events = feed(CodexRollout(), event_msg("task_started", turn_id="u"), *first, *rejected, over)
+    events = feed(CodexRollout(), event_msg("task_started", turn_id="u"), *rejected, *after, over)
     assert [(said.request_id, said.decision, said.by) for said in payloads(events, "permission_response")] == [("c", "deny", "user")]
     assert [end.status for end in payloads(events, "turn_end")] == [status]
 

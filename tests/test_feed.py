@@ -10,6 +10,7 @@ import pytest
 
 from hansard.events import assistant_chunk
 from hansard.server.feed import BYTES, RECENT, Cache, Chunk, Feed, FeedPosition, Feeds, Filter, client_json, without
+from hansard.server.folds import Folds
 from hansard.store import JsonlStore
 from tests.server.served import eventually, words
 
@@ -38,7 +39,7 @@ async def test_the_same_place_is_made_into_json_once(tmp_path: Path):
     with JsonlStore(tmp_path) as store:
         session = store.create().session_id
         store[session].append(words(1000))
-        feeds = Feeds(store)
+        feeds = Feeds(store, Folds(store), 1024 * 1024)
         feed, _ = await feeds.subscribe(session, nobody)
         assert await feed.after(FeedPosition(0), ALL) is await feed.after(FeedPosition(0), ALL)
         assert await feed.after(FeedPosition(0), Filter(originals=True)) is not await feed.after(FeedPosition(0), ALL)
@@ -50,7 +51,7 @@ async def test_a_place_that_many_come_to_at_once_is_read_once(tmp_path: Path, mo
     with JsonlStore(tmp_path) as store:
         session = store.create().session_id
         store[session].append(words(1000))
-        feeds, reads = Feeds(store), list[FeedPosition]()
+        feeds, reads = Feeds(store, Folds(store), 1024 * 1024), list[FeedPosition]()
         feed, _ = await feeds.subscribe(session, nobody)
         read_once = feed._read
         monkeypatch.setattr(feed, "_read", lambda place, wanted: reads.append(place) or read_once(place, wanted))
@@ -64,7 +65,7 @@ async def test_who_leaves_takes_nobody_along_who_waits_for_the_same(tmp_path: Pa
     with JsonlStore(tmp_path) as store:
         session = store.create().session_id
         store[session].append(words(1000))
-        feeds = Feeds(store)
+        feeds = Feeds(store, Folds(store), 1024 * 1024)
         feed, _ = await feeds.subscribe(session, nobody)
         first, second = (asyncio.create_task(feed.after(FeedPosition(0), ALL)) for _ in range(2))
         await asyncio.sleep(0)
@@ -77,7 +78,7 @@ async def test_a_reader_that_came_to_the_end_goes_on_when_the_end_has_moved_on(t
     with JsonlStore(tmp_path) as store:
         session = store.create().session_id
         store[session].append(words(300))
-        feeds = Feeds(store)
+        feeds = Feeds(store, Folds(store), 1024 * 1024)
         feed, _ = await feeds.subscribe(session, nobody)
         found, place = await read(feed, FeedPosition(0))
         assert found == list(range(1, 302))
@@ -95,7 +96,7 @@ async def test_events_that_do_not_fit_into_one_frame_come_in_the_next(tmp_path: 
     with JsonlStore(tmp_path) as store:
         session = store.create().session_id
         store[session].append([assistant_chunk(text="x" * (BYTES // 2 + number)) for number in range(8)])
-        feeds = Feeds(store)
+        feeds = Feeds(store, Folds(store), 1024 * 1024)
         feed, head = await feeds.subscribe(session, nobody)
         assert (await read(feed, FeedPosition(0)))[0] == list(range(1, head.seq + 1))
         feeds.unsubscribe(feed, nobody)
@@ -105,7 +106,7 @@ async def test_what_nobody_looks_at_is_not_kept(tmp_path: Path):
     with JsonlStore(tmp_path) as store:
         session = store.create().session_id
         store[session].append(words(1000))
-        feeds = Feeds(store)
+        feeds = Feeds(store, Folds(store), 1024 * 1024)
         feed, _ = await feeds.subscribe(session, nobody)
         await read(feed, FeedPosition(0))
         assert feeds.readers(session) == 1

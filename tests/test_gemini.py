@@ -185,7 +185,12 @@ def test_a_refused_call_has_only_its_response():
     (result,) = payloads(events, "tool_result")
     assert (result.is_error, result.tool_name) == (True, "write_file")
     assert [(event.payload.tool_call_id, event.synthetic) for event in events if event.type == "tool_call"] == [("t", True)]
-    assert ends(events) == [("denied", None)]
+    assert ends(events) == [("completed", None)]
+
+
+def test_a_turn_that_stops_at_a_refused_call_is_denied():
+    refused = {"functionResponse": {"id": "t", "name": "write_file", "response": {"error": 'Tool "write_file" was canceled by the user.'}}}
+    assert ends(file(record("user", "u", "go"), record("gemini", "g", ""), record("user", "r", [refused]))) == [("denied", None)]
 
 
 def test_a_prompt_that_is_taken_back_leaves_a_lost_turn():

@@ -210,3 +210,10 @@ def test_the_system_prompt_and_the_model_are_told_when_they_change():
         *("s", "a", "b", "c"),
         *("model", "t", "repeated"),
     ]
+
+
+def test_thinking_has_the_budget_of_its_request():
+    said = {"role": "assistant", "content": [{"type": "thinking", "thinking": "Hm.", "signature": "s"}]}
+    request = {"model": "m", "thinking": {"type": "enabled", "budget_tokens": 2048}, "messages": [{"role": "user", "content": "go"}, said]}
+    (thought,) = [event for event in normalize(json.dumps(request).encode(), "anthropic-messages") if event.type == "thinking_done"]
+    assert thought.payload.budget_tokens == 2048

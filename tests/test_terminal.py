@@ -31,6 +31,10 @@ def test_nothing_reaches_the_terminal_that_drives_it_or_hides_in_it(payload):
         ("\U000e0041", "\\U000e0041"),
         ("half \ud83d", "half \\ud83d"),
         ("two\n\tlines, café, 日本, 👍", "two\n\tlines, café, 日本, 👍"),
+        ("❤\ufe0f 👩\u200d💻 👍🏽 1\ufe0f\u20e3 🏳\ufe0f\u200d🌈", "❤\ufe0f 👩\u200d💻 👍🏽 1\ufe0f\u20e3 🏳\ufe0f\u200d🌈"),
+        ("a\u200db x\ufe0f 5\ufe0f", "a\\u200db x\\ufe0f 5\\ufe0f"),
+        ("👍\u200d 👍\ufe0f\ufe0f 👩\u200d\u200d💻", "👍\\u200d 👍\ufe0f\\ufe0f 👩\\u200d\\u200d💻"),
+        ("🏴\U000e0067\U000e007f", "🏴\\U000e0067\\U000e007f"),
     ],
 )
 def test_hidden_characters_are_spelled_out_and_others_stay(text, shown):
@@ -45,6 +49,8 @@ def test_wide_characters_take_two_columns():
     assert columns("日本") == 4
     assert shortened("日本語です", 5) == "日本…"
     assert shortened("short", 5) == "short"
+    assert columns("👩\u200d💻❤\ufe0f") == 4
+    assert shortened("👩\u200d💻👩\u200d💻👩\u200d💻", 5) == "👩\u200d💻👩\u200d💻…"
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ from hansard.events import (
     ErrorInfo,
     Event,
     PermissionResponse,
-    SessionLifecycle,
     ThinkingDone,
     ToolCall,
     ToolResult,
@@ -380,8 +379,7 @@ def other_inner_arguments(events: list[Event]) -> None:
 
 def counted_in_the_turn(events: list[Event]) -> None:
     for event in events:
-        if isinstance(event, SessionLifecycle):
-            event.payload.subtype = "updated"
+        event.replay = False
 
 
 def other_argument_of_a_command(events: list[Event]) -> None:

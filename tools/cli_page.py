@@ -24,15 +24,15 @@ $ hansard demo --terminal --speed 0
     "run": """\
 $ hansard run demo --allow "edit"
 …
-? may it use edit  ~/project/answer.py
-  @@ -1,3 +1,3 @@
+▸ edit  answer.py  ✓ allowed by policy, +1 −1
    def answer():
   -    return 41
   +    return 42
 
-  allow, by policy
-…
-── completed · end_turn · 1 in, 2 out ──────────────────────────────────
+demo:
+  Now it is 42.
+
+✓ completed · 1 token in, 2 out…
 …
 $ echo "say good morning" | hansard run demo - --json 2> /dev/null | jq -r 'select(.type == "turn_end").payload.status'
 completed
@@ -79,7 +79,7 @@ user:
 …
 $ hansard show stdout.jsonl
 …
-── completed · end_turn …
+✓ completed …
 """,
     "search": """\
 $ hansard search ferries

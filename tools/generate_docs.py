@@ -19,7 +19,9 @@ from hansard.events import TYPES, ErrorCode, ErrorInfo, Event, PermissionOption,
 from hansard.events.codec import encode
 from hansard.events.content import BLOCKS
 from hansard.testing import facts
+from hansard.testing.truth import STORIES
 from tests.recorded import losses, losses_in, medium_of, normalize_recording, recordings, streams
+from tests.stories import endings
 from tools.cli_page import command_line
 from tools.code_drawing import drawing as code_drawing
 from tools.features import NOTICE, drops, features, table
@@ -84,6 +86,7 @@ def truth() -> str:
     return "".join(
         [
             NOTICE + TRUTH + table(["format", "recordings", *KINDS.values(), "all"], rows),
+            ENDINGS + endings_table(),
             LOSSES + table(["program", "format", "scenarios", "facts", "what the program does"], lost),
         ]
     )
@@ -107,6 +110,28 @@ These facts are on the script of a recording and cannot be found on its wire, or
 declared in the `losses.toml` of its folder, and a declared loss that explains nothing fails the tests.
 
 """
+
+
+ENDINGS = """
+## How turns end
+
+The status of a turn says how the turn ended. A denied or failed call is a fact about that call: if the agent answers after it, the turn is
+completed. Each story has one status for every agent, whether its wire or its files are read. The numbers are formats and
+recordings. `make test` fails when a turn ends otherwise and no reason is declared.
+
+"""
+
+
+def endings_table() -> str:
+    """The status of each story, in how many formats and recordings it was seen, and which formats tell something else."""
+    rows: list[list[str]] = []
+    for story, (status, code) in STORIES.items():
+        told = [ending for ending in endings() if ending.story == story]
+        right = [ending for ending in told if ending.status == status]
+        others = sorted({f"`{ending.format}`: {ending.status}" for ending in told if ending.status != status})
+        seen = f"{len({ending.format for ending in right})} formats, {len(right)} recordings"
+        rows.append([story, f"`{status}`", "" if code is None else f"`{code}`", seen, ", ".join(others)])
+    return table(["story", "status", "error code", "seen in", "where the program does not say so"], rows)
 
 
 def share(found: int, shown: int) -> str:
@@ -157,6 +182,7 @@ ENVELOPE = {
     "parentToolCallId": "the tool call that started the sub-agent who said this",
     "source": "the adapter that made it; absent when hansard itself did",
     "synthetic": "true when no frame says this literally",
+    "replay": "true when an agent that resumed the session repeats what the log already has; views and exports leave it out",
     "frame": "number of the frame it came from",
     "stream": "which stream of the session, when it has several",
     "direction": "`out` when our side sent the frame",

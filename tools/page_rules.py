@@ -1,4 +1,4 @@
-"""The tables of the fold and of the tool inputs as a JavaScript module, so that the page has no tables of its own. Part of `make docs`."""
+"""The tables of the fold, the reading levels and the tool inputs as a JavaScript module for the page. Part of `make docs`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import msgspec
 
 from hansard.events import EARLIEST_CALENDAR_MS, TITLE_CHARACTERS, TYPES
 from hansard.events import tool_inputs as tools
-from hansard.events.state import MAX_ENTRIES, PREVIEW_CHARACTERS
-from hansard.events.usage_totals import COST, OPEN_TURNS, TOKENS, WHOLE, camel
+from hansard.projections.reading_levels import LEVELS, ByField
 
-HEAD = "/** The tables of src/hansard/events, for the page. Made by tools/page_rules.py: change them there and run `make docs`. */"
+HEAD = "/** The tables of src/hansard that the page uses. Made by tools/page_rules.py: change them there and run `make docs`. */"
+LEVEL = "string | {field: string, patterns: [string, string][], otherwise: string}"
 SHAPE = "{action: string, kinds: string[], named: string, fields: {name: string, type: string, required: boolean, spelled: string}[]}"
 FIELD_TYPES = {str: "text", int: "number", bool: "flag"}
 JSON_TYPES = {str: "string", int: "number", bool: "boolean"}
@@ -24,13 +24,8 @@ def page() -> str:
     constants: dict[str, tuple[str, Any]] = {
         "EARLIEST_CALENDAR_MS": ("number", EARLIEST_CALENDAR_MS),
         "TITLE_CHARACTERS": ("number", TITLE_CHARACTERS),
-        "PREVIEW_CHARACTERS": ("number", PREVIEW_CHARACTERS),
-        "MAX_ENTRIES": ("number", MAX_ENTRIES),
         "REQUIRED": ("Record<string, Record<string, string>>", {name: required_fields(kind) for name, kind in TYPES.items()}),
-        "TOKENS": ("string[]", [camel(name) for name in TOKENS]),
-        "COST": ("string", camel(COST)),
-        "WHOLE": ("string[]", sorted(WHOLE)),
-        "OPEN_TURNS": ("number", OPEN_TURNS),
+        "LEVELS": (f"Record<string, {LEVEL}>", {name: level(one) for name, one in LEVELS.items()}),
         "TOOL_SHAPES": (f"{SHAPE}[]", [shape(one.input, one.kinds, one.named, one.spelled) for one in tools.SHAPES]),
         "REPLACEMENT": (SHAPE, shape(tools.Replacement, frozenset(), "", tools.REPLACEMENT_SPELLINGS)),
         "SHELL_PROGRAM": ("string", tools.SHELL_PROGRAM.pattern),
@@ -50,6 +45,13 @@ def required_fields(event: type[Any]) -> dict[str, str]:
     payload = get_type_hints(event)["payload"]
     types = get_type_hints(payload)
     return {field.encode_name: _json_type(types[field.name]) for field in msgspec.structs.fields(payload) if field.required}
+
+
+def level(given: str | ByField) -> str | dict[str, Any]:
+    """Returns the level of a type, or how it is read from a field."""
+    if isinstance(given, str):
+        return given
+    return {"field": given.field, "patterns": list(given.patterns.items()), "otherwise": given.otherwise}
 
 
 def shape(kind: type[msgspec.Struct], kinds: frozenset[str], named: str, spelled: Any) -> dict[str, Any]:
@@ -78,7 +80,7 @@ def _json_type(hint: Any) -> str:
 def _lines(value: Any) -> str:
     """One entry of a table a line."""
     match value:
-        case dict() if all(isinstance(one, dict) for one in value.values()):
+        case dict() if any(isinstance(one, dict) for one in value.values()):
             return "{\n" + "".join(f"  {json.dumps(name)}: {json.dumps(one)},\n" for name, one in value.items()) + "}"
         case list() | tuple() if value and isinstance(value[0], dict):
             return "[\n" + "".join(f"  {json.dumps(one)},\n" for one in value) + "]"

@@ -152,9 +152,12 @@ CAUSES = {
 
 
 def causes(truth: dict[str, Any]) -> list[str]:
-    """Why the turns of a run ended that did not end well."""
-    ends = {"interrupted": "aborted", "refused": "refused", "max_tokens": "output_length", "denied": "denied"}
-    found = [ends.get(turn["end"]) or turn.get("error_code") for turn in truth["turns"] if turn["end"] != "completed"]
+    """Why the turns of a run did not go well: what ended them, or that a tool was denied."""
+    ends = {"interrupted": "aborted", "refused": "refused", "max_tokens": "output_length"}
+    found = [
+        "denied" if turn.get("story", "").startswith("tool denied") else ends.get(turn["end"]) or turn.get("error_code")
+        for turn in truth["turns"]
+    ]
     return [cause for cause in found if cause in CAUSES]
 
 

@@ -11,6 +11,7 @@ HansardError
 ├── CannotEncode          this agent's wire has no words for that command
 ├── AgentError            an agent, or the way to it, failed
 │   ├── AgentNotStarted   its program is not there or does not start, or the handshake failed
+│   │   └── ResumeFailed  it cannot resume its own session; the conversation can be handed off to a new one
 │   ├── AgentGone         it does not listen any more
 │   └── Refused           it, or the session, did not do what was asked; ``code`` says why
 └── StoreError            the environment failed: disk, permissions, locks
@@ -107,6 +108,10 @@ class AgentError(HansardError):
 
 class AgentNotStarted(AgentError):
     """The agent's program is not there, does not start, or does not answer as it should; the message says what to do."""
+
+
+class ResumeFailed(AgentNotStarted):
+    """The agent cannot resume its own session. The log has the conversation: hand it off to a new session of the agent, or to another."""
 
 
 class AgentGone(AgentError):

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from hansard.events import Event, PermissionResponse, QueueUpdate, SessionLifecycle, TurnEnd
+from hansard.events import Event, PermissionResponse, QueueUpdate, SessionLifecycle, TurnEnd, UserMessage
 from hansard.store import open_store
 from hansard.testing import check_closed, check_turns
 from tests.cli.conftest import Run
@@ -136,7 +136,7 @@ def test_what_is_shown_live_is_what_is_shown_later(process: Any, run: Run, store
     (info,) = open_store(store).sessions()
     later = run("show", info.id).out
     assert "-    return 41\n" in live.replace("│ ", "") and "+    return 42\n" in live.replace("│ ", "")
-    assert live.splitlines() == later.splitlines()[1:]  # the log was created before there was anything to show
+    assert live.splitlines() == later.splitlines()
 
 
 @pytest.mark.parametrize("arguments", [["-"], []])
@@ -192,8 +192,72 @@ def test_a_session_goes_on_also_with_another_agent(process: Any, store: Path):
     on = process("run", "demo", "say on", "--session", info.id, *QUICK, stdin=subprocess.DEVNULL)
     other = process("run", "acp", "say off", "--session", info.id[:30], *program, *QUICK, stdin=subprocess.DEVNULL)
     assert (on.returncode, other.returncode) == (0, 0), other.stderr
-    assert "from here on: acp" in other.stdout.decode()
+    assert "continued by acp" in other.stdout.decode()
     assert ends(store) == ["completed"] * 3
+
+
+# ---- answers
+
+SCHEMA = '{"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}'
+
+
+@pytest.mark.parametrize("as_file", [False, True])
+def test_an_answer_is_printed_as_json_and_nothing_else(process: Any, store: Path, tmp_path: Path, as_file: bool):
+    (tmp_path / "schema.json").write_text(SCHEMA)
+    schema = tmp_path / "schema.json" if as_file else SCHEMA
+    done = process("run", "demo", 'say {"x": 4}', "--schema", schema, *QUICK, stdin=subprocess.DEVNULL)
+    assert (done.returncode, done.stdout) == (0, b'{"x": 4}\n'), done.stderr
+    assert ends(store) == ["completed"]
+
+
+def test_an_answer_that_does_not_match_the_schema_is_a_failure(process: Any, store: Path):
+    done = process("run", "demo", "say four", "--schema", '{"type": "array", "items": {"type": "null"}}', *QUICK, stdin=subprocess.DEVNULL)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert b"does not match the schema" in done.stderr
+    assert ends(store) == ["completed"] * 2  # it was asked for again
+
+
+def test_with_json_the_events_come_and_the_code_says_what_the_answer_is(process: Any):
+    done = process("run", "demo", 'say {"x": 4}', "--schema", SCHEMA, "--json", *QUICK, stdin=subprocess.DEVNULL)
+    types = [json.loads(line)["type"] for line in done.stdout.splitlines()]
+    assert (done.returncode, "assistant_done" in types) == (0, True)
+
+
+def test_an_agent_that_takes_too_long_is_interrupted(process: Any, store: Path):
+    done = process("run", "demo", "count 100000", "--timeout", "4", *SLOW, stdin=subprocess.DEVNULL)
+    assert (done.returncode, ends(store)) == (124, ["interrupted"])
+    assert b"did not finish within 4 seconds" in done.stderr and b"1 2 3" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["say hi", "--schema", "nowhere.json"], "nowhere.json: No such file"),
+        (["say hi", "--schema", "{"], "--schema is not JSON"),
+        (["say hi", "--schema", '{"type": 4}'], "not a JSON Schema"),
+        (["say hi", "--timeout", "0"], "not in the range"),
+        (["say hi", "--hand-off"], "--hand-off needs --session"),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_refused_before_anything_happens(process: Any, store: Path, arguments: list[str], message: str):
+    done = process("run", "demo", *arguments, stdin=subprocess.DEVNULL)
+    assert done.returncode == 2 and message in done.stderr.decode()
+    assert not store.exists()
+
+
+def test_an_agent_that_is_not_installed_leaves_no_session(process: Any, store: Path, tmp_path: Path):
+    done = process("run", "gemini", "hello", "--env", f"PATH={tmp_path}", stdin=subprocess.DEVNULL)
+    assert done.returncode == 2 and done.stderr.decode().count("is not installed") == 1
+    assert not store.exists()
+
+
+def test_a_conversation_is_handed_off_to_a_new_session_of_the_same_agent(process: Any, store: Path):
+    assert process("run", "demo", "say the word is rhubarb", *QUICK, stdin=subprocess.DEVNULL).returncode == 0
+    (info,) = open_store(store).sessions()
+    on = process("run", "demo", "hello", "--session", info.id, "--hand-off", *QUICK, stdin=subprocess.DEVNULL)
+    assert on.returncode == 0, on.stderr
+    said = [event.payload for event in open_store(store)[info.id].read() if isinstance(event, UserMessage)][-1]
+    assert said.text == "hello" and "rhubarb" in str(said.content)
 
 
 # ---- at a terminal
@@ -202,7 +266,7 @@ def test_a_session_goes_on_also_with_another_agent(process: Any, store: Path):
 @pytest.mark.parametrize(("key", "decision", "says", "code"), [("y", "allow", "entries", 0), ("n", "deny", "You did not", 1)])
 def test_a_permission_is_asked_for(tty: Callable[..., Tty], store: Path, key: str, decision: str, says: str, code: int):
     terminal = tty("demo", "run", *QUICK)
-    terminal.expect("? may it use")
+    terminal.expect("? Allow")
     terminal.expect("y yes · a always · n no: ")
     terminal.type("what?\n")
     terminal.expect("please answer with one of the letters")
@@ -302,7 +366,7 @@ def test_a_message_typed_while_it_works_waits_for_its_turn(tty: Callable[..., Tt
     terminal.type("count 60\n")
     terminal.expect("1 2 3 ")
     terminal.type("say second\n")
-    terminal.expect("queued: say second")
+    terminal.expect("(queued; ")
     terminal.expect("60")
     terminal.expect("  second\n")
     terminal.expect("> ")
@@ -334,7 +398,7 @@ def test_what_an_agent_wants_cannot_drive_the_terminal(tty: Callable[..., Tty], 
     sly = tmp_path / "sly.py"
     sly.write_text(SLY)
     terminal = tty("acp", "hello", "--program", sys.executable, "--argument", str(sly))
-    terminal.expect("? may it use")
+    terminal.expect("? Allow")
     shown = terminal.expect("n no: ")
     terminal.type("n\n")
     terminal.end()

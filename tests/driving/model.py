@@ -86,6 +86,8 @@ class Model(ThreadingHTTPServer):
         """The streams, piece by piece, as they were sent."""
         self.is_step = is_step or (lambda request: bool(request.get("tools")))
         self.lock = threading.Lock()
+        self.hanging = threading.Event()
+        """Whether it has stopped in the middle of an answer."""
         self.over = threading.Event()
 
     @property
@@ -164,6 +166,8 @@ class _Answering(BaseHTTPRequestHandler):
                 self.wfile.write(event.encode())
                 self.wfile.flush()
                 time.sleep(0.002)
+            if hang:
+                self.server.hanging.set()
             while hang and not self.server.over.wait(0.05):
                 self.wfile.write(b": still here\n\n")
                 self.wfile.flush()

@@ -67,7 +67,7 @@ async def test_a_tool_that_is_allowed_runs_and_one_that_is_denied_does_not(agent
         await play.ends()
         assert [payload.decision for payload in play.only("permission_response")] == ["allow", "deny"]
         assert [bool(payload.is_error) for payload in play.only("tool_result")] == [False, True]
-        assert [payload.status for payload in play.only("turn_end")] == ["completed", "denied"]
+        assert [payload.status for payload in play.only("turn_end")] == ["completed", "completed"]
         assert "Rather not." in shown_to(play.model.asked[-1])
 
 
@@ -94,7 +94,7 @@ async def test_an_interrupt_in_the_middle_of_a_sentence(agent: str, tmp_path: Pa
         await play.says("Are you there?")
         await play.ends()
         half, after = play.only("assistant_done")
-        assert half.interrupted == (agent == "claude")  # the SDK leaves it out
+        assert half.interrupted
         assert half.text and half.text < "A long story " * 20
         assert after.text == "Yes?"
         assert [payload.status for payload in play.only("turn_end")] == ["interrupted", "completed"]

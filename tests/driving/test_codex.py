@@ -343,7 +343,7 @@ async def test_a_command_that_must_ask(stage: Callable[..., Stage], decision: An
         await session.close()
     assert (on.work / "made").exists() == (decision == "allow")
     assert [reply.decision for reply in payloads(session, "permission_response")] == [decision]
-    assert ends(session) == [{"allow": "completed", "deny": "denied", "cancelled": "interrupted"}[decision]]
+    assert ends(session) == [{"allow": "completed", "deny": "completed", "cancelled": "interrupted"}[decision]]
     check(session)
 
 

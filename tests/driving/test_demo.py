@@ -110,7 +110,7 @@ async def test_run_allowed(session: Session):
 async def test_run_denied(session: Session):
     events = await turn(session, "run", deny)
     assert payloads(events, ToolResult)[0].is_error and "You did not let me" in text(events)
-    assert status(events) == ["denied"]
+    assert status(events) == ["completed"]
 
 
 async def test_edit(session: Session, tmp_path: Path):

@@ -13,7 +13,7 @@ import pytest
 
 import hansard
 from hansard.agents.execute import ExecuteOptions
-from hansard.errors import UsageError
+from hansard.errors import AgentNotStarted, UsageError
 from hansard.events import (
     AssistantChunk,
     Event,
@@ -26,6 +26,7 @@ from hansard.events import (
     UserMessage,
 )
 from hansard.store import JsonlStore
+from tests.renormalized import check_again
 
 QUICK: dict[str, Any] = {"DEMO_AGENT_PACE": "0"}
 PICTURE = bytes.fromhex("89504e470d0a1a0a")
@@ -40,7 +41,7 @@ def how(tmp_path: Path) -> dict[str, Any]:
 
 def test_an_answer_with_everything_about_it(how: dict[str, Any]):
     answer = hansard.execute("demo", "say yes", title="A thought", **how)
-    assert (answer.ok, answer.status, answer.error) == (True, "completed", None)
+    assert (answer.ok, answer.status, answer.error, answer.exit_code) == (True, "completed", None, 0)
     assert answer.data == answer.text == "yes"
     assert (answer.usage.input_tokens, answer.usage.output_tokens, answer.cost_usd) == (2, 4, None)
     assert [message["role"] for message in answer.messages] == ["user", "assistant"]
@@ -87,20 +88,38 @@ def test_an_answer_in_json_is_held_to_its_type(how: dict[str, Any], schema: Any,
     good = hansard.execute("demo", 'say {"x": 4}', schema=schema, **how)
     assert (good.ok, good.data, good.text) == (True, data, '{"x": 4}')
     bad = hansard.execute("demo", 'say {"x": "four"}', schema=schema, **how)
-    assert (bad.ok, bad.status, bad.data, bad.text) == (False, "error", None, '{"x": "four"}')
-    assert bad.error is not None and "not what was asked for" in bad.error.message
+    assert (bad.ok, bad.status, bad.data) == (False, "error", None)
+    assert bad.error is not None
 
 
 def test_json_is_found_in_prose_and_missed_where_there_is_none(how: dict[str, Any]):
     assert hansard.execute("demo", "say Here it is: [1, 2] as you asked", schema=list[int], **how).data == [1, 2]
     none = hansard.execute("demo", "say nothing of the kind", schema=list[int], **how)
-    assert none.error is not None and (none.ok, none.data, none.error.message) == (False, None, "there is no JSON in the answer")
+    assert none.error is not None and (none.ok, none.data) == (False, None)
+    retry = [event.payload for event in none.events if isinstance(event, UserMessage)][2]
+    assert retry.author == "harness" and "there is no JSON in the answer" in retry.text
 
 
-def test_the_agent_is_told_what_the_answer_has_to_be(how: dict[str, Any]):
+def test_a_schema_that_goes_with_the_prompt_is_not_the_users_words(how: dict[str, Any]):
     answer = hansard.execute("demo", "say 1", schema=int, **how)
-    said = next(event.payload.text for event in answer.events if isinstance(event, UserMessage))
-    assert said.startswith("say 1\n\n") and said.endswith('{"type": "integer"}')
+    user, harness = (event for event in answer.events if isinstance(event, UserMessage))
+    assert (user.payload.author, user.payload.text, user.payload.content) == ("human", "say 1", None)
+    assert harness.payload.author == "harness" and harness.payload.text.endswith('JSON Schema:\n{"type":"integer"}')
+    assert user.frame == harness.frame
+    sent = next(event.original for event in answer.events if event.frame == user.frame and event.original is not None)
+    assert b"say 1" in bytes(sent) and b"JSON Schema" in bytes(sent)
+
+
+def test_a_renormalized_log_keeps_the_schema_apart(how: dict[str, Any]):
+    answer = hansard.execute("demo", "say 1", schema=int, **how)
+    check_again(JsonlStore(how["store"]), answer.session_id)
+
+
+def test_a_schema_holds_for_one_question(how: dict[str, Any]):
+    first = hansard.execute("demo", "say 1", schema=int, **how)
+    second = hansard.execute("demo", "say two", session=first.session_id, **how)
+    assert (first.data, second.data) == (1, "two")
+    assert [event.payload.text for event in second.events if isinstance(event, UserMessage)] == ["say two"]
 
 
 @pytest.mark.parametrize("schema", [{"type": 4}, object(), "int | nothing"])
@@ -122,7 +141,7 @@ def test_a_bad_end_is_no_success_although_text_came(how: dict[str, Any], word: s
     answer = hansard.execute("demo", word, **how)
     assert (answer.ok, answer.status, answer.text) == (False, status, text)
     assert (None if answer.error is None else answer.error.message) == message
-    assert answer.exit_code == (3 if word == "crash" else None)
+    assert answer.exit_code == (3 if word == "crash" else None)  # hansard ended the others
     assert hansard.execute("demo", word, schema=int, **how).data is None
 
 
@@ -248,6 +267,30 @@ async def test_a_stream_that_is_left_early_stops_the_agent(how: dict[str, Any]):
 async def test_nobody_can_be_asked_where_nobody_looks(how: dict[str, Any]):
     with pytest.raises(UsageError, match="nobody is there"):
         await hansard.execute_async("demo", "run", on_permission="ask", **how)
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"modell": "cuckoo"}, "no option 'modell'; did you mean 'model'"),
+        ({"on_permission": "alow"}, "one of allow, deny, ask; not 'alow'"),
+    ],
+)
+def test_an_unknown_option_is_refused_before_anything_happens(how: dict[str, Any], option: dict[str, Any], message: str):
+    with pytest.raises(UsageError, match=message):
+        hansard.execute("demo", "hello", **how, **option)
+    assert not Path(how["store"]).exists()
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "qwen-oneshot", "opencode", "openai-chat", "acp"])
+def test_an_agent_that_is_missing_is_refused_before_anything_happens(how: dict[str, Any], agent: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    with pytest.raises(AgentNotStarted):
+        hansard.execute(agent, "hello", **changed(how, env={"PATH": how["cwd"]}))
+    with pytest.raises(UsageError, match="no agent is called"):
+        hansard.execute(f"{agent}x", "hello", **how)
+    assert not Path(how["store"]).exists()
 
 
 def test_every_option_of_an_agent_can_be_given():

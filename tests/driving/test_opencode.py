@@ -214,6 +214,7 @@ async def test_an_interrupt_in_mid_stream_and_the_turn_after_it(place: Surroundi
     assert ends(events) == ["interrupted", "completed"]
     half, whole = texts(events)
     assert half and "This will never be said to its end.".startswith(half)
+    assert [event.payload.interrupted for event in events if event.type == "assistant_done"] == [True, False]
     assert whole == "Here I am."
 
 

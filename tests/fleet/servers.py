@@ -65,10 +65,10 @@ def fleet(folder: Path, address: str, count: int = 3) -> Iterator[Fleet]:
         made.close()
 
 
-async def command(server: Client, session: str, name: str, command_id: str, **fields: Any) -> httpx.Response:
+async def command(server: Client, session: str, kind: str, command_id: str, **payload: Any) -> httpx.Response:
     """Give a command to a server."""
     async with server.http() as http:
-        given = {"command": name, "commandId": command_id, **fields}
+        given = {"type": kind, "commandId": command_id, "payload": payload}
         return await http.post(f"/api/sessions/{session}/commands", json=given)
 
 
@@ -115,7 +115,7 @@ class Talker:
         while True:
             self.attempts += 1
             with suppress(httpx.TransportError):
-                answer = await command(self.chance.choice(self.fleet.servers), self.session, "say", name, text=self.words)
+                answer = await command(self.chance.choice(self.fleet.servers), self.session, "user_message", name, text=self.words)
                 if answer.status_code == 200:
                     self.acknowledged[name] = msgspec.json.decode(answer.content)["seq"]
                     return

@@ -44,7 +44,7 @@ async def test_what_an_agent_says_while_the_database_is_away_is_kept(
             for _ in range(10):
                 assert (await http.get("/api")).status_code == 200
             assert (await http.get("/api/sessions")).json()["error"]["code"] == "away"
-            waits = asyncio.create_task(command(servers[0], session, "say", "later", text="say later"))
+            waits = asyncio.create_task(command(servers[0], session, "user_message", "later", text="say later"))
             await asyncio.sleep(1)
             await asyncio.to_thread(database.server.start)  # on a busy machine it takes longer than a client may be silent
             await peer.until("sessions")  # it is back
@@ -53,7 +53,7 @@ async def test_what_an_agent_says_while_the_database_is_away_is_kept(
             answer = await waits
             if answer.status_code != 200:  # it was refused, and can be given again
                 assert answer.json()["error"]["code"] in ("away", "store")
-                assert (await command(servers[0], session, "say", "later", text="say later")).status_code == 200
+                assert (await command(servers[0], session, "user_message", "later", text="say later")).status_code == 200
             while [event["type"] for event in peer.events_of()].count("turn_end") < 2:
                 await peer.hear()
         with open_store(database.address) as store:

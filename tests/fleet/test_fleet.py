@@ -90,29 +90,29 @@ async def test_every_command_is_done_once_wherever_and_however_often_it_is_given
             assert httpx.Response(200, text=answers.pop()[1]).json() == {"type": "done", "commandId": given, "seq": found[0].seq}
         done += 1
 
-    await once("rename", title="What is it called?")
-    await once("archive", archived=False)
-    await once("say", text="run")
+    await once("session_lifecycle", subtype="renamed", title="What is it called?")
+    await once("session_lifecycle", subtype="unarchived")
+    await once("user_message", text="run")
     [asked] = await until(store, session, "permission_request")
-    await once("decide", requestId=asked.payload.request_id, inputHash=asked.payload.input_hash, decision="allow")
+    await once("permission_response", requestId=asked.payload.request_id, inputHash=asked.payload.input_hash, decision="allow")
     await until(store, session, "turn_end")
-    await once("say", text="ask")
+    await once("user_message", text="ask")
     [question] = await until(store, session, "question")
-    await once("say", text="say this later")
-    await once("say", text="say this never")
+    await once("user_message", text="say this later")
+    await once("user_message", text="say this never")
     waits = [event.payload.item_id for event in store[session].read(types=["queue_update"]) if event.payload.action == "queued"]
-    await once("edit", itemId=waits[0], text="say that later")
-    await once("cancel", itemId=waits[1])
+    await once("queue_update", action="edited", itemId=waits[0], text="say that later")
+    await once("queue_update", action="cancelled", itemId=waits[1])
     await once("answer", requestId=question.payload.request_id, values={"colour": "red"})
     await until(store, session, "turn_end", 3)
-    await once("set", model="cuckoo")
-    await once("say", text="count 500")
+    await once("configuration_change", subtype="set_model", model="cuckoo")
+    await once("user_message", text="count 500")
     await until(store, session, "turn_start", 4)
-    await once("interrupt")
+    await once("interrupt", reason="user_cancel")
     await until(store, session, "turn_end", 4)
-    await once("interrupt", events=0)
-    await once("switch", agent="demo", options={"cwd": str(tmp_path)})
-    await once("stop", events=0)
+    await once("interrupt", reason="user_cancel", events=0)
+    await once("agent_switch", toAgentId="demo", options={"cwd": str(tmp_path)})
+    await once("session_lifecycle", subtype="closed")
     assert not [info for info in store.sessions() if info.id == session and info.live]
     said = [event.payload.text for event in store[session].read(types=["user_message"])]
     assert said == ["run", "ask", "say that later", "count 500"]
@@ -125,9 +125,9 @@ async def test_what_the_writer_refuses_is_refused_with_its_words(servers: Fleet,
     session = await begun(servers[0], tmp_path, "say hello")
     await until(store, session, "turn_end")
     for server in servers.servers:
-        answer = await command(server, session, "decide", str(uuid4()), requestId="never", inputHash="x", decision="allow")
+        answer = await command(server, session, "permission_response", str(uuid4()), requestId="never", inputHash="x", decision="allow")
         assert (answer.status_code, answer.json()["error"]) == (404, {"code": "not_found", "message": "nobody asked never"})
-    _, answers = await five_times(servers, session, "set", model="dodo")
+    _, answers = await five_times(servers, session, "configuration_change", subtype="set_model", model="dodo")
     assert len(answers) == 1 and "there is no model dodo" in answers.pop()[1]
 
 
@@ -177,7 +177,7 @@ async def test_what_a_killed_server_left_open_is_closed_once_by_another(database
         await asyncio.sleep(3)  # whoever else would close it again has looked
         cancelled = [event.payload.reason for event in store[asking].read() if isinstance(event, PermissionCancelled)]
         assert cancelled == [reason] and len(list(store[asking].read(types=["turn_end"]))) == 1
-        answer = await command(servers[2], asking, "say", "on", text="say it goes on")  # with any other server
+        answer = await command(servers[2], asking, "user_message", "on", text="say it goes on")  # with any other server
         assert answer.status_code == 200
         await until(store, asking, "turn_end", 2)
         assert store[asking].verify() == store[idle].verify() == []
@@ -189,7 +189,7 @@ async def test_a_command_that_its_server_dies_of_is_done_by_the_one_that_was_ask
         session = await begun(servers[0], tmp_path, "say hello")
         await until(store, session, "turn_end")
         os.kill(servers[0].pid, signal.SIGSTOP)  # it lives, and does not answer
-        given = asyncio.create_task(command(servers[1], session, "say", "mine", text="say once"))
+        given = asyncio.create_task(command(servers[1], session, "user_message", "mine", text="say once"))
         async with asyncio.timeout(PATIENCE):
             while not database.execute("SELECT 1 FROM command WHERE session_id = %s", [session]):
                 await asyncio.sleep(0.05)
@@ -204,14 +204,15 @@ async def test_a_command_that_its_server_dies_of_is_done_by_the_one_that_was_ask
 async def test_a_command_whose_answer_was_lost_with_its_server_is_not_done_again(database: Database, tmp_path: Path):
     with fleet(tmp_path, database.address, 2) as servers, open_store(database.address) as store:
         session = await begun(servers[0], tmp_path)
-        first = await command(servers[0], session, "say", "mine", text="say once")
-        renamed = await command(servers[0], session, "rename", "called", title="So it is called")
+        first = await command(servers[0], session, "user_message", "mine", text="say once")
+        title = {"subtype": "renamed", "title": "So it is called"}
+        renamed = await command(servers[0], session, "session_lifecycle", "called", **title)
         await until(store, session, "turn_end")
         servers.kill(0)
         database.execute("UPDATE writer SET until = 'epoch' WHERE pid = %s", [servers[0].pid])  # as if the time had passed
-        again = [await command(servers[1], session, "rename", "called", title="So it is called") for _ in range(2)]
+        again = [await command(servers[1], session, "session_lifecycle", "called", **title) for _ in range(2)]
         assert {answer.text for answer in again} == {renamed.text}
-        again = [await command(servers[1], session, "say", "mine", text="say once") for _ in range(2)]
+        again = [await command(servers[1], session, "user_message", "mine", text="say once") for _ in range(2)]
         assert {answer.text for answer in again} == {first.text} and first.status_code == 200
         assert len(named(store, session, "mine")) == len(named(store, session, "called")) == 1
         assert len(list(store[session].read(types=["user_message"]))) == 1
@@ -225,14 +226,14 @@ async def test_a_paused_server_that_wakes_up_writes_nothing_and_ends_its_agent(d
         [started] = [event for event in store[session].read(types=["process"]) if event.payload.event == "started"]
         os.kill(servers[0].pid, signal.SIGSTOP)
         database.execute("UPDATE writer SET until = 'epoch' WHERE pid = %s", [servers[0].pid])  # as if the time had passed
-        answer = await command(servers[1], session, "say", "mine", text="say now I do")
+        answer = await command(servers[1], session, "user_message", "mine", text="say now I do")
         assert answer.status_code == 200
         taken = answer.json()["seq"]  # the head may be further: the new agent speaks already
         os.kill(servers[0].pid, signal.SIGCONT)
         async with asyncio.timeout(PATIENCE):
             while _is_there(started.payload.pid):  # it must not do what nobody can put on the record
                 await asyncio.sleep(0.05)
-        assert (await command(servers[0], session, "say", "other", text="say and so do I")).status_code == 200
+        assert (await command(servers[0], session, "user_message", "other", text="say and so do I")).status_code == 200
         ends = await until(store, session, "turn_end", 3)
         assert [end.payload.status for end in ends] == ["lost", "completed", "completed"]
         after = [event.payload.text for event in store[session].read(taken, types=["assistant_chunk"])]

@@ -116,7 +116,8 @@ async def _stopped(servers: Fleet, session: str, number: int) -> None:
     async with asyncio.timeout(60):
         while True:
             with suppress(httpx.TransportError):  # as any client does
-                if (await command(servers[number % 3], session, "stop", f"end-{session}")).status_code == 200:
+                stopped = await command(servers[number % 3], session, "session_lifecycle", f"end-{session}", subtype="closed")
+                if stopped.status_code == 200:
                     return
             await asyncio.sleep(0.2)
 

@@ -18,7 +18,7 @@ from hansard.events import assistant_chunk
 from hansard.store import JsonlStore
 from tests.proof import Figures, amount, proves
 from tests.server.readers import Apart, log_hash
-from tests.server.served import Process, demo, process, words
+from tests.server.served import Process, command, demo, process, words
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -44,7 +44,7 @@ def station(folder: Path, *arguments: str) -> Generator[Station]:
 
 async def send(http: httpx.AsyncClient, session: str, text: str) -> None:
     """Say something, and do not wait for the answer."""
-    answer = await http.post(f"/api/sessions/{session}/commands", json={"command": "say", "commandId": f"{session}-{text}", "text": text})
+    answer = await http.post(f"/api/sessions/{session}/commands", json=command("user_message", f"{session}-{text}", text=text))
     assert answer.status_code == 200, answer.text
 
 

@@ -25,7 +25,7 @@ from tests.proof import LONG, SEED, Figures, amount, proves
 from tests.server.cable import TROUBLES, Cable
 from tests.server.full import no_room
 from tests.server.readers import Reader, StreamReader, log_hash
-from tests.server.served import Process, demo
+from tests.server.served import Process, command, demo
 
 pytestmark = [
     pytest.mark.anyio,
@@ -72,9 +72,9 @@ class Soak:
         async with self.server.http() as http:
             while not self.over:
                 number += 1
-                command = {"command": "say", "commandId": f"{session}-{number}", "text": self.chance.choice(PROMPTS)}
+                said = command("user_message", f"{session}-{number}", text=self.chance.choice(PROMPTS))
                 with suppress(httpx.TransportError):
-                    answer = await http.post(f"/api/sessions/{session}/commands", json=command)
+                    answer = await http.post(f"/api/sessions/{session}/commands", json=said)
                     await self.idle(http, session)
                     self.counts["turns"] += answer.status_code == 200
                 await asyncio.sleep(0.1)
@@ -85,8 +85,8 @@ class Soak:
             phase = (await http.get(f"/api/sessions/{session}")).json().get("phase", "idle")
             state = (await http.get(f"/api/sessions/{session}/state")).json() if phase == "waiting" else {}
             for asked in state.get("pendingPermissions", ()):
-                given = {"requestId": asked["requestId"], "inputHash": asked["inputHash"], "decision": "allow"}
-                allow = {"command": "decide", "commandId": asked["requestId"], **given}
+                shown = {"requestId": asked["requestId"], "inputHash": asked["inputHash"]}
+                allow = command("permission_response", asked["requestId"], **shown, decision="allow")
                 await http.post(f"/api/sessions/{session}/commands", json=allow)
             if phase not in ("running", "waiting"):
                 return
@@ -163,7 +163,8 @@ async def test_everything_at_once_for_a_while(tmp_path: Path, figure: Figures, m
                 memory = soak.server.memory()
                 async with soak.server.http() as http:
                     for session in sessions:
-                        await http.post(f"/api/sessions/{session}/commands", json={"command": "stop", "commandId": f"end-{session}"})
+                        stop = command("session_lifecycle", f"end-{session}", subtype="closed")
+                        await http.post(f"/api/sessions/{session}/commands", json=stop)
                     await _nothing_runs(http, sessions)
                 for reader in readers:
                     reader.going.set()

@@ -1,6 +1,5 @@
 /** What the renderer's tests do in the browser: draw, and say what is drawn in a form that can be compared. */
 
-import { State } from "/transcript/state.js";
 import { Transcript } from "/transcript/transcript.js";
 
 const host = document.getElementById("page");
@@ -38,17 +37,18 @@ function ready(transcript, open) {
   return transcript;
 }
 
-/** The first prefix at which a live page differs from a fresh one, if there is any. */
-function differs(events, open, prefixes) {
+/** The first prefix at which a live page, which gets what changes of the state, differs from a fresh one, which gets all of it. */
+function differs(events, open, prefixes, changes) {
   const live = ready(new Transcript(document.createElement("div"), {}), open);
   const at = new Set(prefixes);
   const stage = document.createElement("div");
   for (let length = 1; length <= events.length; length += 1) {
     live.renderEvent(events[length - 1]);
+    if (changes[length] !== undefined) live.updateState(changes[length]);
     live.flush();
     if (!at.has(length)) continue;
     const again = ready(new Transcript(stage, {}), open);
-    again.replayEvents(events.slice(0, length));
+    again.replayEvents(events.slice(0, length), stateAfter(changes, length));
     const [one, other] = [all(live), all(again)];
     stage.replaceChildren();
     if (one !== other) return { length, ...first(one, other) };
@@ -56,18 +56,31 @@ function differs(events, open, prefixes) {
   return null;
 }
 
+/** The state after some events, put together of its changes. */
+function stateAfter(changes, length) {
+  const state = {};
+  const turns = new Map();
+  for (const [at, { turnList = [], ...changed }] of Object.entries(changes)) {
+    if (Number(at) > length) break;
+    Object.assign(state, changed);
+    for (const turn of turnList) turns.set(turn.id, turn);
+  }
+  return { ...state, turnList: [...turns.values()] };
+}
+
 /** Come back in the middle: what was, replayed, then the rest as it comes, some of it twice. */
-function differsAfterCut(events, open, cuts) {
+function differsAfterCut(events, open, cuts, changes) {
   const whole = ready(new Transcript(document.createElement("div"), {}), open);
-  whole.replayEvents(events);
+  whole.replayEvents(events, stateAfter(changes, events.length));
   const wanted = all(whole);
   for (const cut of cuts) {
     const back = ready(new Transcript(document.createElement("div"), {}), open);
-    back.replayEvents(events.slice(0, cut));
+    back.replayEvents(events.slice(0, cut), stateAfter(changes, cut));
     for (const event of events.slice(Math.max(0, cut - 3))) {
       back.handleNewEvent(event);
       if (event.seq % 7 === 0) back.flush();
     }
+    back.updateState(stateAfter(changes, events.length));
     back.flush();
     const got = all(back);
     if (got !== wanted) return { cut, ...first(got, wanted) };
@@ -96,24 +109,15 @@ function counted(events) {
 }
 
 /** Everything that a recording proves, in one go. */
-function proof(text, everywhere, few, cuts) {
+function proof(text, changed, everywhere, few, cuts) {
   const events = JSON.parse(text);
+  const changes = JSON.parse(changed);
   return {
-    live: differs(events, true, everywhere),
-    folded: differs(events, false, few),
-    back: differsAfterCut(events, true, cuts),
-    states: states(events, new Set(everywhere)),
+    live: differs(events, true, everywhere, changes),
+    folded: differs(events, false, few, changes),
+    back: differsAfterCut(events, true, cuts, changes),
     counted: counted(events),
   };
-}
-
-/** The state of the session after some of its events, as the page sees it. */
-function states(events, places) {
-  const state = new State();
-  return events.flatMap((event, index) => {
-    state.apply(event);
-    return places.has(index + 1) ? [JSON.stringify(state.snapshot())] : [];
-  });
 }
 
 /** Everything open that can be opened, and everything done that a reader does. */

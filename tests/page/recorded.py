@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from typing import Any
 
 from hansard.adapters import formats
 from hansard.events import Event
 from hansard.events.codec import encode
+from hansard.events.state import State
+from hansard.projections.output import encode as encode_json
 from tests.proof import SEED, amount
 from tests.recorded import Stream, streams
 
@@ -26,6 +30,24 @@ def as_json(events: list[Event]) -> str:
         lines.append(json.dumps(json.loads(encode(event))))
         event.original = original
     return f"[{','.join(lines)}]"
+
+
+def state_changes(events: list[Event], at: Iterable[int]) -> str:
+    """What changes in the state between some of the events, as the server sends it, by the number of the event."""
+    state, wanted, before, found = State(), set(at), dict[str, Any](), dict[int, dict[str, Any]]()
+    for number, event in enumerate(events, 1):
+        state.apply(event)
+        if number in wanted:
+            now = json.loads(encode_json(state.snapshot()))
+            found[number] = {name: value for name, value in now.items() if before.get(name, before) != value}
+            found[number]["turnList"] = [turn for turn in now["turnList"] if turn not in before.get("turnList", [])]
+            before = now
+    return json.dumps(found)
+
+
+def final_state(events: list[Event]) -> str:
+    """The state after the last event."""
+    return json.dumps(json.loads(encode_json(State.from_events(events).snapshot())))
 
 
 def known() -> list[Stream]:

@@ -81,7 +81,7 @@ function stage(hooks = {}) {
     clock,
   );
   connection.connect();
-  return { clock, sockets, states, connection, hello: () => sockets.at(-1).says({ type: "hello", protocol: 1, role: "participant", heartbeatMs: 15000 }) };
+  return { clock, sockets, states, connection, hello: () => sockets.at(-1).says({ type: "hello", protocol: 2, role: "participant", heartbeatMs: 15000 }) };
 }
 
 function reader() {
@@ -128,18 +128,18 @@ export const plays = {
   async sendsWhatIsNotAnsweredAgain() {
     const { sockets, connection, hello, clock } = stage();
     hello();
-    const done = connection.command("s", "say", { text: "a" });
-    const refused = connection.command("s", "say", { text: "b" }).catch((problem) => problem.code);
+    const done = connection.command("s", "user_message", { text: "a" });
+    const refused = connection.command("s", "user_message", { text: "b" }).catch((problem) => problem.code);
     sockets[0].breaks();
-    const later = connection.command("s", "say", { text: "c" });
+    const later = connection.command("s", "user_message", { text: "c" });
     await clock.pass(600);
     hello();
     const sent = sockets[1].said("command");
-    sockets[1].says({ type: "done", commandId: sent[0].commandId, seq: 7 });
-    sockets[1].says({ type: "refused", commandId: sent[1].commandId, code: "changed", message: "look again" });
-    sockets[1].says({ type: "done", commandId: sent[2].commandId, seq: 8 });
-    const same = sockets[0].said("command").map((one) => one.commandId).join() === sent.slice(0, 2).map((one) => one.commandId).join();
-    return { texts: sent.map((one) => one.text), same, answers: [await done, await refused, await later], settled: connection.settled };
+    sockets[1].says({ type: "done", commandId: sent[0].event.commandId, seq: 7 });
+    sockets[1].says({ type: "refused", commandId: sent[1].event.commandId, code: "changed", message: "look again" });
+    sockets[1].says({ type: "done", commandId: sent[2].event.commandId, seq: 8 });
+    const same = sockets[0].said("command").map((one) => one.event.commandId).join() === sent.slice(0, 2).map((one) => one.event.commandId).join();
+    return { texts: sent.map((one) => one.event.payload.text), same, answers: [await done, await refused, await later], settled: connection.settled };
   },
 
   async takesSilenceForDeath() {

@@ -42,7 +42,7 @@ class Person:
         self.do(lambda page: page.set_default_timeout(PATIENCE))
         self.sees("[data-connection=open]")
         if session:
-            self.sees(".reader[data-live]")
+            self.sees(".reader[data-live][data-state]")
 
     def do(self, work: Callable[[Page], Any]) -> Any:
         """Something with the page."""
@@ -131,7 +131,7 @@ class Person:
         self.do(lambda page: page.fill("dialog [name=prompt]", message))
         self.clicks("dialog .primary")
         self.sees_no("dialog")
-        self.sees(".reader[data-live]")
+        self.sees(".reader[data-live][data-state]")
         return self.session()
 
     def leaves(self) -> None:

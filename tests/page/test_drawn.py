@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from hansard.events.codec import encode
+from hansard.projections.reading_levels import LEVELS, ByField
 from tests.page.chromium import Watched
 from tests.page.test_renderer import event
+from tests.recorded import Recording
+from tests.test_replays import every_agent, prompts, resumed
 
 Json = dict[str, Any]
 
@@ -115,16 +120,15 @@ def test_an_error_says_its_code_its_words_and_its_details(renderer: Watched) -> 
         assert words in text
 
 
-def test_tokens_are_said_with_the_answer_and_in_all(renderer: Watched) -> None:
+def test_tokens_are_said_with_the_answer(renderer: Watched) -> None:
     def used(seq: int, name: str, out: int) -> list[Json]:
         usage = {"scope": "message", "usage": {"inputTokens": 10, "outputTokens": out, "totalTokens": 10 + out}}
         said = event(seq, "assistant_done", {"text": "yes"}, responseId=name, blockIndex=0)
         return [said, event(seq + 1, "usage", usage, responseId=name)]
 
-    look = """[[...document.querySelectorAll(".used")].map((one) => one.textContent), shown.state.usage.totalTokens]"""
-    each, total = drawn(renderer, [*BEGUN, *used(3, "r1", 5), *used(5, "r2", 7)], look)
+    look = """[...document.querySelectorAll(".used")].map((one) => one.textContent)"""
+    each = drawn(renderer, [*BEGUN, *used(3, "r1", 5), *used(5, "r2", 7)], look)
     assert [(words.count("10"), number in words) for words, number in zip(each, ("5", "7"), strict=True)] == [(1, True), (1, True)]
-    assert total == 32
 
 
 def test_a_sub_agent_stands_inside_the_call_that_started_it(renderer: Watched) -> None:
@@ -132,6 +136,17 @@ def test_a_sub_agent_stands_inside_the_call_that_started_it(renderer: Watched) -
     look = """(() => { const one = document.querySelector("[data-tool-call-id=c]"); one.open = true; one.dispatchEvent(new Event("toggle"));
         return one.querySelector(".sub-agent")?.textContent.includes("from below") ?? false; })()"""
     assert drawn(renderer, [*BEGUN, call(3), inner], look) is True
+
+
+@every_agent
+def test_what_an_agent_repeats_on_resume_is_drawn_once(renderer: Watched, recording: Recording) -> None:
+    events = [json.loads(encode(event)) for event in resumed(recording)]
+    said = "[...document.querySelectorAll('article.user-message.by-human')].map((one) => one.textContent)"
+    shown = drawn(renderer, events, said)
+    assert len(shown) == len(prompts(recording))
+    assert all(prompt in text for prompt, text in zip(prompts(recording), shown, strict=True))
+    words = "shown.log.textContent"
+    assert drawn(renderer, events, words) == drawn(renderer, [event for event in events if not event.get("replay")], words)
 
 
 def test_a_replay_begins_with_an_empty_page(renderer: Watched) -> None:
@@ -189,6 +204,31 @@ NOTICES: list[tuple[str, Json, str]] = [
 
 @pytest.mark.parametrize(("type", "payload", "words"), NOTICES, ids=[words for _, _, words in NOTICES])
 def test_procedure_is_a_small_notice(renderer: Watched, type: str, payload: Json, words: str) -> None:
-    assert words in drawn(
-        renderer, [*BEGUN, event(3, type, payload)], '[...document.querySelectorAll(".notice")].map((one) => one.textContent).join(" ")'
+    look = '(shown.showProcedure(true), [...document.querySelectorAll(".notice")].map((one) => one.textContent).join(" "))'
+    assert words in drawn(renderer, [*BEGUN, event(3, type, payload)], look)
+
+
+def test_the_conversation_is_shown_and_the_procedure_on_request(renderer: Watched) -> None:
+    context = event(3, "user_message", {"text": "injected context", "author": "harness"})
+    limit = event(4, "rate_limit", {"status": "exceeded"})
+    told = event(5, "assistant_done", {"text": "Bad key", "phase": "error"}, responseId="r", blockIndex=0)
+    failed = event(6, "error", {"code": "provider_auth", "message": "Bad key"})
+    end = event(7, "turn_end", {"status": "error", "error": {"code": "provider_auth", "message": "Bad key"}})
+    look = """(() => { const text = () => shown.log.textContent; const first = text(); shown.showProcedure(true); const all = text();
+        shown.showProcedure(false); shown.select(4); return [first, all, text()]; })()"""
+    first, everything, revealed = drawn(renderer, [*BEGUN, context, limit, told, failed, end], look)
+    assert first.count("Bad key") == everything.count("Bad key") == 1
+    assert [words in first for words in ("hello", "injected context", "Rate limit")] == [True, False, False]
+    assert all(words in everything for words in ("hello", "injected context", "Rate limit"))
+    assert "Rate limit" in revealed
+
+
+def test_the_levels_of_the_page_are_the_levels_of_the_table(renderer: Watched) -> None:
+    texts = ["harness", "human", "retrying", "hook_started", "busy", "set_model", "model", "compacted", "checkpoint", "created", "diff"]
+    cases = [(name, text) for name in LEVELS for text in texts]
+    events = [event(1, name, dict.fromkeys(("author", "status", "subtype", "reason"), text)) for name, text in cases]
+    levels = renderer.run(
+        """async (events) => { const { levelOf } = await import("/transcript/procedure.js"); return events.map(levelOf); }""", events
     )
+    wanted = [level.read(text) if isinstance(level := LEVELS[name], ByField) else level for name, text in cases]
+    assert levels == wanted

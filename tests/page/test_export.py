@@ -14,7 +14,7 @@ from hansard.events import Event, user_message
 from hansard.projections import project
 from hansard.projections.page import STATIC, bundle
 from tests.page.chromium import Chromium, Watched
-from tests.page.recorded import as_json, known
+from tests.page.recorded import as_json, final_state, known
 from tests.recorded import Stream
 
 WHOLE = "drawn(document.querySelector('.chat-log')) + drawn(document.querySelector('.now'))"
@@ -48,8 +48,9 @@ def opened(page: Watched, path: Path) -> Watched:
 @pytest.mark.parametrize("stream", [pytest.param(stream, id=stream.id) for stream in known() if stream.main][::9])
 def test_a_file_from_disk_shows_what_the_page_shows(renderer: Watched, from_disk: Watched, folder: Path, stream: Stream) -> None:
     events = list(normalize(stream.data, stream.format, stream.context))
-    draw = "(text) => { const shown = fresh({ original: async () => '' }); shown.replayEvents(JSON.parse(text)); return all(shown); }"
-    wanted = renderer.run(draw, as_json(events))
+    draw = """(given) => { const shown = fresh({ original: async () => "" });
+        shown.replayEvents(...given.map((one) => JSON.parse(one))); return all(shown); }"""
+    wanted = renderer.run(draw, [as_json(events), final_state(events)])
     page = opened(from_disk, written(folder, events))
     assert page.run(f"() => {{ const drawn = {renderer.run('() => drawn.toString()')}; return {WHOLE}; }}") == wanted
     assert page.complaints == []

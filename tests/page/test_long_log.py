@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from hansard.events import Event, assistant_chunk, assistant_done, session_lifecycle, turn_end, turn_start, user_message
+from hansard.events import Event, assistant_chunk, assistant_done, permission_request, session_lifecycle, turn_end, turn_start, user_message
 from hansard.store import JsonlStore
 from tests.page.talking import Person, store_of
 from tests.proof import LONG, Figures, amount, proves
@@ -40,7 +40,8 @@ def turns(count: int) -> Iterator[Event]:
 def test_the_page_reads_a_long_log_from_near_its_end(visit: Visit, server: Process, figure: Figures) -> None:
     with JsonlStore(store_of(server)) as store:
         session = store.create(title="Long").session_id
-        store[session].append([session_lifecycle(subtype="launched", detail={"agent": "demo"})])
+        early = permission_request(request_id="early", options=[], input_hash="", input={"command": "ls"})
+        store[session].append([session_lifecycle(subtype="launched", detail={"agent": "demo"}), early])
         for _ in range(0, EVENTS, 10_000):
             store[session].append(turns(100))
         head = store[session].head()
@@ -53,7 +54,8 @@ def test_the_page_reads_a_long_log_from_near_its_end(visit: Visit, server: Proce
     figure("page, heap MB", float(person.run(HEAP)))
     person.reads("question 99")
     person.sees(f".before:has-text('§{head.seq - 50_000:,}')")
-    person.sees("textarea.message:not(:disabled)")  # it knows from the beginning that an agent can be asked
+    person.sees("textarea.message:not(:disabled)")  # it knows from the state that an agent can be asked
+    person.sees(".card[data-request-id=early]")  # and what was asked before
     person.clicks(".before button:has-text('50,000 more')")
     person.sees(f".before:has-text('§{head.seq - 100_000:,}')")
     person.do(lambda page: page.evaluate("(hash) => { location.hash = hash; }", f"{session}/{asked}"))

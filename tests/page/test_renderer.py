@@ -175,14 +175,15 @@ def test_a_long_session_is_in_the_page_only_where_the_reader_is(renderer: Watche
         """async (events) => { const shown = fresh(); shown.replayEvents(events);
         const nodes = () => shown.log.querySelectorAll("*").length; const text = () => shown.log.textContent;
         const atEnd = [nodes(), text().includes("answer 2000"), text().includes("answer 1000")];
-        const turn = shown.turnElement(999); const there = [nodes(), turn.textContent.includes("answer 1000"), turn.isConnected];
+        shown.select(shown.flow.turns[999].start.seq); const turn = shown.log.querySelector(".selected").closest(".turn");
+        const there = [nodes(), turn.textContent.includes("answer 1000"), turn.isConnected];
         const found = shown.find("output c777-1"); const search = [found.count, text().includes("c777-1")]; shown.find("");
-        shown.toEnd(); return { atEnd, there, search, again: text().includes("answer 2000"), turns: shown.state.turns.length }; }""",
+        shown.toEnd(); return { atEnd, there, search, again: text().includes("answer 2000") }; }""",
         conversation(2000),
     )
     assert found["atEnd"][1:] == [True, False] and found["atEnd"][0] < 4000
     assert found["there"][1:] == [True, True] and found["there"][0] < 4000
-    assert found["search"] == [1, True] and found["again"] and found["turns"] == 2000
+    assert found["search"] == [1, True] and found["again"]
 
 
 def test_scrolling_through_a_long_session_shows_all_of_it(renderer: Watched) -> None:
@@ -253,17 +254,22 @@ def test_a_damaged_line_is_shown_where_it_stands_and_once(renderer: Watched) -> 
     assert found[0] >= 3 and found[1:] == [len(events), True, True]
 
 
-def test_nobody_is_at_work_when_the_log_says_so(renderer: Watched) -> None:
+def test_what_is_being_done_is_said_until_the_state_has_no_more_of_it(renderer: Watched) -> None:
     begun = [event(1, "turn_start", {"trigger": "user"}), event(2, "tool_call", {"toolCallId": "c", "toolName": "Bash", "args": {}})]
-    ends = {
-        "turn_end": event(3, "turn_end", {"status": "completed"}),
-        "exit": event(3, "process", {"event": "exited", "exitCode": 1}, None),
-        "closed": event(3, "session_lifecycle", {"subtype": "closed"}, None),
-    }
-    words = """([events, end]) => { const shown = fresh(); shown.replayEvents(events); const before = shown.now.textContent;
-        shown.handleNewEvent(end); shown.flush(); return [before, shown.now.textContent, shown.state.running]; }"""
-    for end in ends.values():
-        assert renderer.run(words, [begun, end]) == ["running Bash", "", None]
+    words = """(events) => { const shown = fresh(); shown.replayEvents(events); const said = [shown.now.textContent];
+        for (const running of [{ what: "tool", toolName: "Bash" }, { what: "retrying", retryMs: 1500 }, { what: "thinking" }, null]) {
+          shown.updateState({ running }); shown.flush(); said.push(shown.now.textContent);
+        } return said; }"""
+    assert renderer.run(words, begun) == ["", "running Bash", "retrying in 1.5 s", "thinking", ""]
+
+
+def test_the_end_of_a_turn_says_what_the_state_knows_of_it(renderer: Watched) -> None:
+    events = [event(1, "turn_start", {"trigger": "user"}), event(2, "turn_end", {"status": "completed"})]
+    turn = {"id": events[0]["turnId"], "seq": 1, "status": "completed", "durationMs": 1500, "usage": {"inputTokens": 7, "costUsd": 0.5}}
+    words = """([events, turn]) => { const shown = fresh(); shown.replayEvents(events);
+        const facts = () => shown.log.querySelector(".facts").textContent;
+        const before = facts(); shown.updateState({ turnList: [turn] }); shown.flush(); return [before, facts()]; }"""
+    assert renderer.run(words, [events, turn]) == ["", "1.5 s · 7 in tokens · $0.50"]
 
 
 def test_the_inspector_lists_every_event_and_only_those_in_view_are_rows(renderer: Watched) -> None:

@@ -209,6 +209,12 @@ DIFFERENCES = (
         lambda fact, lost, here: fact.kind in ("user", "text", "thinking") and _in_one(fact, lost, here),
     ),
     Difference(
+        "What a harness added to a prompt is a message of its own",
+        (OPENAI, ANTHROPIC),
+        "a list does not say who wrote which part of a message; the text does",
+        lambda fact, lost, here: fact.kind == "user" and _in_one(fact, not lost, here),
+    ),
+    Difference(
         "Blocks that the format does not have are described in text",
         (OPENAI, ANTHROPIC, ATIF),
         "pictures by name, code, files, what nobody knows",

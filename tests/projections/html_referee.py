@@ -12,14 +12,16 @@ from typing import Any
 
 from hansard.events.codec import decode, encode
 
-BEGIN, END = b'id="events">\n', b'</script>\n<script type="module">'
+BEGIN, STATE, END = b'id="events">\n', b'</script>\n<script type="application/json" id="state">\n', b'\n</script>\n<script type="module">'
 
 
 def html_is_whole(pieces: list[Any], data: bytes) -> None:
     """The events are lines of JSON that no HTML can begin in; around them is what is around every session's."""
     head, _, rest = data.partition(BEGIN)
-    lines, _, tail = rest.partition(END)
-    assert b"<" not in lines and len(lines.splitlines()) == len(pieces) - 2
+    lines, _, rest = rest.partition(STATE)
+    state, _, tail = rest.partition(END)
+    assert b"<" not in lines and len(lines.splitlines()) == len(pieces) - 3
+    assert b"<" not in state and json.loads(state)["seq"] >= 0
     for line in lines.split(b"\n")[:-1]:
         event = decode(line)
         assert json.loads(encode(event)) == json.loads(line)

@@ -49,7 +49,7 @@ def test_what_one_leaves_open_does_not_reach_the_next(text: str) -> None:
     )
     fences = [token.content for token in tokens(made) if token.type == "fence"]
     assert "<b>\n" in fences
-    assert any(token.content == "Turn ended: completed" for token in tokens(made))
+    assert any(token.content == "✓ completed" for token in tokens(made))
 
 
 def test_a_sub_agent_stands_inside() -> None:

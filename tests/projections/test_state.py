@@ -90,26 +90,6 @@ def test_the_own_word_of_a_repeated_turn_is_not_counted_again() -> None:
     assert spent(numbered(*first, *copy)).session.input_tokens == 10
 
 
-def test_a_replay_is_not_counted_again() -> None:
-    turn = [in_turn(turn_start("user")), count(10, ""), in_turn(turn_end("completed"))]
-    replay = [session_lifecycle("replay_started"), in_turn(turn_start("user"), "t2"), count(10, ""), session_lifecycle("replay_ended")]
-    assert spent(numbered(*turn, *replay)).session.input_tokens == 10
-
-
-def test_a_replay_is_not_said_again() -> None:
-    turn = [
-        in_turn(turn_start("user")),
-        in_turn(user_message(text="hi")),
-        in_turn(assistant_done(text="hello")),
-        in_turn(turn_end("completed")),
-    ]
-    again = [turn_start("user"), user_message(text="hi"), assistant_done(text="hello"), turn_end("lost")]
-    replay = [session_lifecycle("replay_started"), *(in_turn(event, "t2") for event in again), session_lifecycle("replay_ended")]
-    both, copy = standing(numbered(*turn, *replay)), standing(numbered(*replay))
-    assert (both.turns, both.messages, both.turn_status) == (1, 2, "completed")
-    assert (copy.turns, copy.messages, copy.turn_status) == (1, 2, "lost")  # the only copy there is counts
-
-
 def test_subagents_stand_apart_in_a_turn_and_are_in_the_session() -> None:
     found = spent(numbered(in_turn(turn_start("user")), count(10, "m1", model="big"), count(5, "m2", parent="call", model="small")))
     (turn,) = found.turns

@@ -15,6 +15,7 @@ from hansard.adapters.normalize import normalize
 from hansard.events import ToolCallPayload
 from hansard.events.codec import encode
 from hansard.events.originals import embed
+from hansard.events.replays import without_replays
 from hansard.events.tool_inputs import tool_input
 from hansard.projections import project
 from hansard.projections.redaction.redact import redact
@@ -65,7 +66,7 @@ def the_same_adapters_make_the_same_log_again(one: Normalized) -> None:
 def put_on_record(store: JsonlStore, stream: Stream, session: str = "old") -> None:
     """Put a recording on the record, as it would be imported."""
     name = "sub" if stream.context.parent_tool_call_id is not None else None
-    context = replace(stream.context, source=session if name is None else f"{session}/{name}", stream=name)
+    context = replace(stream.context, source=session if name is None else f"{session}/{name}", stream=name, recorded=False)
     store.create(session, format=stream.format)
     store[session].append(list(normalize(stream.data, stream.format, context)))
 
@@ -75,11 +76,11 @@ def nothing_is_taken_for_a_secret(one: Normalized) -> None:
 
 
 def the_table_has_a_row_for_each_event(one: Normalized) -> None:
-    table = hansard.frame(one.events).to_arrow()
+    table, events = hansard.frame(one.events).to_arrow(), list(without_replays(one.events))
     assert table.column_names == list(COLUMNS)
-    assert table.column("seq").to_pylist() == [event.seq for event in one.events]
-    assert table.column("type").to_pylist() == [event.type for event in one.events]
-    for event, payload in zip(one.events, table.column("payload").to_pylist(), strict=True):
+    assert table.column("seq").to_pylist() == [event.seq for event in events]
+    assert table.column("type").to_pylist() == [event.type for event in events]
+    for event, payload in zip(events, table.column("payload").to_pylist(), strict=True):
         assert json.loads(payload) == hansard.to_builtins(event)["payload"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable, Generator
@@ -17,6 +18,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from websockets.asyncio.client import ClientConnection, connect
 
+from hansard.agents.commands import CommandKind
 from hansard.agents.hub import Hub
 from hansard.events import Event, assistant_chunk
 from hansard.server.app import app
@@ -29,6 +31,20 @@ from tests.ports import stable_port
 PATIENCE = 30
 ENDLESS = 120
 """Seconds after which a client gives up on a server that goes on talking and never says what the client waits for."""
+
+
+def command(kind: str, name: str, **payload: Any) -> dict[str, Any]:
+    """A command as a client sends it: an event."""
+    return {"type": kind, "commandId": name, "payload": payload}
+
+
+VALUES: dict[str, Any] = {"reason": "user_cancel", "decision": "allow", "values": {}, "subtype": "set_model", "toAgentId": "demo"}
+
+
+def least_payload(kind: CommandKind) -> dict[str, Any]:
+    """The least payload of a command."""
+    names = [re.sub("_(.)", lambda found: found[1].upper(), name) for name in kind.required.split()]
+    return {name: VALUES.get(name, "x") for name in names} | dict([kind.where] if kind.where else [])
 
 
 class Peer:
@@ -63,9 +79,9 @@ class Peer:
         await self.say(type="subscribe", id=name, session=session, **more)
         return await self.until("subscribed", id=name)
 
-    async def command(self, session: str, command: str, name: str, **fields: Any) -> dict[str, Any]:
+    async def command(self, session: str, kind: str, name: str, **payload: Any) -> dict[str, Any]:
         """Give a command, and wait for what comes of it."""
-        await self.say(type="command", commandId=name, session=session, command=command, **fields)
+        await self.say(type="command", session=session, event=command(kind, name, **payload))
         async with asyncio.timeout(ENDLESS):
             while True:
                 message = await self.hear()

@@ -17,7 +17,7 @@ from hansard.events.summary import LAUNCHED_SUBTYPE
 from hansard.server.protocol import Limits
 from hansard.store import JsonlStore
 from tests.proof import proves
-from tests.server.served import Here, eventually, process, served
+from tests.server.served import Here, command, eventually, process, served
 from tests.server.test_limits import is_closed, raw_socket
 
 pytestmark = pytest.mark.anyio
@@ -157,7 +157,7 @@ async def test_a_link_in_the_store_is_not_followed_by_any_request(tmp_path: Path
             refused = [
                 await http.post(f"{one}/uploads", json={"data": "eA=="}),
                 await http.post(f"{one}/fork", json={}),
-                await http.post(f"{one}/commands", json={"command": "rename", "commandId": "c", "title": "x"}),
+                await http.post(f"{one}/commands", json=command("session_lifecycle", "c", subtype="renamed", title="x")),
                 await http.patch(one, json={"title": "x"}),
                 await http.delete(one),
             ]

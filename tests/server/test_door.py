@@ -19,13 +19,14 @@ from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from websockets.exceptions import ConnectionClosed
 
 from hansard.agents.hub import Hub
+from hansard.agents.session import Session
 from hansard.server.app import app
-from hansard.server.protocol import COMMANDS, Limits
+from hansard.server.protocol import Limits
 from hansard.server.tokens import Token, Tokens
 from hansard.store import JsonlStore
 from hansard.store.ids import check_session_id
 from tests.proof import Figures, proves
-from tests.server.served import Client, Here, process, served
+from tests.server.served import Client, Here, command, least_payload, process, served
 
 pytestmark = pytest.mark.anyio
 
@@ -240,7 +241,7 @@ async def alive(peer: Any, session: str, name: str = "z") -> None:
 
 
 PLACES = ("", "/events", "/state", "/export?to=markdown", "/stream", "/events/1", "/blobs/x")
-BODIES = {"/commands": json.dumps({"command": "rename", "commandId": "c", "title": "x"}), "/fork": "{}"}
+BODIES = {"/commands": json.dumps(command("session_lifecycle", "c", subtype="renamed", title="x")), "/fork": "{}"}
 
 
 @proves("S-03")
@@ -441,25 +442,11 @@ async def test_no_route_lets_an_observer_change_anything(tmp_path: Path, page: P
                 figure("requests of observers", 1)
         assert contents(tmp_path) == before
         async with here.socket("observer") as peer:
-            for name in COMMANDS:
-                told = await peer.command(session, name, f"c-{name}", **FIELDS.get(name, {}))
-                assert (told["type"], told["code"]) == ("refused", "forbidden"), name
+            for number, kind in enumerate(Session.commands.kinds):
+                told = await peer.command(session, kind.type, f"c-{number}", **least_payload(kind))
+                assert (told["type"], told["code"]) == ("refused", "forbidden"), kind
                 figure("commands of observers", 1)
         assert contents(tmp_path) == before
-
-
-FIELDS: dict[str, dict[str, Any]] = {
-    "say": {"text": "x"},
-    "decide": {"requestId": "x", "inputHash": "x", "decision": "allow"},
-    "answer": {"requestId": "x", "values": {}},
-    "set": {"model": "x"},
-    "edit": {"itemId": "x", "text": "x"},
-    "cancel": {"itemId": "x"},
-    "rename": {"title": "x"},
-    "archive": {"archived": True},
-    "switch": {"agent": "demo"},
-}
-"""What each command needs to be one."""
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -479,13 +466,13 @@ async def test_an_observer_may_look_and_nothing_else(tmp_path: Path):
             ("DELETE", f"/api/sessions/{session}", None),
             ("POST", f"/api/sessions/{session}/fork", {}),
             ("POST", f"/api/sessions/{session}/uploads", {"data": ""}),
-            ("POST", f"/api/sessions/{session}/commands", {"command": "rename", "commandId": "c", "title": "mine"}),
+            ("POST", f"/api/sessions/{session}/commands", command("session_lifecycle", "c", subtype="renamed", title="mine")),
         ]:
             answer = await http.request(method, path, json=body)
             assert (answer.status_code, answer.json()["error"]["code"]) == (403, "forbidden")
         await alive(peer, session)
-        for command in ("rename", "say", "stop", "interrupt"):
-            told = await peer.command(session, command, f"c-{command}", **{"rename": {"title": "x"}, "say": {"text": "x"}}.get(command, {}))
+        for kind in Session.commands.kinds:
+            told = await peer.command(session, kind.type, kind.summary, **least_payload(kind))
             assert (told["type"], told["code"]) == ("refused", "forbidden")
         assert here.store[session].head().seq == 4
 

@@ -11,7 +11,7 @@ import pytest
 from hansard.store import JsonlStore
 from tests.proof import proves
 from tests.server.full import no_room
-from tests.server.served import demo, eventually, process
+from tests.server.served import command, demo, eventually, process
 
 pytestmark = [
     pytest.mark.anyio,
@@ -35,15 +35,16 @@ async def test_an_agent_waits_while_there_is_no_room(tmp_path: Path, monkeypatch
                 while size != log.stat().st_size:
                     size = log.stat().st_size
                     await asyncio.sleep(0.5)
-                refused = await peer.command(session, "rename", "no-room", title="x")
+                refused = await peer.command(session, "session_lifecycle", "no-room", subtype="renamed", title="x")
                 assert (refused["type"], refused["code"]) == ("refused", "store")
-                await peer.say(type="command", commandId="waits", session=session, command="set", modeId="auto")
+                setting = command("configuration_change", "waits", subtype="set_mode", modeId="auto")
+                await peer.say(type="command", session=session, event=setting)
                 await asyncio.sleep(0.5)
                 assert log.stat().st_size == size
             assert (await peer.until("done", commandId="waits"))["seq"]
             while not any(event["type"] == "turn_end" for event in peer.events_of()):
                 await peer.hear()
-            assert (await peer.command(session, "say", "next", text="say thanks"))["type"] == "done"
+            assert (await peer.command(session, "user_message", "next", text="say thanks"))["type"] == "done"
             while [event["type"] for event in peer.events_of()].count("turn_end") < 2:
                 await peer.hear()
         assert server.stop() == ""

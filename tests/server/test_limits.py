@@ -25,7 +25,7 @@ from hansard.server.protocol import Limits
 from hansard.store import JsonlStore
 from tests.driving.puppet import child
 from tests.proof import proves
-from tests.server.served import demo, eventually, served, words
+from tests.server.served import command, demo, eventually, served, words
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, proves("S-07")]
 
@@ -187,16 +187,14 @@ async def test_commands(count: int, done: int, tmp_path: Path):
     async with served(tmp_path, Limits(burst=10, commands=0)) as here, here.socket() as peer, here.http() as http:
         session = here.session()
         for number in range(count):
-            await peer.say(type="command", command="rename", commandId=f"c{number}", session=session, title="x")
+            await peer.say(type="command", session=session, event=command("session_lifecycle", f"c{number}", subtype="renamed", title="x"))
         for _ in range(count):
             while (await peer.hear())["type"] not in ("done", "refused"):
                 pass
         assert [message["type"] for message in peer.got].count("done") == done
         assert {message["code"] for message in peer.got if message["type"] == "refused"} <= {"too_many"}
-        answers = [
-            (await http.post(f"/api/sessions/{session}/commands", json={"command": "rename", "commandId": "x", "title": "x"})).status_code
-            for _ in range(count)
-        ]
+        renamed = command("session_lifecycle", "x", subtype="renamed", title="x")
+        answers = [(await http.post(f"/api/sessions/{session}/commands", json=renamed)).status_code for _ in range(count)]
         assert answers == [200] * done + [429] * (count - done)
 
 
@@ -204,7 +202,7 @@ async def test_commands_are_allowed_again_after_a_while(tmp_path: Path):
     async with served(tmp_path, Limits(burst=1, commands=20)) as here, here.socket() as peer:
         session = here.session()
         for number in range(4):
-            assert (await peer.command(session, "rename", f"c{number}", title="x"))["type"] == "done"
+            assert (await peer.command(session, "session_lifecycle", f"c{number}", subtype="renamed", title="x"))["type"] == "done"
             await asyncio.sleep(0.06)
 
 
@@ -224,13 +222,13 @@ async def test_running_agents(tmp_path: Path):
     async with served(tmp_path / "store", Limits(agents=2)) as here, here.http() as http, here.socket() as peer:
         sessions = [await demo(http, tmp_path) for _ in range(3)]
         for session in sessions[:2]:
-            assert (await peer.command(session, "say", f"c-{session}", text="say hi"))["type"] == "done"
-        assert (await peer.command(sessions[2], "say", "c3", text="say hi"))["code"] == "too_many"
+            assert (await peer.command(session, "user_message", f"c-{session}", text="say hi"))["type"] == "done"
+        assert (await peer.command(sessions[2], "user_message", "c3", text="say hi"))["code"] == "too_many"
         refused = await http.post("/api/sessions", json={"agent": "demo", "options": {"cwd": str(tmp_path)}, "prompt": "say hi"})
         assert refused.status_code == 429 and len(here.store.sessions()) == 3
-        assert (await peer.command(sessions[0], "say", "c4", text="say more"))["type"] == "done"
-        assert (await peer.command(sessions[0], "stop", "c5"))["type"] == "done"
-        assert (await peer.command(sessions[2], "say", "c6", text="say hi"))["type"] == "done"
+        assert (await peer.command(sessions[0], "user_message", "c4", text="say more"))["type"] == "done"
+        assert (await peer.command(sessions[0], "session_lifecycle", "c5", subtype="closed"))["type"] == "done"
+        assert (await peer.command(sessions[2], "user_message", "c6", text="say hi"))["type"] == "done"
 
 
 @pytest.mark.parametrize(("more", "status"), [(-1, 413), (0, 200), (1, 200)])

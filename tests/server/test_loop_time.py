@@ -64,8 +64,8 @@ def turn(number: int) -> list[Event]:
 Deed = Callable[[Here, str, Path], Coroutine[Any, Any, object]]
 
 
-async def note(here: Here, session: str, folder: Path) -> None:
-    await here.hub.note(session, session_lifecycle(subtype="renamed", title="a title"))
+async def rename(here: Here, session: str, folder: Path) -> None:
+    await here.hub.do(session, session_lifecycle(subtype="renamed", title="a title"))
 
 
 async def opening(here: Here, session: str, folder: Path) -> None:
@@ -104,7 +104,18 @@ async def fork(here: Here, session: str, folder: Path) -> None:
         assert (await http.post(f"/api/sessions/{session}/fork", json={})).status_code == 201
 
 
-DEEDS: list[Deed] = [note, opening, switch, first_message, first_request, export, fork]
+async def watch_state(here: Here, session: str, folder: Path) -> None:
+    """A page that opens the session near its end, as it does with long ones, and one that does while it grows."""
+    head = await asyncio.to_thread(here.store[session].head)
+    for _ in range(2):
+        async with here.socket() as peer:
+            await peer.subscribe(session, after={"logId": head.log_id, "seq": head.seq}, state=True)
+            await peer.until("state")
+            await asyncio.to_thread(here.store[session].append, turn(0))
+            await peer.until("state")
+
+
+DEEDS: list[Deed] = [watch_state, rename, opening, switch, first_message, first_request, export, fork]
 
 
 @pytest.fixture(params=["folder", "postgres"])
@@ -127,7 +138,7 @@ async def test_nothing_that_is_done_with_a_long_session_holds_the_loop(store: St
                 with steps() as taken:
                     await deed(here, name, tmp_path)
                 longest[name][deed.__name__] = max(taken)
-                await here.hub.release(name)
+                await here.hub.do(name, session_lifecycle(subtype="closed"))
     figure("longest step in ms", round(1000 * max(longest["long"].values())))
     assert all(seconds < LIMIT for found in longest.values() for seconds in found.values()), longest
     for deed, seconds in longest["long"].items():  # ten times the log is not ten times the step

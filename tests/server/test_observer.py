@@ -10,7 +10,7 @@ import pytest
 from tests.driving.puppet import Puppet
 from tests.driving.test_permissions import PLAYS, ROLES
 from tests.proof import proves
-from tests.server.served import eventually, served
+from tests.server.served import command, eventually, served
 
 pytestmark = pytest.mark.anyio
 
@@ -35,11 +35,11 @@ async def test_play(name: str, tmp_path: Path):
                 else:
                     asked = session.state.asked[step["id"]].payload
                     reply = {"requestId": step["id"], "inputHash": asked.input_hash, "decision": step["decision"]}
-                    told = (await peer.command(session.id, "decide", "c1", **reply))["code"]
+                    told = (await peer.command(session.id, "permission_response", "c1", **reply))["code"]
                     for extra in ({}, {"role": "participant"}):
                         answer = await http.post(
                             f"/api/sessions/{session.id}/commands?role=participant",
-                            json={"command": "decide", "commandId": "c2", **reply, **extra},
+                            json=command("permission_response", "c2", **reply) | extra,
                             headers={"X-Role": "participant"},
                         )
                         assert answer.status_code == 403

@@ -21,7 +21,7 @@ from hansard.store import Record
 from hansard.store.files.store import FolderLog
 from tests.driving.stage import DOT
 from tests.server.readers import StreamReader
-from tests.server.served import demo, eventually, process, served, words
+from tests.server.served import command, demo, eventually, process, served, words
 
 pytestmark = pytest.mark.anyio
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.anyio
 async def test_about_the_server(tmp_path: Path):
     async with served(tmp_path) as here, here.http() as http:
         about = (await http.get("/api")).json()
-        assert about["protocol"] == 1 and about["role"] == "participant" and about["limits"]["body"] == 10_000_000
+        assert about["protocol"] == 2 and about["role"] == "participant" and about["limits"]["body"] == 10_000_000
         agents = {agent["name"]: agent for agent in (await http.get("/api/agents")).json()["agents"]}
         assert agents["demo"]["installed"] and agents["demo"]["can"]["interrupt"]
         assert all(agent["installed"] or agent["problem"] for agent in agents.values())
@@ -179,8 +179,8 @@ async def test_a_fork_has_the_events_up_to_there_and_goes_on(tmp_path: Path):
         assert next(iter(here.store[made["id"]].read())).payload.parent_seq == at
         ids = {event.id for event in here.store[session].read()}
         assert {event.id for event in here.store[made["id"]].read(types=["user_message", "assistant_done"])} <= ids
-        command = {"command": "say", "commandId": "c", "text": "say third"}
-        assert (await http.post(f"/api/sessions/{made['id']}/commands", json=command)).status_code == 200
+        said = command("user_message", "c", text="say third")
+        assert (await http.post(f"/api/sessions/{made['id']}/commands", json=said)).status_code == 200
         await here.hub.get(made["id"]).idle()
         assert [event.payload.text for event in here.store[made["id"]].read(types=["user_message"])][-1] == "say third"
         assert [event.payload.text for event in here.store[session].read(types=["user_message"])] == ["say first", "say second"]
@@ -311,8 +311,8 @@ async def test_a_picture_goes_with_a_message(tmp_path: Path):
         session = await demo(http, tmp_path)
         blob = (await http.post(f"/api/sessions/{session}/uploads", json={"data": DOT, "mediaType": "image/png"})).json()["blob"]
         content = [{"type": "text", "text": "say what is this"}, {"type": "image", "blob": blob, "mediaType": "image/png"}]
-        command = {"command": "say", "commandId": "c", "text": "say what is this", "content": content}
-        assert (await http.post(f"/api/sessions/{session}/commands", json=command)).status_code == 200
+        said = command("user_message", "c", text="say what is this", content=content)
+        assert (await http.post(f"/api/sessions/{session}/commands", json=said)).status_code == 200
         await here.hub.get(session).idle()
         said = next(event for event in here.store[session].read(types=["user_message"]))
         assert DOT in (await http.get(f"/api/sessions/{session}/events/{said.seq}/original")).text
@@ -410,8 +410,8 @@ async def test_a_session_of_another_process_is_not_taken_from_it(tmp_path: Path)
         async with served(tmp_path / "store") as here, here.http() as http:
             one = (await http.get(f"/api/sessions/{session}")).json()
             assert one["live"] and "here" not in one
-            command = {"command": "say", "commandId": "c", "text": "x"}
-            answer = await http.post(f"/api/sessions/{session}/commands", json=command)
+            said = command("user_message", "c", text="x")
+            answer = await http.post(f"/api/sessions/{session}/commands", json=said)
             assert answer.status_code == 409 and answer.json()["error"]["code"] == "locked"
             assert str(other.pid) in answer.json()["error"]["message"]
             assert (await http.delete(f"/api/sessions/{session}")).status_code == 409

@@ -17,7 +17,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from tests.proof import Figures, amount, proves
-from tests.server.served import Process
+from tests.server.served import Process, command
 from tests.test_bad_input import cases
 from tests.test_redaction import core, secret_of
 
@@ -52,14 +52,14 @@ def provoked(ask: Ask, secret: str) -> Iterator[httpx.Response]:
     yield ask("GET", "/api/sessions/s1/stream", headers={"Last-Event-ID": in_a_header})
     for body in ({secret: 1}, {"agent": secret}, {"agent": "demo", "options": {"cwd": f"/{secret}"}}, {"agent": "demo", "title": [secret]}):
         yield ask("POST", "/api/sessions", json=body)
-    for body in ({"command": secret, "commandId": "c"}, {"command": "rename", "commandId": "c", secret: 1}, [secret], secret):
+    for body in (command(secret, "c"), command("session_lifecycle", "c", subtype="renamed", **{secret: 1}), [secret], secret):
         yield ask("POST", "/api/sessions/s1/commands", json=body)
     yield ask(
         "POST",
         "/api/sessions/s1/commands",
-        json={"command": "decide", "commandId": "c", "requestId": secret, "inputHash": "x", "decision": "allow"},
+        json=command("permission_response", "c", requestId=secret, inputHash="x", decision="allow"),
     )
-    yield ask("POST", "/api/sessions/s1/commands", json={"command": "switch", "commandId": "c", "agent": secret[:128]})
+    yield ask("POST", "/api/sessions/s1/commands", json=command("agent_switch", "c", toAgentId=secret[:128]))
     yield ask("POST", "/api/sessions/s1/commands", content=secret.encode(), headers={"Content-Type": "application/json"})
     yield ask("POST", "/api/sessions/s1/uploads", json={"data": f"no base64: {secret}"})
     yield ask("POST", "/api/sessions", content=secret.encode(), headers={"Content-Type": "text/plain"})
@@ -84,9 +84,9 @@ def on_the_socket(server: Process, secret: str) -> Iterator[str]:
             {"type": "subscribe", "id": "x", "session": secret},
             {"type": "subscribe", "id": "x", "session": "s1", "after": {"logId": secret, "seq": 1}},
             {"type": "subscribe", "id": "x", "session": "s1", secret: 1},
-            {"type": "command", "command": secret, "commandId": "c", "session": "s1"},
-            {"type": "command", "command": "rename", "commandId": "c", "session": secret, "title": "x"},
-            {"type": "command", "command": "switch", "commandId": "c", "session": "s1", "agent": secret[:128]},
+            {"type": "command", "session": "s1", "event": command(secret, "c")},
+            {"type": "command", "session": secret, "event": command("session_lifecycle", "c", subtype="renamed", title="x")},
+            {"type": "command", "session": "s1", "event": command("agent_switch", "c", toAgentId=secret[:128])},
         ]
         for message in messages:
             socket.send(json.dumps(message))

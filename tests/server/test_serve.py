@@ -21,7 +21,7 @@ import hansard
 from hansard.server.uvicorn_protocols import bound
 from hansard.store import JsonlStore
 from tests.proof import Figures, proves
-from tests.server.served import Process, demo, eventually, process
+from tests.server.served import Process, command, demo, eventually, process
 
 pytestmark = pytest.mark.anyio
 
@@ -207,13 +207,13 @@ async def test_a_question_that_was_open_when_the_server_was_killed(tmp_path: Pat
             types = [event["type"] for event in peer.events_of()]
             assert "permission_cancelled" in types and "turn_end" in types
             stale = {"requestId": asked["requestId"], "inputHash": asked["inputHash"], "decision": "allow"}
-            assert (await peer.command(session, "decide", "late", **stale))["code"] == "cancelled"
-            assert (await peer.command(session, "say", "next", text="run"))["type"] == "done"
+            assert (await peer.command(session, "permission_response", "late", **stale))["code"] == "cancelled"
+            assert (await peer.command(session, "user_message", "next", text="run"))["type"] == "done"
             while not any(event["type"] == "permission_request" for event in peer.events_of()):
                 await peer.hear()
             again = next(event for event in peer.events_of() if event["type"] == "permission_request")["payload"]
             allowed = {"requestId": again["requestId"], "inputHash": again["inputHash"], "decision": "allow"}
-            assert (await peer.command(session, "decide", "now", **allowed))["type"] == "done"
+            assert (await peer.command(session, "permission_response", "now", **allowed))["type"] == "done"
             while peer.events_of()[-1]["type"] != "session_lifecycle":  # the checkpoint at the end of the turn
                 await peer.hear()
             whole = (await http.get(f"/api/sessions/{session}/events?limit=1000")).json()["events"]
@@ -228,7 +228,7 @@ async def test_a_server_that_is_killed_leaves_nothing_running(tmp_path: Path, fi
     with process(tmp_path / "store", *arguments) as first:
         async with first.http() as http:
             sessions = [await demo(http, tmp_path, words) for words in ("count 1000", "run", "count 1000", "say done")]
-            said = {"command": "say", "commandId": "waits", "text": "say later"}
+            said = command("user_message", "waits", text="say later")
             await _until(http, sessions[0], lambda state: state["turnStatus"] is None and state["phase"] == "running")
             await http.post(f"/api/sessions/{sessions[2]}/commands", json=said)
             await _until(http, sessions[1], lambda state: bool(state["pendingPermissions"]))

@@ -18,7 +18,7 @@ from hansard.server import socket as socket_module
 from hansard.server.protocol import Limits
 from hansard.store import JsonlStore
 from tests.proof import Figures, proves
-from tests.server.served import Here, demo, eventually, served, words
+from tests.server.served import Here, command, demo, eventually, served, words
 
 pytestmark = pytest.mark.anyio
 
@@ -33,7 +33,7 @@ async def test_replay_then_live(tmp_path: Path):
     async with served(tmp_path) as here, here.socket() as peer:
         session = here.session(1000)
         hello = await peer.until("hello")
-        assert (hello["protocol"], hello["role"], hello["heartbeatMs"]) == (1, "participant", 15000)
+        assert (hello["protocol"], hello["role"], hello["heartbeatMs"]) == (2, "participant", 15000)
         answer = await peer.subscribe(session)
         assert (answer["logId"], answer["head"]) == (here.store[session].head().log_id, 1002)
         assert (await peer.until("live"))["seq"] == 1002  # with a checkpoint
@@ -192,9 +192,9 @@ async def test_what_another_process_writes_is_seen_and_not_touched(tmp_path: Pat
             assert len(await peer.events(4)) == 4
             another[session].append(words(3))
             assert len(await peer.events(7)) == 7
-            told = await peer.command(session, "say", "c1", text="hello")
+            told = await peer.command(session, "user_message", "c1", text="hello")
             assert (told["type"], told["code"]) == ("refused", "locked") and "process" in told["message"]
-        assert (await peer.command(session, "rename", "c2", title="free now"))["type"] == "done"
+        assert (await peer.command(session, "session_lifecycle", "c2", subtype="renamed", title="free now"))["type"] == "done"
 
 
 async def test_damage_is_shown_where_it_stands_and_once(tmp_path: Path):
@@ -250,7 +250,7 @@ async def test_the_list_is_watched(tmp_path: Path):
         second = here.session(0, title="second")
         news = await peer.until("sessions")
         assert [(one["id"], one["title"]) for one in news["changed"]] == [(second, "second")]
-        assert (await peer.command(first, "archive", "c1", archived=True))["type"] == "done"
+        assert (await peer.command(first, "session_lifecycle", "c1", subtype="archived"))["type"] == "done"
         news = await peer.until("sessions")
         assert [(one["id"], one["archived"]) for one in news["changed"]] == [(first, True)]
         here.store.delete(second)
@@ -266,16 +266,16 @@ async def test_a_command_is_done_once_however_often_it_is_given(tmp_path: Path, 
     async with served(tmp_path) as here, here.http() as http:
         session = await demo(http, tmp_path)
         seqs = []
-        said = {"command": "say", "commandId": "the-same", "text": "say it once"}
+        said = command("user_message", "the-same", text="say it once")
         async with here.socket() as peer:  # cut off before it hears the answer
-            await peer.say(type="command", session=session, **said)
+            await peer.say(type="command", session=session, event=said)
             peer.socket.transport.abort()
         async with here.socket() as peer:  # twice without waiting
             for _ in range(2):
-                await peer.say(type="command", session=session, **said)
+                await peer.say(type="command", session=session, event=said)
             seqs += [(await peer.until("done"))["seq"] for _ in range(2)]
         async with here.socket() as peer:
-            seqs.append((await peer.command(session, "say", "the-same", text="say it once"))["seq"])
+            seqs.append((await peer.command(session, "user_message", "the-same", text="say it once"))["seq"])
         answer = await http.post(f"/api/sessions/{session}/commands", json=said)
         seqs.append(answer.json()["seq"])
         assert len(seqs) == 4 and len(set(seqs)) == 1
@@ -297,9 +297,10 @@ async def test_two_clients_and_one_agent(tmp_path: Path):
                 await peer.hear()
         asked = next(event["payload"] for event in one.events_of() if event["type"] == "permission_request")
         decision = {"requestId": asked["requestId"], "inputHash": asked["inputHash"], "decision": "allow"}
-        assert (await two.command(session, "decide", "stale", **(decision | {"inputHash": "of another"})))["code"] == "changed"
+        assert (await two.command(session, "permission_response", "stale", **(decision | {"inputHash": "of another"})))["code"] == "changed"
         first, second = await asyncio.gather(
-            one.command(session, "decide", "c1", **decision), two.command(session, "decide", "c2", **(decision | {"decision": "deny"}))
+            one.command(session, "permission_response", "c1", **decision),
+            two.command(session, "permission_response", "c2", **(decision | {"decision": "deny"})),
         )
         assert sorted([first["type"], second["type"]]) == ["done", "refused"]
         refused = first if first["type"] == "refused" else second
@@ -314,41 +315,45 @@ async def test_the_queue_settings_and_the_switch(tmp_path: Path):
         session = await demo(http, tmp_path, "count 100")
         running = here.hub.get(session)
         await eventually(lambda: running.state.busy)
-        await peer.command(session, "say", "q1", text="say one")
-        await peer.command(session, "say", "q2", text="say two")
+        await peer.command(session, "user_message", "q1", text="say one")
+        await peer.command(session, "user_message", "q2", text="say two")
         first, second = running.state.queue
-        assert (await peer.command(session, "edit", "e1", itemId=first, text="say 1"))["type"] == "done"
-        assert (await peer.command(session, "edit", "e1", itemId=first, text="say 1"))["type"] == "done"
-        assert (await peer.command(session, "cancel", "x1", itemId=second))["type"] == "done"
-        assert (await peer.command(session, "cancel", "x2", itemId=second))["code"] == "not_found"
-        assert (await peer.command(session, "interrupt", "i1"))["type"] == "done"
+        assert (await peer.command(session, "queue_update", "e1", action="edited", itemId=first, text="say 1"))["type"] == "done"
+        assert (await peer.command(session, "queue_update", "e1", action="edited", itemId=first, text="say 1"))["type"] == "done"
+        assert (await peer.command(session, "queue_update", "x1", action="cancelled", itemId=second))["type"] == "done"
+        assert (await peer.command(session, "queue_update", "x2", action="cancelled", itemId=second))["code"] == "not_found"
+        assert (await peer.command(session, "interrupt", "i1", reason="user_cancel"))["type"] == "done"
         await running.idle()
         said = [event.payload.text for event in here.store[session].read(types=["user_message"])]
         assert said == ["count 100", "say 1"]
-        assert (await peer.command(session, "set", "s1", modeId="auto"))["type"] == "done"
-        assert (await peer.command(session, "set", "s2", model="nonsense"))["type"] == "refused"
-        assert (await peer.command(session, "set", "s3"))["code"] == "bad_request"
+        assert (await peer.command(session, "configuration_change", "s1", subtype="set_mode", modeId="auto"))["type"] == "done"
+        for _ in range(2):  # a change that the agent refused is refused again
+            refused = await peer.command(session, "configuration_change", "s2", subtype="set_model", model="nonsense")
+            assert (refused["type"], refused["code"], refused["message"]) == ("refused", "refused", "there is no model nonsense")
+        assert (await peer.command(session, "configuration_change", "s3", subtype="set_model"))["code"] == "bad_request"
         assert running.state.mode == "auto"
-        assert (await peer.command(session, "switch", "w1", agent="demo"))["type"] == "done"
+        assert (await peer.command(session, "agent_switch", "w1", toAgentId="demo"))["type"] == "done"
         switched = here.store[session].head().seq
-        assert (await peer.command(session, "switch", "w1", agent="demo"))["type"] == "done"
+        assert (await peer.command(session, "agent_switch", "w1", toAgentId="demo"))["type"] == "done"
         assert here.store[session].head().seq == switched
-        assert (await peer.command(session, "stop", "p1"))["type"] == "done"
+        assert (await peer.command(session, "session_lifecycle", "p1", subtype="closed"))["type"] == "done"
         assert here.hub.sessions == []
-        assert (await peer.command(session, "say", "z1", text="say still here"))["type"] == "done"
+        assert (await peer.command(session, "user_message", "z1", text="say still here"))["type"] == "done"
 
 
 async def test_a_command_that_is_wrong_is_refused(tmp_path: Path):
     async with served(tmp_path) as here, here.socket() as peer:
         session = here.session(1)
         assert (await peer.command(session, "fly", "c1"))["code"] == "bad_request"
-        assert (await peer.command(session, "say", "c2"))["code"] == "bad_request"
-        assert (await peer.command(session, "say", "c3", text="x", sudo=True))["code"] == "bad_request"
-        assert (await peer.command("nobody", "say", "c4", text="x"))["code"] == "unknown_session"
-        assert (await peer.command("../x", "say", "c5", text="x"))["code"] == "unknown_session"
-        assert (await peer.command(session, "say", "c6", text="x"))["code"] == "no_agent"
-        await peer.say(type="command", command="say", session=session, text="x")
-        assert (await peer.until("refused"))["code"] == "bad_request"
+        assert (await peer.command(session, "user_message", "c2"))["code"] == "bad_request"
+        assert (await peer.command(session, "user_message", "c3", text="x", sudo=True))["code"] == "bad_request"
+        assert (await peer.command("nobody", "user_message", "c4", text="x"))["code"] == "unknown_session"
+        assert (await peer.command("../x", "user_message", "c5", text="x"))["code"] == "unknown_session"
+        assert (await peer.command(session, "user_message", "c6", text="x"))["code"] == "no_agent"
+        await peer.say(type="command", session=session, event={"type": "user_message", "payload": {"text": "x"}})
+        assert (await peer.until("refused", commandId=""))["code"] == "bad_request"
+        await peer.say(type="command", session=session)
+        assert (await peer.until("error"))["code"] == "bad_message"
 
 
 # ---------------------------------------------------------------------------------------------------------------------

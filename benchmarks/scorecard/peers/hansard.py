@@ -96,7 +96,7 @@ class ServedTurn(Turn):
         return answer
 
     def begin(self) -> None:
-        self.ask("POST", f"/api/sessions/{self.session}/commands", {"command": "say", "commandId": "go", "text": "Go."})
+        self.ask("POST", f"/api/sessions/{self.session}/commands", {"type": "user_message", "commandId": "go", "payload": {"text": "Go."}})
 
     def wait(self) -> None:
         while self.ask("GET", f"/api/sessions/{self.session}").get("phase") != "idle":

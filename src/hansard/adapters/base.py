@@ -17,8 +17,10 @@ from hansard import events as ev
 from hansard.adapters.blocks import raw_block
 from hansard.adapters.framing import Frame, Framer, TwoWay
 from hansard.adapters.open_items import OPEN_ITEM_RULES, OpenItems
+from hansard.adapters.schema_instruction import separate_instructions
 from hansard.errors import CannotEncode
 from hansard.events import lenient, originals
+from hansard.events.replays import REPEATED, REPLAY_ENDED, REPLAY_STARTED
 
 MAX_FRAME = 16 * 1024 * 1024
 """Frames above this size are kept but not parsed: one line must not stop everything else."""
@@ -96,6 +98,8 @@ class Context(msgspec.Struct, kw_only=True):
     """Names events by frame and index, if that is not to be done by their position: live."""
     frames: int = 0
     """How many frames the session had before this stream."""
+    recorded: bool = False
+    """Whether the log has a conversation from before this stream: an agent that replays one then repeats it."""
     composed: bool = False
     """Whether hansard composes the requests from the log, on a wire where each carries the conversation: only the last message is new."""
 
@@ -128,6 +132,8 @@ class Adapter:
         self.now = -1
         self.parent: str | None = self.context.parent_tool_call_id
         self.turn: str | None = None
+        self.replaying = self.repeating = False
+        """Whether the agent replays an earlier conversation, and whether it thereby repeats what the log has: an only copy is not that."""
         self.reply_id: str | None = None
         """The id under which the agent will reply to the frame that `send` made last; None if it will not."""
         self.text_sent: str | None = None
@@ -136,6 +142,8 @@ class Adapter:
         self._decode_received = decoder(self.wire).decode
         self._decode_sent = decoder(self.wire if self.sent_wire is None else self.sent_wire).decode
         self._first_index = 0
+        self._recorded = self.context.recorded
+        self._replayed_session: str | None = None
         self._made: list[ev.Event] = []
         self._out = False
         self._arrived: int | None = None
@@ -288,6 +296,17 @@ class Adapter:
         yield from self.open.close(status if status != "completed" else "no result on the wire", everything=False)
         yield ev.turn_end(status=status, stop_reason=stop_reason, error=error)
 
+    def start_replay(self, provider_session_id: str | None = None) -> Iterator[ev.Event]:
+        """Begin to mark what the agent says as a repetition, if there is something that it can repeat."""
+        self._replayed_session = provider_session_id
+        yield ev.session_lifecycle(subtype=REPLAY_STARTED, provider_session_id=provider_session_id)
+        self.replaying, self.repeating = True, self._recorded
+
+    def end_replay(self) -> Iterator[ev.Event]:
+        """End the marks: from now on, the agent says something new."""
+        self.replaying = self.repeating = False
+        yield ev.session_lifecycle(subtype=REPLAY_ENDED, provider_session_id=self._replayed_session)
+
     def read(self, value: Any, types: Any) -> Any:
         """A part of a message as one of these structs, or None if it is none of them. A field of a wrong type is set aside."""
         try:
@@ -315,7 +334,7 @@ class Adapter:
             if frame.time is not None:
                 self._set_clock(time, frame.time)
         try:
-            made = self.translate_sent(message) if frame.out else self.translate(message)
+            made = separate_instructions(self.translate_sent(message)) if frame.out else self.translate(message)
             if type(made) is ChunkDraft:
                 self._take_piece(made)
             else:
@@ -337,7 +356,7 @@ class Adapter:
         if frame.noise is not None:
             self._take(self._non_json(frame))
         elif frame.out and self.takes_text:  # whatever it looks like
-            self._take(self._prompt(data.decode("utf-8", "backslashreplace")))
+            self._take(separate_instructions(self._prompt(data.decode("utf-8", "backslashreplace"))))
         elif not data.strip(b" \t\r"):
             self._take([ev.raw(kind="blank", reason="noise")])
         elif len(data) > MAX_FRAME:
@@ -435,8 +454,12 @@ class Adapter:
             note = OPEN_ITEM_RULES.get(kind)
             if note is not None:
                 note(self.open, event)
-            elif kind is ev.TurnStart:
+            if kind is ev.TurnStart:
                 self.turn = event.id
+                self._recorded = True
+            if self.replaying and kind in REPEATED:
+                event.replay = self.repeating
+                self._recorded = True
             if event.turn_id is None:
                 event.turn_id = self.turn
             if kind is ev.TurnEnd:
@@ -463,6 +486,7 @@ class Adapter:
             block_index=piece.block_index,
             parent_tool_call_id=self.parent,
             source=self.source,
+            replay=self.repeating,
             frame=self.frames,
             stream=self.context.stream,
             direction="out" if self._out else None,

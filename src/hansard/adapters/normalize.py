@@ -11,6 +11,7 @@ from hansard.adapters.framing import Lines, frames
 from hansard.events import Event, raw
 from hansard.events.codec import decode
 from hansard.events.originals import wrap
+from hansard.events.replays import mark_all
 
 READ_SIZE = 256 * 1024
 OWN_LOG = b'{"type":"session_lifecycle",'
@@ -33,7 +34,11 @@ def normalize(source: bytes | BinaryIO | Iterable[bytes], format: str, context: 
 
 
 def events_of_log(data: Iterable[bytes]) -> Iterator[Event]:
-    """The events of a log that stands somewhere by itself. A line that is none is shown as ``raw``."""
+    """The events of a log that stands somewhere by itself, with its replays marked. A line that is none is shown as ``raw``."""
+    return mark_all(_decoded(data))
+
+
+def _decoded(data: Iterable[bytes]) -> Iterator[Event]:
     for frame in frames(data, Lines()):
         if not frame.data.strip():
             continue

@@ -1,12 +1,13 @@
 """What is open in a stream: blocks, tool calls, questions. Whatever opens is closed, if not by the wire then by us.
 
-It watches events go by and knows nothing of wires.
+It also notes what decides how a turn ended: an interrupt, and a denial that the agent did not follow up. It watches events go by and knows
+nothing of wires.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import cast
+from typing import Literal, cast
 
 import msgspec
 
@@ -23,6 +24,12 @@ class OpenItems:
         self.tools: dict[str, ev.ToolCall] = {}
         self.permissions: dict[str, ev.PermissionRequest] = {}
         self.questions: dict[str, ev.Question] = {}
+        self.interrupted = False
+        """Whether this turn was interrupted."""
+        self.cut_off = False
+        """Whether the agent stops what it is saying: a block that is complete now was cut off."""
+        self.denial: Denial | None = None
+        """The last denial, until the agent says or calls something after it."""
 
     def apply(self, event: ev.Event) -> None:
         """Note what the event opens or closes."""
@@ -34,6 +41,31 @@ class OpenItems:
         """What the chunks of an open block have said so far."""
         block = self.blocks.get((response_id, block_index))
         return "" if block is None else block.text
+
+    def end_status(self, status: ev.TurnStatus, error: ev.ErrorInfo | None = None) -> tuple[ev.TurnStatus, ev.ErrorInfo | None]:
+        """Returns how the turn ended, given what the wire reports of it.
+
+        A denied call is a fact about that call: a turn in which the agent answers after it is completed like any other. The turn itself is
+        denied if it stopped there, with nothing from the agent after the denial. An interrupt, or a denial that interrupts at once, makes
+        it an interrupted turn.
+        """
+        if self.denial is None or self._is_speaking:
+            return status, error
+        if status == "completed" or (status == "interrupted" and self.denial == "denied" and not self.interrupted):
+            return "denied", None
+        return status, error
+
+    @property
+    def _is_speaking(self) -> bool:
+        return any(block.parent == self.parent_call for block in self.blocks.values())
+
+    def turn_changed(self, event: ev.Event) -> None:
+        """A turn begins or ends."""
+        self.interrupted, self.cut_off, self.denial = False, False, None
+
+    def stopped(self, event: ev.Event) -> None:
+        """An interrupt."""
+        self.interrupted = True
 
     def close(self, reason: str, everything: bool) -> Iterator[ev.Event]:
         """Yields the events that close what is open. At the end of a turn, a subagent's items stay open: it may run in the background."""
@@ -60,12 +92,17 @@ class OpenItems:
             block.parts.append(text)
 
     def done(self, event: ev.Event) -> None:
-        """The whole of a block."""
+        """The whole of a block, or what there is of it."""
         self.blocks.pop((event.response_id, event.block_index), None)
+        if event.parent_tool_call_id == self.parent_call:
+            self.denial = None
+            event.payload.interrupted = event.payload.interrupted or self.cut_off
 
     def called(self, event: ev.Event) -> None:
         """A tool call."""
         self.tools[event.payload.tool_call_id] = cast("ev.ToolCall", event)
+        if event.parent_tool_call_id == self.parent_call:
+            self.denial = None
 
     def returned(self, event: ev.Event) -> None:
         """A tool result; it learns the tool's name from the call."""
@@ -78,7 +115,14 @@ class OpenItems:
         self.permissions[event.payload.request_id] = cast("ev.PermissionRequest", event)
 
     def answered_permission(self, event: ev.Event) -> None:
-        """Its answer, or its end."""
+        """Its answer."""
+        self.permissions.pop(event.payload.request_id, None)
+        reply = event.payload
+        if reply.decision != "allow":
+            self.denial = "denied" if reply.decision == "deny" and not reply.interrupt else "canceled"
+
+    def permission_cancelled(self, event: ev.Event) -> None:
+        """Its end without an answer."""
         self.permissions.pop(event.payload.request_id, None)
 
     def question_opened(self, event: ev.Event) -> None:
@@ -90,6 +134,9 @@ class OpenItems:
         self.questions.pop(event.payload.request_id, None)
 
 
+Denial = Literal["denied", "canceled"]
+"""How a call was denied: as such, or by canceling the request or the turn with it."""
+
 OPEN_ITEM_RULES: dict[type[ev.Event], Callable[[OpenItems, ev.Event], None]] = {
     ev.AssistantChunk: OpenItems.chunk,
     ev.ThinkingChunk: OpenItems.chunk,
@@ -99,9 +146,12 @@ OPEN_ITEM_RULES: dict[type[ev.Event], Callable[[OpenItems, ev.Event], None]] = {
     ev.ToolResult: OpenItems.returned,
     ev.PermissionRequest: OpenItems.asked_permission,
     ev.PermissionResponse: OpenItems.answered_permission,
-    ev.PermissionCancelled: OpenItems.answered_permission,
+    ev.PermissionCancelled: OpenItems.permission_cancelled,
     ev.Question: OpenItems.question_opened,
     ev.Answer: OpenItems.question_closed,
+    ev.Interrupt: OpenItems.stopped,
+    ev.TurnStart: OpenItems.turn_changed,
+    ev.TurnEnd: OpenItems.turn_changed,
 }
 """What the events that open or close something mean for it."""
 

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from hansard.adapters.framing import Framer, Lines
 from hansard.agents.environment import environment
+from hansard.agents.handoff import Handoff
 from hansard.agents.process import Command, Process
 from hansard.agents.transport import Transport
 from hansard.errors import AgentNotStarted, CannotEncode, Refused, UsageError
@@ -48,6 +49,8 @@ class Options(Struct, kw_only=True, omit_defaults=True, rename="camel"):
     """Whether it may message other agents, and be messaged by them, with tools that hansard offers. ``talk`` is its name in the log."""
     resume: str | None = None
     """The agent's own id of the session to resume."""
+    schema: dict[str, Any] | None = None
+    """The JSON Schema of the answers. Like ``env`` it holds for this process alone."""
 
 
 class Capabilities(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -146,12 +149,16 @@ class Agent:
         wanted = {"model": change.model, "permission_mode": change.permission_mode}
         return replace(options, **{name: value for name, value in wanted.items() if value is not None})
 
-    def write_handoff(self, events: Iterable[Event], options: Options) -> bool:
-        """Writes the conversation where the agent can resume it, and sets ``options`` accordingly; False if it must get it as text.
+    def native_schema(self, options: Options) -> dict[str, Any] | None:
+        """Returns the schema of the answers as the agent's own option takes it; None if there is none, or the agent must get it as text."""
+        return None
+
+    def write_handoff(self, events: Iterable[Event], options: Options) -> Handoff:
+        """Writes the conversation where the agent can resume it, if it can.
 
         It is called in a thread of its own, and ``events`` are read from the log as they are needed.
         """
-        return False
+        return Handoff(as_text=True)
 
     def compose(self, said: UserMessage, options: Options, events: Iterable[Event]) -> bytes:
         """Returns the frame of a message, for an agent that `composes`. Called in a thread; ``events`` are those of the log."""
@@ -182,12 +189,19 @@ class Agent:
         except Refused as problem:
             raise AgentNotStarted(f"{self.title} does not take this {change.payload.subtype}: {problem}") from problem
 
+    def require(self, options: Options) -> None:
+        """Raises `AgentNotStarted` if the agent is not installed, so that nothing is created for it."""
+        self.find(options, self._environment(options).get("PATH"))
+
+    def _environment(self, options: Options) -> dict[str, str]:
+        return environment(os.environ, self.variables(options) | options.env)
+
     def command(self, options: Options) -> Command:
         """What to run."""
         cwd = Path(options.cwd).absolute()
         if not cwd.is_dir():
             raise AgentNotStarted(f"there is no folder {cwd}")
-        env = environment(os.environ, self.variables(options) | options.env)
+        env = self._environment(options)
         argv = [self.find(options, env.get("PATH")), *self.argv(options), *options.arguments]
         return Command(argv=argv, cwd=str(cwd), env=env, private=self.private(options))
 

@@ -14,24 +14,22 @@ import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self, TypedDict, Unpack, cast
+from typing import Any, Literal, Self, TypedDict, Unpack, cast, get_args
 
 from msgspec import Struct
 
 from hansard import events as ev
+from hansard.agents import agent_for
 from hansard.agents.base import Options
-from hansard.agents.output_schema import OutputMismatch, output_schema
+from hansard.agents.exchange import Exchange
+from hansard.agents.output_schema import output_schema
 from hansard.agents.recorder import off_loop
 from hansard.agents.session import Session
-from hansard.errors import AgentError, UsageError
-from hansard.events.final_text import final_text
+from hansard.errors import AgentError, UsageError, did_you_mean
 from hansard.events.usage_totals import TotalUsage
 from hansard.projections import project
 from hansard.projections.formats.standard_messages import StandardMessage
 from hansard.store import Store, open_store
-
-GRACE = 10.0
-"""Seconds an interrupted agent has to end its turn before it is stopped."""
 
 Policy = Literal["allow", "deny", "ask"]
 """What becomes of permission questions; ``ask``: whoever iterates over the events answers them, through `Stream.session`."""
@@ -44,16 +42,21 @@ class ExecuteOptions(TypedDict, total=False):
     """How to execute. Besides what is here, every field of `Options` but with these names."""
 
     schema: Any
-    """What the answer has to be: a type (msgspec, dataclass, pydantic, …) or a JSON Schema. Without it the answer is text."""
+    """What the answer has to be: a type (msgspec, dataclass, pydantic, …) or a JSON Schema. Without it the answer is text.
+
+    The agent gets it by its own option for that, or with the prompt. An answer of another shape is asked for once more.
+    """
     timeout: float
-    """Seconds; what was said until then is in the result."""
+    """Seconds. The result has the agent's text until then."""
     session: str
     """The session to continue."""
+    hand_off: bool
+    """Let the agent continue in a new session of its own that gets the conversation so far, if it cannot resume the one it had."""
     store: Store | str | os.PathLike[str]
     title: str
     images: Sequence[str | os.PathLike[str] | ev.ImageBlock]
     on_permission: Policy | Decides
-    """Deny is what happens if nothing is said."""
+    """What to do with permission requests. The default is deny."""
     on_question: Answers
 
     cwd: str
@@ -74,18 +77,18 @@ class ExecuteOptions(TypedDict, total=False):
 
 
 class ExecuteResult(Struct, kw_only=True, frozen=True):
-    """What came of it. It went well only if ``ok``: an answer that was cut off, refused or of another shape is here too, and not ok."""
+    """The result. An answer that was cut off, refused, or has another shape than the schema's is here, too, and not ``ok``."""
 
     data: Any
-    """The answer: text, or what the schema says; None if it is not that."""
+    """The answer: text, or what the schema describes. None if the answer does not match the schema."""
     text: str
-    """The last thing the agent said, word for word."""
+    """The last text of the agent, verbatim; as far as it got, if it was cut off."""
     messages: list[StandardMessage]
     events: list[ev.Event]
     session_id: str
     status: ev.TurnStatus
     exit_code: int | None
-    """That of the agent's process, if it ended by itself."""
+    """That of the agent's process. If hansard ended the process, it is 0 after a good answer, else None."""
     duration_ms: int
     usage: TotalUsage
     cost_usd: float | None
@@ -98,7 +101,10 @@ class ExecuteResult(Struct, kw_only=True, frozen=True):
 
 
 def execute(agent: str, prompt: str, **how: Unpack[ExecuteOptions]) -> ExecuteResult:
-    """Ask an agent and wait for its answer. For code that runs in no event loop."""
+    """Ask an agent and wait for its answer. For code that runs in no event loop.
+
+    Raises `UsageError` if an option is unknown, and `AgentNotStarted` if the agent is not installed. Everything else is in the result.
+    """
     return asyncio.run(execute_async(agent, prompt, **how))
 
 
@@ -121,24 +127,24 @@ class ExecutionStream:
     """The events of one question and its answer. As a context it stops the agent, however it is left."""
 
     def __init__(self, agent: str, prompt: str, how: ExecuteOptions) -> None:
-        about: dict[str, Any] = dict(how)
-        self._expected = output_schema(about.pop("schema", None))
-        self._timeout: float | None = about.pop("timeout", None)
-        self._policy: Policy | Decides = about.pop("on_permission", "deny")
-        self._answers: Answers | None = about.pop("on_question", None)
-        self._prompt = self._expected.ask(prompt)
-        self._content = _content(self._prompt, about.pop("images", ()))
-        self._place: Store | str | os.PathLike[str] | None = about.pop("store", None)
-        self._title: str | None = about.pop("title", None)
-        self._session_id: str | None = about.pop("session", None)
-        self._agent, self._chosen = agent, about
+        given = _known(dict(how))
+        self._expected = output_schema(given.pop("schema", None))
+        self._timeout: float | None = given.pop("timeout", None)
+        self._policy: Policy | Decides = given.pop("on_permission", "deny")
+        self._answers: Answers | None = given.pop("on_question", None)
+        self._prompt = prompt
+        self._content = _content(prompt, given.pop("images", ()))
+        self._place: Store | str | os.PathLike[str] | None = given.pop("store", None)
+        self._title: str | None = given.pop("title", None)
+        self._session_id: str | None = given.pop("session", None)
+        self._hand_off: bool = given.pop("hand_off", False)
+        self._agent = agent
+        self._chosen: dict[str, Any] = given | {"schema": self._expected.json_schema}
         self._store: Store | None = None
         self._session: Session | None = None
+        self._exchange: Exchange | None = None
         self._before = TotalUsage()
         self._events: asyncio.Queue[ev.Event | None] = asyncio.Queue()
-        self._seen: list[ev.Event] = []
-        self._turn: str | None = None
-        self._problem: ev.ErrorInfo | None = None
         self._raised: Exception | None = None
         self._began = time.monotonic()
         self._ended: float | None = None
@@ -148,6 +154,7 @@ class ExecutionStream:
 
     async def __aenter__(self) -> Self:
         if self._session is None:
+            await off_loop(lambda: agent_for(self._agent).require(Options(**self._chosen)))
             self._store = store = self._place if isinstance(self._place, Store) else await off_loop(open_store, self._place)
             try:
                 self._session = await self._open_session(store)
@@ -161,6 +168,13 @@ class ExecutionStream:
         if self._session_id is not None:
             return await Session.open(store, self._session_id)
         return await Session.create(store, self._agent, Options(**self._chosen), title=self._title)
+
+    @property
+    def exchange(self) -> Exchange:
+        """The prompt and the answer to it, once the stream is read."""
+        if self._exchange is None:
+            raise UsageError("the stream has not been read yet")
+        return self._exchange
 
     @property
     def session(self) -> Session:
@@ -180,8 +194,9 @@ class ExecutionStream:
         if self._work is not None:
             raise UsageError("a stream can be read once")
         await self.__aenter__()
+        self._exchange = Exchange(self.session, self._expected, self._timeout)
         self.session.subscribe(self._saw)
-        self._work = asyncio.create_task(self._do())
+        self._work = asyncio.create_task(self._run(self._exchange))
         try:
             while (event := await self._events.get()) is not None:
                 yield event
@@ -193,67 +208,36 @@ class ExecutionStream:
 
     @property
     def result(self) -> ExecuteResult:
-        """What came of it, once everything was read."""
+        """The result, once everything was read."""
         if self._ended is None:
             raise UsageError("there is no result yet: read the stream to its end")
-        end = next((event.payload for event in reversed(self._seen) if isinstance(event, ev.TurnEnd) and event.turn_id == self._turn), None)
-        status: ev.TurnStatus = "error" if end is None else end.status
-        problem = self._problem or (None if end is None else end.error)
-        text = final_text(self._seen)
-        data = None
-        if status == "completed" and problem is None:
-            try:
-                data = self._expected.read(text, _structured(self._seen))
-            except OutputMismatch as unexpected:
-                status, problem = "error", _error("execution_error", str(unexpected))
-        elif self._expected.is_text:
-            data = text
-        usage = usage_since(self.session.state.usage.session(), self._before)
+        exchange = self.exchange
+        answer, usage = exchange.answer, usage_since(self.session.state.usage.session(), self._before)
         return ExecuteResult(
-            data=data,
-            text=text,
-            messages=list(project(self._seen, "standard-messages")),
-            events=self._seen,
+            data=answer.data,
+            text=answer.text,
+            messages=list(project(exchange.events, "standard-messages")),
+            events=exchange.events,
             session_id=self.session.id,
-            status=status,
-            exit_code=next((event.payload.exit_code for event in reversed(self._seen) if _is_exit(event)), None),
+            status=answer.status,
+            exit_code=exchange.exit_code,
             duration_ms=round((self._ended - self._began) * 1000),
             usage=usage,
             cost_usd=usage.cost_usd,
-            error=problem,
+            error=answer.error,
         )
 
-    async def _do(self) -> None:
-        """Say it, and wait for the end of the turn. When the time is up the agent is interrupted, and stopped if that does not help."""
+    async def _run(self, exchange: Exchange) -> None:
         try:
-            try:
-                async with asyncio.timeout(self._timeout):
-                    await self._one_turn()
-            except TimeoutError:
-                self._problem = _error("aborted", f"the agent did not come to an end within {self._timeout:g} seconds")
-                await self._cut_short()
-            except AgentError as problem:
-                self._problem = _error("execution_error", str(problem))
+            configure = self.session.configure_agent(self._agent, hand_off=self._hand_off, **self._chosen)
+            await exchange.run(self._prompt, self._content, first=configure)
+        except AgentError as problem:
+            exchange.fail(problem)
         finally:
             for asked in self._asked:
                 asked.cancel()
             await asyncio.shield(self._close())
             self._events.put_nowait(None)
-
-    async def _one_turn(self) -> None:
-        await self.session.configure_agent(self._agent, **self._chosen)
-        said = await self.session.send(self._prompt, self._content)
-        self._turn = said.turn_id
-        await self.session.until(lambda state: said.turn_id not in state.turns)
-
-    async def _cut_short(self) -> None:
-        self._turn = self._turn or next(iter(self.session.state.turns), None)
-        try:
-            async with asyncio.timeout(GRACE):
-                await self.session.interrupt(reason="timeout")
-                await self.session.until(lambda state: not state.busy)
-        except (TimeoutError, AgentError):
-            pass  # then it is stopped
 
     def _stop(self) -> None:
         """End it before its time. Once: its end is not to be cut short."""
@@ -271,7 +255,6 @@ class ExecutionStream:
     # ---- what the agent asks
 
     def _saw(self, event: ev.Event) -> None:
-        self._seen.append(event)
         self._events.put_nowait(event)
         if isinstance(event, ev.PermissionRequest) and self._policy != "ask":
             self._later(self._decide(event, self._policy))
@@ -301,6 +284,18 @@ class ExecutionStream:
         await self.session.answer(asked.payload.request_id, values, "cancel" if values is None else "accept")
 
 
+def _known(given: dict[str, Any]) -> dict[str, Any]:
+    """Returns the options, or raises `UsageError` for what is none."""
+    names = ExecuteOptions.__annotations__
+    for name in given:
+        if name not in names:
+            raise UsageError(f"execute has no option {name!r}{did_you_mean(name, names)}")
+    policy = given.get("on_permission", "deny")
+    if isinstance(policy, str) and policy not in get_args(Policy):
+        raise UsageError(f"on_permission is a function, or one of {', '.join(get_args(Policy))}; not {policy!r}")
+    return given
+
+
 def _content(prompt: str, images: Sequence[str | os.PathLike[str] | ev.ImageBlock]) -> list[ev.AnyBlock] | None:
     if not images:
         return None
@@ -317,19 +312,6 @@ def picture(path: str | os.PathLike[str]) -> ev.ImageBlock:
 
 async def _resolve(value: Any) -> Any:
     return await value if inspect.isawaitable(value) else value
-
-
-def _structured(events: Sequence[ev.Event]) -> Any:
-    """What an agent gave as structured output, for agents that have it."""
-    return next((event.payload.structured_output for event in reversed(events) if isinstance(event, ev.Result)), None)
-
-
-def _is_exit(event: ev.Event) -> bool:
-    return isinstance(event, ev.Process) and event.payload.event == "exited"
-
-
-def _error(code: Literal["aborted", "execution_error"], message: str) -> ev.ErrorInfo:
-    return ev.ErrorInfo(code=code, message=message, error_source="hansard")
 
 
 def usage_since(now: TotalUsage, before: TotalUsage) -> TotalUsage:

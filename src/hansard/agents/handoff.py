@@ -7,6 +7,9 @@ from collections.abc import Iterable, Iterator
 from copy import copy
 from pathlib import Path
 
+from msgspec import Struct
+
+from hansard.adapters.schema_instruction import is_instruction
 from hansard.events import Event, UserMessage
 from hansard.events.content import AnyBlock, ResourceBlock, TextBlock
 from hansard.projections.base import Projected
@@ -19,17 +22,33 @@ HANDOFF_URI = "hansard:conversation"
 """The address under which a conversation is shown to an agent that cannot read a file of it."""
 
 
-def write_handoff_file(form: ClaudeSession | CodexRollout, events: Iterable[Event], home: Path) -> str | None:
-    """Write the session file where the agent looks for it, for this user alone; the id to resume, or None if nothing was said yet."""
+class Handoff(Struct, frozen=True):
+    """How an agent gets to know a conversation that it takes over."""
+
+    as_text: bool = False
+    """Whether the conversation must be sent with the first message."""
+    session_id: str | None = None
+    """The agent's own id of the session to resume."""
+    file: Path | None = None
+    """The file of that session."""
+
+    def discard(self) -> None:
+        """Removes the file, if the agent did not take over."""
+        if self.file is not None:
+            self.file.unlink(missing_ok=True)
+
+
+def write_handoff_file(form: ClaudeSession | CodexRollout, events: Iterable[Event], home: Path) -> Handoff:
+    """Writes the session file where the agent looks for it, for this user alone; none if nothing was said yet."""
     data = b"".join(written(Projected(form, without_handoffs(events)), form.output))
     if not data:
-        return None
+        return Handoff()
     place = home / form.path
     for folder in reversed([folder for folder in place.parents if not folder.exists()]):
         folder.mkdir(0o700, exist_ok=True)
     with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as file:
         file.write(data)
-    return form.session_id
+    return Handoff(session_id=form.session_id, file=place)
 
 
 def handoff_block(events: Iterable[Event], embeds: bool) -> AnyBlock | None:
@@ -41,8 +60,10 @@ def handoff_block(events: Iterable[Event], embeds: bool) -> AnyBlock | None:
 
 
 def without_handoffs(events: Iterable[Event]) -> Iterator[Event]:
-    """The events without what an earlier handover told: it is in the log itself."""
+    """Yields the events without the conversations that were sent at earlier hand-offs, and without the schemas of earlier answers."""
     for event in events:
+        if is_instruction(event):
+            continue
         if isinstance(event, UserMessage) and event.payload.content and any(map(_is_handover, event.payload.content)):
             event = copy(event)
             event.payload = copy(event.payload)

@@ -9,12 +9,13 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
 from hansard.agents.base import Options
 from hansard.agents.inbox import Messaging
-from hansard.agents.recorder import RESTARTED, off_loop, take_over
+from hansard.agents.recorder import RESTARTED, Recorder, off_loop, take_over
 from hansard.agents.session import Session
 from hansard.errors import HansardError, LogLocked, StoreError, UsageError
 from hansard.events import Event, SessionLifecycle
@@ -25,8 +26,6 @@ ABANDONED_POLL_SECONDS = 2.0
 """Seconds between two searches for what killed processes left open."""
 POLL_BACKOFF = 100
 """The pause after a search that took long, as a multiple of its duration."""
-TAIL = 1000
-"""How many of the last events `Hub.note` searches for the same command, if the session is not open."""
 GONE = "the server that ran it is gone"
 
 RemoteCommandHandler = Callable[[str, bytes], Awaitable[bytes]]
@@ -42,7 +41,7 @@ class Hub:
         """Seconds after which an idle agent that can resume is stopped until it is needed; 0 for never."""
         self._open: dict[str, Session] = {}
         self._locks: dict[str, asyncio.Lock] = {}
-        """One for each session: it is opened, noted or closed by one task at a time."""
+        """One for each session: it is opened or closed by one task at a time."""
         self._obey: RemoteCommandHandler | None = None
         self._entered = False
         self._attending: set[asyncio.Task[None]] = set()
@@ -72,41 +71,37 @@ class Hub:
 
     async def _join(self, session: Session) -> Session:
         self._open[session.id] = session
-        session.recorder.on_lost.append(lambda: self._forget(session))
+        for calls in (session.on_close, session.recorder.on_lost):
+            calls.append(partial(self._forget, session))
         await self.talks.add(session)
         return session
 
     def _forget(self, session: Session) -> None:
-        """Another process writes it now, or it is gone."""
+        """The session is being closed, another process writes it now, or it is gone."""
         if self._open.get(session.id) is session:
             del self._open[session.id]
             self.talks.remove(session)
 
-    async def note(self, session_id: str, event: Event) -> Event:
-        """Writes an event that is about the session itself, once per command id, without opening the session."""
+    async def do(self, session_id: str, command: Event) -> Event | None:
+        """Does a command as `Session.do`. One that needs only the log, or an open session, does not open the session."""
+        needs = Session.commands.find(command).needs
+        if needs in ("agent", "session"):
+            return await (await self.open(session_id)).do(command)
         async with self._lock(session_id):
-            found = self._open.get(session_id)
-            if found is None:
-                return await off_loop(self._note, session_id, event)
-            await found.recorder.settled()
-            return found.state.commands.get(event.command_id or "") or (await found.recorder.put([event]))[0]
-
-    def _note(self, session_id: str, event: Event) -> Event:
-        log = self.store[session_id]
-        log.head()  # raises if there is no such session; `append` would create it
-        try:
-            log.append([])  # from here on no other process writes it
-            recent = log.tail(TAIL) if event.command_id else ()
-            same = next((other for other in recent if other.command_id == event.command_id), None)
-            return same or log.append([event])[0]
-        finally:
-            log.release()
-
-    async def release(self, session_id: str) -> None:
-        """Stop the agent of a session, if it is open, and let others write there."""
-        async with self._lock(session_id):
-            if session_id in self._open:
-                await self.close(session_id)
+            session = self._open.get(session_id)
+            if session is not None:
+                return await session.do(command)
+            log = self.store[session_id]
+            if needs == "open session" and command.command_id is None:
+                await off_loop(log.head)  # raises if there is no such session
+                return None
+            recorder = await Recorder.open(log, None)
+            try:
+                if needs == "open session":
+                    return recorder.state.commands.get(command.command_id or "")
+                return await Session(recorder).do(command)
+            finally:
+                await recorder.close()
 
     def get(self, session_id: str) -> Session:
         """A session that is open here."""
@@ -123,9 +118,6 @@ class Hub:
     async def close(self, session_id: str | None = None) -> None:
         """Stop the agent of one session, or of all, and let others write there."""
         leaving = self.sessions if session_id is None else [self.get(session_id)]
-        for session in leaving:
-            del self._open[session.id]
-            self.talks.remove(session)
         await asyncio.gather(*(session.close() for session in leaving))
         if session_id is None:
             await self.talks.close()

@@ -152,7 +152,7 @@ def _written(command: Command) -> tuple[str, list[str]]:
         with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(text.encode("utf-8", "surrogatepass"))
         named.append(f"{option}={place}")
-    return folder, [program, *named, *arguments]
+    return folder, [program, *arguments, *named]  # last: they may be options of a subcommand
 
 
 class Pipes:

@@ -30,6 +30,8 @@ EXIT_SECONDS = 5.0
 """Seconds a process may run on after it has closed its output."""
 LARGE_MESSAGE_CHARS = 64 * 1024
 """A larger message is encoded in the pool of threads, so that the event loop goes on."""
+STOPPED = "stopped by hansard"
+"""How the text of an exit begins that was no choice of the agent."""
 STDERR_TAIL_BYTES = 2_000
 """How much of stderr an error reports after a bad end. All of it is in the log."""
 
@@ -226,7 +228,7 @@ class Pump:
         """
         description = _describe(end)
         stderr = self._stderr_tail.decode("utf-8", "backslashreplace").strip()
-        more = ["stopped by hansard"] if self._stopped_as == "interrupted" else [end.reason] if end.reason else []
+        more = [STOPPED] if self._stopped_as == "interrupted" else [end.reason] if end.reason else []
         text = "; ".join([*more, *_orphans(end)]) or None
         streams = self._sums.totals()
         events: list[ev.Event] = [ev.process(event="exited", exit_code=end.exit_code, signal=end.signal, text=text, streams=streams)]

@@ -50,12 +50,12 @@ def read_state(log: Log) -> SessionState:
     return SessionState.from_events(log.read())
 
 
-def take_over(log: Log, reason: str) -> SessionState:
-    """Becomes the writer of a log, closes with ``reason`` what its last writer left open, and returns the state. Blocking."""
+def take_over(log: Log, reason: str | None) -> SessionState:
+    """Becomes the writer of a log, closes what its last writer left open if a ``reason`` is given, and returns the state. Blocking."""
     log.head()  # raises if there is no such session; `append` would create it
     log.append([])  # from here on no other process writes it
     state = read_state(log)
-    if left_open := list(state.closing_events(reason)):
+    if reason is not None and (left_open := list(state.closing_events(reason))):
         for event in log.append(left_open):
             state.apply(event)
     return state
@@ -93,8 +93,8 @@ class Recorder:
         self._closed = False
 
     @classmethod
-    async def open(cls, log: Log, reason: str = RESTARTED) -> Self:
-        """Becomes the writer of a log and folds it; closes with ``reason`` what its last writer left open."""
+    async def open(cls, log: Log, reason: str | None = RESTARTED) -> Self:
+        """Becomes the writer of a log and folds it; closes what its last writer left open if a ``reason`` is given."""
         return cls(log, await off_loop(take_over, log, reason))
 
     async def put(self, events: Sequence[Event], *, patient: bool = False, check: Callable[[], object] | None = None) -> list[Event]:
@@ -128,16 +128,21 @@ class Recorder:
         self._subscribers.append(call)
         return lambda: self._subscribers.remove(call)
 
-    async def close(self, *last: Event) -> None:
-        """Writes what is pending and some last events, if that is possible now, and lets other processes write the session. Idempotent."""
+    async def close(self, *last: Event) -> list[Event]:
+        """Writes what is pending and some last events, if that is possible now, and lets other processes write the session. Idempotent.
+
+        Returns the last events as they are in the log.
+        """
         if self._closed:
-            return
+            return []
         self.hurry = True
+        written: list[Event] = []
         with suppress(StoreError):  # the store knows that the session was not closed properly, and the next writer looks
-            await self.put(last)
+            written = await self.put(last)
         self._closed = True
         if not isinstance(self.lost, LogLocked | LogDeleted):
             await off_loop(self.log.release)
+        return written
 
     # ---- the writer: one task while anything is pending
 

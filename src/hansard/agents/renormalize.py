@@ -17,6 +17,7 @@ from hansard.adapters.framing import Frame, Framer
 from hansard.agents import agent_for
 from hansard.agents.base import Agent
 from hansard.errors import UsageError
+from hansard.events.replays import is_conversation
 from hansard.store import Store, lines
 from hansard.store.transfer.copy import copy_blobs
 
@@ -77,6 +78,8 @@ class Again:
         """The events of the frame that is being read."""
         self._turns: dict[str | None, str] = {}
         """What the turns of the old log are called in the new one."""
+        self._recorded = False
+        """Whether the new log has a conversation: an agent that replays one then repeats it."""
 
     def take(self, event: ev.Event) -> list[ev.Event]:
         """What becomes of the next event."""
@@ -109,6 +112,7 @@ class Again:
             events += wire.close(run)
         self._frames = max(self._frames, wire.adapter.frames)
         self._turns |= dict(zip(_turns(run), _turns(events), strict=False))
+        self._recorded = self._recorded or any(map(is_conversation, events))
         return events
 
     def _own(self, event: ev.Event) -> list[ev.Event]:
@@ -142,7 +146,9 @@ class Again:
         frames = self._frames if agent is not None else 0
         parent = event.parent_tool_call_id if event.stream is not None else None
         composed = agent is not None and agent.composes
-        context = Context(source=name, stream=event.stream, frames=frames, parent_tool_call_id=parent, composed=composed)
+        context = Context(
+            source=name, stream=event.stream, frames=frames, parent_tool_call_id=parent, recorded=self._recorded, composed=composed
+        )
         adapter = adapter_for(format)(context)
         return Wire(adapter, adapter.framer() if agent is None else agent.framer())
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self, cast, get_args
 
 import msgspec
 from msgspec.structs import replace
@@ -19,14 +19,27 @@ from msgspec.structs import replace
 from hansard import events as ev
 from hansard.adapters import adapter_for
 from hansard.adapters.base import Adapter, Context
+from hansard.adapters.schema_instruction import instruction
 from hansard.agents import agent_for
 from hansard.agents.base import Agent, Options
 from hansard.agents.client_services import ClientServices
+from hansard.agents.commands import CommandKind, CommandTable, Name, SessionOptions, Title
 from hansard.agents.handoff import handoff_block
 from hansard.agents.pump import Pump, hansard_error
-from hansard.agents.recorder import RETRY_SECONDS, Recorder, Subscriber, T, off_loop
+from hansard.agents.recorder import RETRY_SECONDS, Recorder, Subscriber, off_loop
 from hansard.agents.session_state import Launch, SessionState
-from hansard.errors import AgentGone, AgentNotStarted, AppendFailed, HansardError, LogDeleted, LogLocked, Refused, StoreUnavailable
+from hansard.errors import (
+    AgentError,
+    AgentGone,
+    AgentNotStarted,
+    AppendFailed,
+    HansardError,
+    LogDeleted,
+    LogLocked,
+    Refused,
+    ResumeFailed,
+    StoreUnavailable,
+)
 from hansard.events.summary import LAUNCHED_SUBTYPE
 from hansard.projections.text import callback_text
 from hansard.store import Store
@@ -39,6 +52,8 @@ MAX_RESTARTS = 3
 CONFIRM_SECONDS = 5.0
 """How long a command waits for the agent to confirm a turn or a setting. Then it is done without."""
 
+SETTINGS = {"set_model": "model", "set_permission_mode": "permission_mode", "set_mode": "mode_id", "set_options": "options"}
+"""The settings that a client can change, with the field of each. Any other setting of an agent has its value in ``options``."""
 Decision = Literal["allow", "deny", "cancelled"]
 MessagingTools = Callable[[Any], Awaitable[dict[str, dict[str, Any]]]]
 """Returns the MCP servers by which the agent of a session reaches others."""
@@ -51,12 +66,16 @@ class Session:
     so that a client can answer a question the moment it sees it.
     """
 
-    def __init__(self, recorder: Recorder, env: dict[str, str] | None = None) -> None:
+    def __init__(self, recorder: Recorder, env: dict[str, str] | None = None, schema: dict[str, Any] | None = None) -> None:
         self.recorder = recorder
         self.id = recorder.log.session_id
         self.messaging_tools: MessagingTools | None = None
+        self.on_close: list[Callable[[], object]] = []
+        """Called when the session begins to close."""
         self._env = env or {}
         """The agent's environment. The log only has the names of the variables: the values may be secret."""
+        self._schema = schema
+        """The JSON Schema of the answers. A process that opens the session later wants other answers."""
         self._ids = TimeOrderedIds()
         self._pump: Pump | None = None
         self._services: ClientServices | None = None
@@ -64,7 +83,8 @@ class Session:
         """Orders what starts the agent, or gives it a message."""
         self._answer_lock = asyncio.Lock()
         """A question is answered once."""
-        self._commands: dict[str, asyncio.Task[Any]] = {}
+        self._in_flight: dict[str, asyncio.Future[ev.Event | None]] = {}
+        """The commands that are being done, by id, and those that had nothing to do. `SessionState.commands` has those that were done."""
         self._tasks: set[asyncio.Task[None]] = set()
         """What goes on in the background. While the agent runs there is at least the task that waits for its end."""
         self._changed = asyncio.Event()
@@ -81,7 +101,7 @@ class Session:
         known = await off_loop(agent_for, agent)  # the first use imports the drivers
         header = {"format": known.format} | ({} if title is None else {"title": title})
         head = await off_loop(store.create, session_id, **header)
-        self = cls(await Recorder.open(store[head.session_id]), options.env)
+        self = cls(await Recorder.open(store[head.session_id]), options.env, options.schema)
         options.cwd = os.path.abspath(options.cwd)
         await self.recorder.put([_launched(Launch(agent=agent, options=options, restart_count=0))])
         return self
@@ -131,7 +151,38 @@ class Session:
         """Waits until no turn is open and the queue is empty."""
         await self.until(lambda state: not state.busy and not state.queue)
 
-    # ---- messages
+    # ---- commands
+
+    async def do(self, command: ev.Event, asked: str | None = None) -> ev.Event | None:
+        """Does a command, and returns its event as it is in the log; None if there was nothing to do. ``commands`` has every command.
+
+        It is done once per ``command_id``, and to its end, whether or not the caller waits. ``asked`` is the id of the event that an answer
+        is for.
+        """
+        work = partial(self.commands.find(command).do, self, command, *([] if asked is None else [asked]))
+        await self.recorder.settled()
+        command_id = command.command_id
+        if command_id is None:
+            return await work()
+        doing, done = self._in_flight.get(command_id), self.state.commands.get(command_id)
+        if doing is None and done is not None:
+            if isinstance(done, ev.ConfigurationChange) and done.payload.reason is not None:
+                raise Refused("refused", done.payload.reason)
+            return done
+        if doing is None:
+            doing = self._in_flight[command_id] = asyncio.ensure_future(work())
+            doing.add_done_callback(partial(self._forget, command_id))
+        return await asyncio.shield(doing)
+
+    def _forget(self, command_id: str, doing: asyncio.Future[ev.Event | None]) -> None:
+        """Forgets a command that is over, unless it had nothing to do: the log does not know it, and a repeated one might do something."""
+        if doing.cancelled() or doing.exception() is not None or doing.result() is not None:
+            del self._in_flight[command_id]
+
+    async def _written(self, command: ev.Event, command_id: str | None, asked: str | None = None) -> ev.Event:
+        """Does a command that always has something to do."""
+        command.command_id = command_id
+        return cast("ev.Event", await self.do(command, asked))
 
     async def send(
         self,
@@ -139,37 +190,86 @@ class Session:
         content: list[ev.AnyBlock] | None = None,
         *,
         steer: bool = False,
-        author: Literal["human", "agent"] = "human",
+        author: Literal["human", "agent", "harness"] = "human",
         from_session_id: str | None = None,
         from_agent_id: str | None = None,
         message_id: str | None = None,
         command_id: str | None = None,
     ) -> ev.Event:
         """Sends a message. During a turn it is queued; or it steers the turn, if ``steer`` is set and the agent supports it."""
+        said = ev.UserMessagePayload(text, content, author, from_agent_id, from_session_id, message_id=message_id, steer=steer)
+        return await self._written(ev.UserMessage(payload=said), command_id)
 
-        async def work() -> ev.Event:
-            await self._check_content(content or [])
-            async with self._agent_lock:
-                await self._ensure_running()
-                if self._must_wait(steer):
-                    queued = ev.queue_update(
-                        action="queued",
-                        item_id=self._ids.next(),
-                        text=text,
-                        content=content,
-                        author=author,
-                        from_agent_id=from_agent_id,
-                        from_session_id=from_session_id,
-                        message_id=message_id,
-                    )
-                    waiting = await self._put(queued, command_id)
-                    self._spawn(self._send_queued())  # if no turn is open it waits behind others, which can be sent
-                    return waiting
-                await self._restart_one_shot()
-                said = ev.UserMessagePayload(text, content, author, from_agent_id, from_session_id, message_id=message_id)
-                return await self._send(_with_command_id(await self._message(said), command_id))
+    async def interrupt(
+        self, *, reason: Literal["user_cancel", "timeout"] = "user_cancel", by: str | None = None, command_id: str | None = None
+    ) -> ev.Event | None:
+        """Stops what the agent is doing; returns None if it does nothing."""
+        return await self.do(_with_command_id(ev.interrupt(reason=reason, by=by), command_id))
 
-        return await self._once(command_id, work)
+    async def decide(
+        self,
+        request_id: str,
+        decision: Decision,
+        *,
+        option_id: str | None = None,
+        input_hash: str | None = None,
+        asked: str | None = None,
+        updated_input: Any = None,
+        message: str | None = None,
+        by: str | None = None,
+        command_id: str | None = None,
+    ) -> ev.Event:
+        """Answers a permission request. ``input_hash`` and ``asked`` (the id of its event) say what was shown to whoever decides."""
+        reply = ev.permission_response(request_id, decision, option_id, updated_input, message=message, by=by, input_hash=input_hash)
+        return await self._written(reply, command_id, asked)
+
+    async def answer(
+        self, request_id: str, values: Any, action: str = "accept", *, asked: str | None = None, command_id: str | None = None
+    ) -> ev.Event:
+        """Answers any other question."""
+        return await self._written(ev.answer(request_id, values, action), command_id, asked)
+
+    async def configure(
+        self,
+        subtype: str,
+        *,
+        model: str | None = None,
+        mode_id: str | None = None,
+        permission_mode: str | None = None,
+        options: Any = None,
+        command_id: str | None = None,
+    ) -> ev.Event:
+        """Changes a setting of the agent. If the agent refuses, the log says so, and which settings hold instead."""
+        change = ev.configuration_change(subtype, model, permission_mode, mode_id, options=options)
+        return await self._written(change, command_id)
+
+    async def edit(self, item_id: str, text: str, *, command_id: str | None = None) -> ev.Event:
+        """Changes a queued message."""
+        return await self._written(ev.queue_update("edited", item_id, text), command_id)
+
+    async def cancel(self, item_id: str, *, command_id: str | None = None) -> ev.Event:
+        """Takes a message out of the queue."""
+        return await self._written(ev.queue_update("cancelled", item_id), command_id)
+
+    async def switch(self, agent: str, options: Options | None = None, *, command_id: str | None = None) -> ev.Event:
+        """Continues with another agent, which takes over the conversation from the log. An imported session can be continued, too."""
+        return await self._written(ev.agent_switch(agent, options=options), command_id)
+
+    # ---- messages
+
+    async def _send_message(self, command: ev.UserMessage) -> ev.Event:
+        said = command.payload
+        await self._check_content(said.content or [])
+        async with self._agent_lock:
+            await self._ensure_running()
+            if self._must_wait(said.steer):
+                queued = ev.queue_update(action="queued", item_id=self._ids.next(), **_message_fields(said))
+                waiting = await self._put(queued, command.command_id)
+                self._spawn(self._send_queued())  # if no turn is open it waits behind others, which can be sent
+                return waiting
+            await self._restart_one_shot()
+            message = await self._message(replace(said, steer=said.steer and self.state.busy))
+            return await self._send(_with_command_id(message, command.command_id))
 
     def _must_wait(self, steer: bool) -> bool:
         """Whether a message is queued: messages are sent in the order in which they came."""
@@ -191,9 +291,18 @@ class Session:
                 said.content = [before, *(said.content or [ev.TextBlock(said.text)])]
         return ev.UserMessage(payload=said)
 
+    def _with_instruction(self, message: Any) -> ev.Event:
+        """Returns the message with the schema of the answer, if the agent has no option for it."""
+        options = self.options
+        if options.schema is None or self.agent.native_schema(options) is not None:
+            return message
+        said: ev.UserMessagePayload = message.payload
+        content = [*(said.content or [ev.TextBlock(said.text)]), instruction(options.schema)]
+        return ev.UserMessage(payload=replace(said, content=content))
+
     async def _send(self, said: ev.Event, *before: ev.Event, spoken: ev.Event | None = None) -> ev.Event:
         try:
-            return await self._running_pump.send(said, *before, spoken=spoken)
+            return await self._running_pump.send(said, *before, spoken=self._with_instruction(spoken or said))
         except Refused:
             if self.agent.capabilities.one_shot:
                 await self.stop()  # it waits for this message alone
@@ -206,24 +315,17 @@ class Session:
             self._spawn(self._send_queued())
         return queued
 
-    async def edit(self, item_id: str, text: str, *, command_id: str | None = None) -> ev.Event:
-        """Changes a queued message."""
-
+    async def _edit(self, command: ev.QueueUpdate) -> ev.Event:
         def check() -> None:
-            if self._queued(item_id).callback is not None:
+            if self._queued(command.payload.item_id or "").callback is not None:
                 raise Refused("unsupported", "what another agent answered is not edited")
 
-        edited = ev.queue_update(action="edited", item_id=item_id, text=text)
-        return await self._once(command_id, lambda: self._put(edited, command_id, check))
+        return await self._put(command, command.command_id, check)
 
-    async def cancel(self, item_id: str, *, command_id: str | None = None) -> ev.Event:
-        """Takes a message out of the queue."""
-
-        async def work() -> ev.Event:
-            canceled = _cancelled(item_id, self._queued(item_id))
-            return await self._put(canceled, command_id, lambda: self._queued(item_id))
-
-        return await self._once(command_id, work)
+    async def _cancel(self, command: ev.QueueUpdate) -> ev.Event:
+        item_id = command.payload.item_id or ""
+        canceled = _cancelled(item_id, self._queued(item_id))
+        return await self._put(canceled, command.command_id, lambda: self._queued(item_id))
 
     def _queued(self, item_id: str) -> ev.QueueUpdatePayload:
         found = self.state.queue.get(item_id)
@@ -277,38 +379,23 @@ class Session:
             spoken = await self._message(ev.UserMessagePayload(text))
             await self._send(ev.AgentCallback(payload=answered), sent, spoken=spoken)
             return
-        said = ev.UserMessagePayload(
-            waiting.text or "",
-            waiting.content,
-            waiting.author,
-            waiting.from_agent_id,
-            waiting.from_session_id,
-            message_id=waiting.message_id,
-        )
-        await self._send(await self._message(said), sent)
+        await self._send(await self._message(ev.UserMessagePayload(**_message_fields(waiting))), sent)
 
-    async def interrupt(
-        self, *, reason: Literal["user_cancel", "timeout"] = "user_cancel", by: str | None = None, command_id: str | None = None
-    ) -> ev.Event | None:
-        """Stops what the agent is doing; returns None if it does nothing."""
-
-        async def work() -> ev.Event | None:
-            if not self.state.busy or not self.running:
-                return None
-            pump, command = self._running_pump, ev.interrupt(reason=reason, by=by)
-            await self._confirmed(lambda state: not state.busy or not pump.adapter.starting)
-            if not self.state.busy:
-                return None
-            if not self.agent.capabilities.one_shot:
-                with suppress(Refused):
-                    sent = await pump.send(_with_command_id(command, command_id))
-                    await self._cancel_requests()
-                    return sent
-            stamped = await self._put(command, command_id)
-            pump.interrupt()
-            return stamped
-
-        return await self._once(command_id, work)
+    async def _interrupt(self, command: ev.Interrupt) -> ev.Event | None:
+        if not self.state.busy or not self.running:
+            return None
+        pump = self._running_pump
+        await self._confirmed(lambda state: not state.busy or not pump.adapter.starting)
+        if not self.state.busy:
+            return None
+        if not self.agent.capabilities.one_shot:
+            with suppress(Refused):
+                sent = await pump.send(command)
+                await self._cancel_requests()
+                return sent
+        stamped = await self._put(command)
+        pump.interrupt()
+        return stamped
 
     async def _cancel_requests(self) -> None:
         """Answers what the agent asked and still waits for after an interrupt."""
@@ -323,86 +410,48 @@ class Session:
 
     # ---- answers
 
-    async def decide(
-        self,
-        request_id: str,
-        decision: Decision,
-        *,
-        option_id: str | None = None,
-        input_hash: str | None = None,
-        asked: str | None = None,
-        updated_input: Any = None,
-        message: str | None = None,
-        by: str | None = None,
-        command_id: str | None = None,
-    ) -> ev.Event:
-        """Answers a permission request. ``input_hash`` and ``asked`` (the id of its event) say what was shown to whoever decides."""
+    async def _answer(self, command: ev.PermissionResponse | ev.Answer, shown: str | None = None) -> ev.Event:
+        async with self._answer_lock:
+            question = self._question(command.payload.request_id, shown)
+            if isinstance(command, ev.PermissionResponse):
+                self._check_decision(command.payload, question)
+            return await self._running_pump.send(command)
 
-        async def work() -> ev.Event:
-            if decision not in ("allow", "deny", "cancelled"):
-                raise Refused("bad_request", f"a decision is allow, deny or cancelled, not {decision!r}")
-            async with self._answer_lock:
-                question = self._question(request_id, asked)
-                if updated_input is not None and not self.agent.capabilities.edits:
-                    raise Refused("unsupported", f"{self.agent.title} does not take a changed input; it would do what it asked for")
-                if input_hash is not None and input_hash != getattr(question.payload, "input_hash", None):
-                    raise Refused("changed", "what the agent asks is not what was shown; look again")
-                reply = ev.permission_response(
-                    request_id=request_id, decision=decision, option_id=option_id, updated_input=updated_input, message=message, by=by
-                )
-                return await self._running_pump.send(_with_command_id(reply, command_id))
+    def _check_decision(self, reply: ev.PermissionResponsePayload, question: ev.Event) -> None:
+        if reply.decision not in get_args(Decision):
+            raise Refused("bad_request", f"a decision is allow, deny or cancelled, not {reply.decision!r}")
+        if reply.updated_input is not None and not self.agent.capabilities.edits:
+            raise Refused("unsupported", f"{self.agent.title} does not take a changed input; it would do what it asked for")
+        if reply.input_hash is not None and reply.input_hash != getattr(question.payload, "input_hash", None):
+            raise Refused("changed", "what the agent asks is not what was shown; look again")
 
-        return await self._once(command_id, work)
-
-    async def answer(
-        self, request_id: str, values: Any, action: str = "accept", *, asked: str | None = None, command_id: str | None = None
-    ) -> ev.Event:
-        """Answers any other question."""
-
-        async def work() -> ev.Event:
-            async with self._answer_lock:
-                self._question(request_id, asked)
-                reply = ev.answer(request_id=request_id, values=values, action=action)
-                return await self._running_pump.send(_with_command_id(reply, command_id))
-
-        return await self._once(command_id, work)
-
-    def _question(self, request_id: str, asked: str | None) -> ev.Event:
+    def _question(self, request_id: str, shown: str | None) -> ev.Event:
         question = self.state.asked.get(request_id)
         if question is None:
             outcome = self.state.outcomes.get(request_id)
             reasons = {"answered": "this was answered already", "cancelled": "this is not asked any more"}
             raise Refused(outcome or "not_found", reasons.get(outcome or "", f"nobody asked {request_id}"))
-        if asked is not None and asked != question.id:
+        if shown is not None and shown != question.id:
             raise Refused("stale", "this answers an earlier question of the same name")
         return question
 
     # ---- settings
 
-    async def configure(
-        self,
-        subtype: str,
-        *,
-        model: str | None = None,
-        mode_id: str | None = None,
-        permission_mode: str | None = None,
-        options: Any = None,
-        command_id: str | None = None,
-    ) -> ev.Event:
-        """Changes a setting of the agent. If the agent refuses, the log says so, and which settings hold instead."""
-
-        async def work() -> ev.Event:
-            await self.start()
-            wanted = ev.ConfigurationChangePayload(subtype, model, permission_mode, mode_id, options=options)
-            change = _with_command_id(ev.ConfigurationChange(payload=wanted), command_id)
-            try:
-                return await (self._set_for_next_run(change) if self.agent.capabilities.one_shot else self._set_now(change))
-            except Refused:
-                held = ev.ConfigurationChange(payload=self.state.settings_without(wanted))
-                await self._put(_synthetic(held))
-                raise
-
-        return await self._once(command_id, work)
+    async def _configure(self, command: ev.ConfigurationChange) -> ev.Event:
+        wanted = command.payload
+        setting = SETTINGS.get(wanted.subtype, "options")
+        if [name for name in SETTINGS.values() if getattr(wanted, name) is not None] != [setting]:
+            raise Refused("bad_request", f"{wanted.subtype} sets {setting}, and nothing else: one setting at a time")
+        await self.start()
+        try:
+            return await (self._set_for_next_run(command) if self.agent.capabilities.one_shot else self._set_now(command))
+        except Refused as problem:
+            held = ev.ConfigurationChange(payload=self.state.settings_without(wanted), synthetic=True)
+            held.payload.reason = str(problem)
+            if command.command_id in self.state.commands:  # the change is in the log, and it is this event that says what became of it
+                held.command_id = command.command_id
+            await self._put(held)
+            raise
 
     async def _set_now(self, change: ev.ConfigurationChange) -> ev.Event:
         """Changes a setting of the running agent; it also holds for the agent's next process."""
@@ -436,38 +485,76 @@ class Session:
             if await self._ensure_running():
                 self._spawn(self._send_queued())
 
-    async def switch(self, agent: str, options: Options | None = None, *, command_id: str | None = None) -> ev.Event:
-        """Continues with another agent, which takes over the conversation from the log. An imported session can be continued, too."""
-
-        async def work() -> ev.Event:
-            chosen, known = options or Options(), await off_loop(agent_for, agent)
-            launch = self.state.launch
-            if options is None and launch is not None:
-                chosen.cwd, chosen.env = launch.options.cwd, self._env
-            chosen.cwd = os.path.abspath(chosen.cwd)
-            await self.stop()  # also an agent that is just being started, which holds the lock
-            async with self._agent_lock:
-                await self.stop()
-                init = self.state.init
-                before = launch.agent if launch is not None else None if init is None else init.agent_id
-                has_conversation = await self.recorder.scan(lambda events: known.write_handoff(events, chosen))
-                switched = _with_command_id(ev.agent_switch(from_agent_id=before, to_agent_id=agent), command_id)
-                self._env = chosen.env
-                launched = _launched(Launch(agent=agent, options=chosen, restart_count=0, needs_handoff=not has_conversation))
-                return (await self.recorder.put([switched, launched]))[0]
-
-        return await self._once(command_id, work)
-
-    async def configure_agent(self, agent: str, **options: Any) -> None:
-        """Continues with this agent and these options. If it is another agent than before, this is a switch."""
+    async def _switch(self, command: ev.AgentSwitch) -> ev.Event:
+        agent, wanted = command.payload.to_agent_id, command.payload.options
+        options = wanted.resolve() if isinstance(wanted, SessionOptions) else cast("Options | None", wanted)
+        chosen, known = options or Options(), await off_loop(agent_for, agent)
         launch = self.state.launch
-        if launch is not None and launch.agent == agent:
-            self._env = options.pop("env", self._env)
-            launch.options = replace(launch.options, **options)
-            launch.options.cwd = os.path.abspath(launch.options.cwd)
+        if options is None and launch is not None:
+            chosen.cwd, chosen.env = launch.options.cwd, self._env
+        chosen.cwd = os.path.abspath(chosen.cwd)
+        await off_loop(known.require, chosen)
+        await self.stop()  # also an agent that is just being started, which holds the lock
+        async with self._agent_lock:
+            await self.stop()
+            init = self.state.init
+            before = launch.agent if launch is not None else None if init is None else init.agent_id
+            recorded = None if options is None else _without_secrets(chosen)
+            switched = _with_command_id(ev.agent_switch(agent, before, recorded), command.command_id)
+            return await self._hand_off(known, chosen, switched)
+
+    async def _hand_off(self, known: Agent, options: Options, switched: ev.Event) -> ev.Event:
+        """Starts the agent that takes over. If it does not start, the session keeps the agent that it had.
+
+        An agent that refuses the file of the conversation gets it as text.
+        """
+        before = replace(self._launch, restart_count=0, needs_handoff=self.state.needs_handoff) if self.state.launch is not None else None
+        if before is not None:
+            before.options.resume = self.state.agent_session_id or before.options.resume
+        handoff = await self.recorder.scan(lambda events: known.write_handoff(events, options))
+        options.resume = handoff.session_id or options.resume
+        launch = Launch(agent=known.name, options=options, restart_count=0, needs_handoff=handoff.as_text)
+        try:
+            try:
+                await self._start_first(known, launch)
+            except AgentError:
+                handoff.discard()
+                if handoff.file is None:
+                    raise
+                options.resume = None
+                await self._start_first(known, replace(launch, needs_handoff=True))
+        except BaseException:
+            handoff.discard()
+            options.resume = None
+            await asyncio.shield(self._put(_launched(before or replace(launch, needs_handoff=True))))
+            raise
+        self._env, self._schema = options.env, options.schema
+        return await self._put(switched)
+
+    async def _start_first(self, agent: Agent, launch: Launch) -> None:
+        """Puts an agent in charge, and starts it unless it is started with each message."""
+        await self._put(_launched(launch))
+        if agent.capabilities.one_shot:
+            agent.check(launch.options)
         else:
+            await self._start(replace(launch, options=replace(launch.options)))
+
+    async def configure_agent(self, agent: str, *, hand_off: bool = False, **options: Any) -> None:
+        """Continues with this agent and these options. If it is another agent than before, this is a switch.
+
+        ``hand_off``: the agent begins a session of its own with the conversation so far, although it had one.
+        """
+        launch = self.state.launch
+        if launch is None or launch.agent != agent:
             here: dict[str, Any] = {} if launch is None else {"cwd": launch.options.cwd, "env": self._env}
             await self.switch(agent, Options(**(here | options)))
+        elif hand_off:
+            kept: dict[str, Any] = {"env": self._env, "resume": None, "schema": None}
+            await self.switch(agent, replace(launch.options, **(kept | options)))
+        else:
+            self._env, self._schema = options.pop("env", self._env), options.pop("schema", None)
+            launch.options = replace(launch.options, **options)
+            launch.options.cwd = os.path.abspath(launch.options.cwd)
 
     async def suspend_if_idle(self, after: float) -> None:
         """Stops the agent if nothing happened for ``after`` seconds and nothing is open. The next message starts it again."""
@@ -488,19 +575,25 @@ class Session:
 
     async def close(self) -> None:
         """Stops the agent, and lets another process write this session. Idempotent."""
+        await self._close(ev.session_lifecycle(subtype="closed"))
+
+    async def _close(self, command: ev.SessionLifecycle) -> ev.Event | None:
         if self._closed:
-            return
+            return None
+        for call in self.on_close:
+            call()
         await self.stop()
         for task in self._tasks:
             task.cancel()
         self._closed = True
-        await self.recorder.close(ev.session_lifecycle(subtype="closed", reason="stopped"))
+        command.payload.reason = "stopped"
+        return next(iter(await self.recorder.close(command)), None)
 
     @property
     def _launch(self) -> Launch:
         if self.state.launch is None:
             raise Refused("no_agent", "this session is a record; choose an agent to continue it")
-        return replace(self.state.launch, options=replace(self.state.launch.options, env=self._env))
+        return replace(self.state.launch, options=replace(self.state.launch.options, env=self._env, schema=self._schema))
 
     @property
     def _running_pump(self) -> Pump:
@@ -553,8 +646,16 @@ class Session:
             if isinstance(problem, HansardError):
                 await self._put(hansard_error(str(problem)))
             if isinstance(problem, Refused | AgentGone):
-                raise AgentNotStarted(f"{agent.title} does not begin: {problem}") from problem
+                raise self._not_started(agent, options, problem) from problem
             raise
+
+    def _not_started(self, agent: Agent, options: Options, problem: HansardError) -> AgentNotStarted:
+        if options.resume is None or not self.state.messages:  # without a conversation in the log there is nothing to hand off
+            return AgentNotStarted(f"{agent.title} does not begin: {problem}")
+        return ResumeFailed(
+            f"{agent.title} cannot resume its session {options.resume}: {problem}. To continue in a new session of {agent.title}, hand off"
+            f" the conversation: `hansard run {agent.name} --session {self.id} --hand-off`, or switch to {agent.name} again."
+        )
 
     async def _with_messaging(self, options: Options) -> Options:
         """Returns the options with the tools by which the agent reaches others, if it may."""
@@ -573,6 +674,7 @@ class Session:
             ids=lambda frame, index: self._ids.next(),
             frames=self.state.frames,
             resumed=options.resume is not None,
+            recorded=self.state.turn_count > 0 or self.state.messages > 0,
             composed=agent.composes,
         )
         return adapter_for(agent.format)(context)
@@ -626,27 +728,54 @@ class Session:
 
     # ---- helpers
 
-    async def _once(self, command_id: str | None, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Does a command, unless one with this id is being done or was done. It is done to its end, whether or not the caller waits."""
-        await self.recorder.settled()
-        if command_id is None:
-            return await work()
-        if command_id in self.state.commands:
-            return self.state.commands[command_id]  # pyright: ignore[reportReturnType]
-        doing = self._commands.get(command_id)
-        if doing is None:
-            doing = self._commands[command_id] = asyncio.create_task(work())
-            doing.add_done_callback(lambda _: self._commands.pop(command_id, None))
-        return await asyncio.shield(doing)
-
     async def _put(self, event: ev.Event, command_id: str | None = None, check: Callable[[], object] | None = None) -> ev.Event:
         """Writes one event, and returns it as it is in the log."""
-        return (await self.recorder.put([_with_command_id(event, command_id)], check=check))[0]
+        event.command_id = command_id or event.command_id
+        return (await self.recorder.put([event], check=check))[0]
 
     def _spawn(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(_unless_lost(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    commands: ClassVar = CommandTable(
+        CommandKind(ev.UserMessage, _send_message, "Send a message to the agent", "text", "content steer", needs="agent"),
+        CommandKind(ev.Interrupt, _interrupt, "Interrupt the turn", "reason", types={"reason": Literal["user_cancel", "timeout"]}),
+        CommandKind(
+            ev.PermissionResponse,
+            _answer,
+            "Answer a permission request",
+            "request_id input_hash decision",
+            "option_id updated_input message",
+        ),
+        CommandKind(ev.Answer, _answer, "Answer a question", "request_id values", "action"),
+        CommandKind(
+            ev.ConfigurationChange,
+            _configure,
+            "Change one setting of the agent",
+            "subtype",
+            "model permission_mode mode_id options",
+            types={"subtype": Literal[tuple(SETTINGS)]},
+            needs="agent",
+        ),
+        CommandKind(ev.QueueUpdate, _edit, "Change a queued message", "item_id text", where=("action", "edited")),
+        CommandKind(ev.QueueUpdate, _cancel, "Take a message out of the queue", "item_id", where=("action", "cancelled")),
+        CommandKind(
+            ev.AgentSwitch,
+            _switch,
+            "Continue with another agent",
+            "to_agent_id",
+            "options",
+            types={"to_agent_id": Name, "options": SessionOptions | None},
+        ),
+        CommandKind(
+            ev.SessionLifecycle, _put, "Rename the session", "title", types={"title": Title}, where=("subtype", "renamed"), needs="log"
+        ),
+        CommandKind(ev.SessionLifecycle, _put, "Hide the session", where=("subtype", "archived"), needs="log"),
+        CommandKind(ev.SessionLifecycle, _put, "Show a hidden session again", where=("subtype", "unarchived"), needs="log"),
+        CommandKind(ev.SessionLifecycle, _close, "Stop the agent", where=("subtype", "closed"), needs="open session"),
+    )
+    """Every command, once. The server, its OpenAPI document and `do` know them from this table alone."""
 
 
 async def _unless_lost(work: Awaitable[None]) -> None:
@@ -655,11 +784,14 @@ async def _unless_lost(work: Awaitable[None]) -> None:
 
 
 def _launched(launch: Launch) -> ev.Event:
-    """Returns the event of a launch. It has only the names of the environment: the values may be secret."""
-    detail = msgspec.to_builtins(launch)
-    if "env" in detail["options"]:
-        detail["options"]["env"] = dict.fromkeys(detail["options"]["env"], "")
+    """Returns the event of a launch."""
+    detail = msgspec.to_builtins(launch) | {"options": _without_secrets(launch.options)}
     return ev.session_lifecycle(subtype=LAUNCHED_SUBTYPE, detail=detail)
+
+
+def _without_secrets(options: Options) -> dict[str, Any]:
+    """Returns the options as the log has them: with only the names of the environment, because the values may be secret."""
+    return msgspec.to_builtins(replace(options, env=dict.fromkeys(options.env, "")))
 
 
 def _with_command_id(event: ev.Event, command_id: str | None) -> Any:
@@ -667,13 +799,14 @@ def _with_command_id(event: ev.Event, command_id: str | None) -> Any:
     return event
 
 
+def _message_fields(message: ev.UserMessagePayload | ev.QueueUpdatePayload) -> dict[str, Any]:
+    """Returns what a message and its place in the queue have in common."""
+    names = ("text", "content", "author", "from_agent_id", "from_session_id", "message_id")
+    return {name: getattr(message, name) for name in names}
+
+
 def _cancelled(item_id: str, waiting: ev.QueueUpdatePayload, reason: str | None = None) -> ev.Event:
     """Returns the event of a message that is not sent. An agent that sent it learns that by the id of the message."""
     return ev.queue_update(
         action="cancelled", item_id=item_id, message_id=waiting.message_id, from_session_id=waiting.from_session_id, reason=reason
     )
-
-
-def _synthetic(event: ev.Event) -> ev.Event:
-    event.synthetic = True
-    return event

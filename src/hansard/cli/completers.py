@@ -30,6 +30,11 @@ def sessions_or_files(ctx: click.Context, param: click.Parameter, incomplete: st
     return sessions(ctx, param, incomplete) or [CompletionItem(incomplete, type="file")]
 
 
+def files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Files."""
+    return [CompletionItem(incomplete, type="file")]
+
+
 def formats(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Wire formats."""
     from hansard.adapters import format_names

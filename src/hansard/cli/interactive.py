@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import sys
 from collections.abc import Awaitable, Coroutine, Sequence
 from contextlib import ExitStack
 from typing import Any, Literal
 
+import click
+
 from hansard import events as ev
+from hansard.agents.exchange import Answer, Exchange
 from hansard.agents.hub import Hub
+from hansard.agents.output_schema import Text
 from hansard.agents.session import Session
 from hansard.cli import INTERRUPTED
 from hansard.cli.failures import FAILED, discard_stdout
@@ -21,11 +26,13 @@ from hansard.cli.question_form import Field, answer_of, fields_of
 from hansard.errors import AgentError, HansardError
 from hansard.events.codec import encode
 from hansard.events.lenient import as_object
-from hansard.projections.terminal_text import visible_line
+from hansard.projections.terminal_text import escape_text, visible_line
 
 Policy = Literal["allow", "deny", "ask"]
 PROMPT = "> "
 LEAVE = ("/exit", "/quit")
+TIMED_OUT = 124
+"""As `timeout` of GNU coreutils reports it."""
 STOPPED = 128
 """Plus the number of the signal: what a shell reports of a program that one ended."""
 
@@ -51,12 +58,13 @@ async def converse(hub: Hub, session: Session, side: Frontend, said: str | None,
 
 
 class Frontend:
-    """The other side of a session. It decides what is asked by a policy."""
+    """The other side of a session. It decides what is asked by a policy, and holds the answer to a schema and a time."""
 
-    def __init__(self, session: Session, policy: Policy) -> None:
+    def __init__(self, session: Session, policy: Policy, expected: Text, timeout: float | None) -> None:
         self.session = session
         self.policy: Policy = policy
         self.code = 0
+        self._expected, self._timeout = expected, timeout
         self.unheard: OSError | None = None
         """Why nothing more can be shown."""
         self._interrupts = 0
@@ -87,8 +95,18 @@ class Frontend:
 
     async def _say(self, text: str, content: list[ev.AnyBlock] | None) -> None:
         self.code = FAILED
-        await self.session.send(text, content)
-        await self.session.idle()
+        exchange = Exchange(self.session, self._expected, self._timeout)
+        await exchange.run(text, content)
+        if not exchange.timed_out:
+            await self.session.idle()
+        self.answered(exchange.answer)
+
+    def answered(self, answer: Answer) -> None:
+        """The agent is done with what was said. Notes a problem that the turn itself does not show."""
+        error = answer.error
+        if error is not None and error.error_source == "hansard" and not self._leaving.is_set():
+            self.code = TIMED_OUT if error.code == "aborted" else 1
+            note(error.message)
 
     def leave(self, code: int) -> None:
         """End it now."""
@@ -154,12 +172,27 @@ class JsonFrontend(Frontend):
         super().handle(event)
 
 
+class AnswerFrontend(Frontend):
+    """A program that wants the answer alone, as JSON."""
+
+    def answered(self, answer: Answer) -> None:
+        """Print the answer if it is one."""
+        super().answered(answer)
+        if answer.ok:
+            text = json.dumps(answer.data, ensure_ascii=False)
+            click.echo(escape_text(text) if sys.stdout.isatty() else text)
+
+    def goodbye(self) -> None:
+        """Where it can be found."""
+        note(f"session {self.session.id}")
+
+
 class TerminalFrontend(Frontend):
     """Somebody at a terminal."""
 
-    def __init__(self, session: Session, policy: Policy) -> None:
-        super().__init__(session, policy)
-        self._live = Live()
+    def __init__(self, session: Session, policy: Policy, expected: Text, timeout: float | None, all: bool = False) -> None:
+        super().__init__(session, policy, expected, timeout)
+        self._live = Live(all=all, asking=policy == "ask")
         self._keyboard = Keyboard(self._typed, self._commands) if policy == "ask" or sys.stdin.isatty() else None
         self._open = ExitStack()
         self._talking = False
@@ -173,8 +206,8 @@ class TerminalFrontend(Frontend):
         self._open.close()
 
     def goodbye(self) -> None:
-        """Where it can be found."""
-        self._live.end_line()
+        """Print the totals, and how to find the session."""
+        self._live.finish()
         name = self.session.id
         note(f"session {name}: hansard show {name}; to go on: hansard run {self.session.agent.name} --session {name}")
 
@@ -203,6 +236,9 @@ class TerminalFrontend(Frontend):
             case ev.PermissionResponse() | ev.PermissionCancelled() | ev.Answer():
                 if self._asking.pop(event.payload.request_id, None) is not None:
                     self._ask()
+            case ev.QueueUpdate() if event.payload.action == "queued" and self._talking:
+                self._live.end_line()
+                self._live.write("(queued; the agent gets it after this turn)\n")
             case ev.TurnEnd() if event.parent_tool_call_id is None:
                 self._ready()
             case _:

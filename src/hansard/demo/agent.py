@@ -142,7 +142,7 @@ class Session:
     def prompt(self, content: list[dict[str, Any]]) -> dict[str, Any]:
         """A turn: what the words of the message ask for."""
         self.cancelled.clear()
-        text = " ".join(part["text"] for part in content if part["type"] == "text")
+        text = "\n".join(part["text"] for part in content if part["type"] == "text")
         shown = [part["type"] for part in content if part["type"] != "text"]
         tokens = len(text.split())
         try:

@@ -16,7 +16,7 @@ from hansard.events import decoder
 from hansard.events.closing import close_block, close_call, close_request, close_turn
 from hansard.events.lenient import as_object
 from hansard.events.structs import prepare
-from hansard.events.summary import SUMMARY_RULES, Summary, is_launch
+from hansard.events.summary import SUMMARY_RULES, Summary, is_launch, message_title
 from hansard.events.types import (
     EARLIEST_CALENDAR_MS,
     TYPES,
@@ -77,16 +77,19 @@ from hansard.events.types import (
     is_main_agent,
     process,
 )
-from hansard.events.usage_totals import USAGE_RULES, Context, TotalUsage, UsageFold
+from hansard.events.usage_totals import USAGE_RULES, Context, TotalUsage, TurnSpent, UsageFold
 
 Phase = Literal["idle", "running", "waiting", "closed"]
 """``waiting``: for a person's answer."""
 
+Work = Literal["waiting", "retrying", "tool", "preparing", "writing", "thinking", "compacting", "working"]
+"""The kinds of work during a turn. ``preparing``: the agent writes the input of a tool."""
 Outcome = Literal["answered", "cancelled"]
 PREVIEW_CHARACTERS = 500
 """The length of the preview of the last message."""
 MAX_ENTRIES = 10_000
 """The size of every table of the state. The oldest entry goes first: a damaged log may never close what it opened."""
+NOTHING_USED = TotalUsage()
 STOPPED_WAITING = "agent_message_not_waited"
 """The status that says that an agent no longer waits for the answer to a message, which comes as a callback instead."""
 
@@ -108,6 +111,41 @@ class OpenCall(Struct, rename="camel", frozen=True):
     title: str | None = None
     parent_tool_call_id: str | None = None
     turn_id: str | None = None
+    since: int | None = None
+
+
+class OpenRequest(Struct, rename="camel", frozen=True):
+    """A permission request or question that waits for its answer. Its event has the rest."""
+
+    request_id: str
+    seq: int
+    type: Literal["permission_request", "question"]
+
+
+class Running(Struct, rename="camel", frozen=True):
+    """What is being done now, and since when."""
+
+    what: Work
+    tool_name: str | None = None
+    retry_ms: float | None = None
+    """The time until the next try, as it was when the agent announced it."""
+    since: int | None = None
+
+
+class Turn(Struct, rename="camel", frozen=True):
+    """A turn of the main agent."""
+
+    id: str
+    seq: int
+    """Its first event."""
+    title: str | None = None
+    """The beginning of the message that started it."""
+    status: str = "running"
+    """How it ended; ``running`` until it ends."""
+    started: int | None = None
+    duration_ms: int | None = None
+    usage: TotalUsage | None = None
+    """What the main agent used."""
 
 
 class TeamEntry(Struct, rename="camel"):
@@ -150,20 +188,32 @@ class Snapshot(Struct, rename="camel"):
     """How the last turn ended."""
     activity: str | None
     """The agent's own last word for what it is doing."""
+    running: Running | None
+    """None: no turn is open, or the process that worked on it is gone."""
+    gone: bool
+    """Whether the agent's process has ended."""
+    launched_agent: str | None
+    """The agent that hansard started last."""
     agent_id: str | None
+    """The agent that speaks."""
     agent_version: str | None
     provider_session_id: str | None
     model: str | None
     permission_mode: str | None
     mode: str | None
+    models: list[Any] | None
+    modes: list[Any] | None
     cwd: str | None
     commands: list[Any] | None
     tools: list[Any] | None
     mcp_servers: dict[str, str]
     turns: int
+    turn_list: list[Turn]
     messages: int
     last_message: MessagePreview | None
     calls: list[OpenCall]
+    requests: list[OpenRequest]
+    """The open permission requests and questions, in the order in which they were asked."""
     pending_permissions: list[PermissionRequestPayload]
     pending_questions: list[QuestionPayload]
     queue: dict[str, str | None]
@@ -226,6 +276,10 @@ class State(Struct):
     """Whether the agent takes a text in addition to the message."""
     process_id: int | None = None
     """The process that started and has not ended."""
+    gone: bool = False
+    """Whether the agent's process has ended, and nothing began since."""
+    launched_agent: str | None = None
+    agent_id: str | None = None
     closed: bool = False
 
     commands: dict[str, Event] = field(default_factory=dict[str, Event])
@@ -248,9 +302,13 @@ class State(Struct):
     outcomes: dict[str, Outcome] = field(default_factory=dict[str, Outcome])
     """What became of the others."""
 
+    turn_list: dict[str, Turn] = field(default_factory=dict[str, Turn])
+    """The main agent's turns that have an id. The counts of the newest may still change: see `snapshot`."""
     turn_count: int = 0
     turn_status: str | None = None
     activity: str | None = None
+    doing: Running | None = None
+    """What the newest event shows an agent doing."""
     error: ErrorInfo | None = None
     messages: int = 0
     last_message: MessagePreview | None = None
@@ -278,18 +336,21 @@ class State(Struct):
 
     def apply(self, event: Event) -> None:
         """Apply one event."""
-        kind = type(event)
-        self.summary.apply(event)
         if event.seq > self.seq:
             self.seq = event.seq
         if event.frame is not None and event.frame > self.frames:
             self.frames = event.frame
         if self.session_id is None and event.session_id:
             self.session_id = event.session_id
+        if event.replay:
+            return
+        kind = type(event)
+        self.summary.apply(event)
         if event.command_id is not None:
             _put(self.commands, event.command_id, event)
         if kind in USAGE_RULES:
-            self.usage.apply(event)
+            for spent in self.usage.apply(event):
+                _count_turn(self.turn_list, spent)
         rule = RULES.get(kind)
         if rule is not None:
             rule(self, event)
@@ -308,8 +369,23 @@ class State(Struct):
             return "waiting"
         return "running" if self.turns else "closed" if self.closed else "idle"
 
+    @property
+    def running(self) -> Running | None:
+        """What is being done now."""
+        if self.gone or self.closed or not (self.turns or self.asked):
+            return None
+        if self.asked:
+            return Running("waiting", since=_calendar_time(next(iter(self.asked.values()))))
+        if self.calls and (self.doing is None or self.doing.what != "retrying"):
+            call = next(reversed(self.calls.values()))
+            return Running("tool", call.tool_name, since=call.since)
+        return self.doing or Running("working", since=_calendar_time(next(reversed(self.turns.values()))))
+
     def snapshot(self) -> Snapshot:
         """Returns the state as a document."""
+        turns = dict(self.turn_list)
+        for spent in self.usage.open_turns():
+            _count_turn(turns, spent)
         init = self.init or SessionInitPayload(agent_id="")
         usage = self.usage.session()
         return Snapshot(
@@ -322,20 +398,27 @@ class State(Struct):
             turn_id=next(reversed(self.turns), None) or None,
             turn_status=self.turn_status,
             activity=self.activity,
-            agent_id=init.agent_id or None,
+            running=self.running,
+            gone=self.gone,
+            launched_agent=self.launched_agent,
+            agent_id=self.agent_id,
             agent_version=init.agent_version,
             provider_session_id=self.agent_session_id,
             model=self.model or self.usage.model,
             permission_mode=self.permission_mode,
             mode=self.mode,
+            models=init.models,
+            modes=init.modes,
             cwd=init.cwd,
             commands=self.slash_commands,
             tools=init.tools,
             mcp_servers=dict(self.mcp_servers),
             turns=self.turn_count,
+            turn_list=list(turns.values()),
             messages=self.messages,
             last_message=self.last_message,
             calls=list(self.calls.values()),
+            requests=[_open_request(name, asked) for name, asked in self.asked.items()],
             pending_permissions=[asked.payload for asked in self.asked.values() if isinstance(asked, PermissionRequest)],
             pending_questions=[asked.payload for asked in self.asked.values() if isinstance(asked, Question)],
             queue={name: item.text for name, item in self.queue.items()} | self.agent_queue,
@@ -408,8 +491,11 @@ def _lifecycle(state: State, event: SessionLifecycle) -> None:
     if is_launch(event):
         state.launch = state.decode_launch(life.detail)
         launch = as_object(life.detail)
+        agent = launch.get("agent")
+        state.launched_agent = agent if isinstance(agent, str) else state.launched_agent
         if launch.get("run") == 0:  # it was chosen, and not started yet
             state.agent_session_id, state.needs_handoff = None, bool(launch.get("untold"))
+            state.accepts_embedded_context = False  # that was the agent before
     elif life.provider_session_id is not None and is_main_agent(event):
         state.agent_session_id = life.provider_session_id
     if life.subtype == "closed":
@@ -421,7 +507,8 @@ def _init(state: State, event: SessionInit) -> None:
     if not is_main_agent(event):
         return
     init = state.init = event.payload
-    state.closed = False
+    state.closed = state.gone = False
+    state.agent_id = init.agent_id or state.agent_id
     state.agent_session_id = init.provider_session_id or state.agent_session_id
     state.model = init.model or state.model
     state.permission_mode = init.permission_mode or state.permission_mode
@@ -430,6 +517,11 @@ def _init(state: State, event: SessionInit) -> None:
     if init.capabilities is not None:
         prompts = as_object(as_object(init.capabilities).get("promptCapabilities"))
         state.accepts_embedded_context = bool(prompts.get("embeddedContext"))
+
+
+@_on(AgentSwitch)
+def _agent_switch(state: State, event: AgentSwitch) -> None:
+    state.agent_id = event.payload.to_agent_id
 
 
 @_on(ConfigurationChange)
@@ -456,9 +548,10 @@ def _settings(change: ConfigurationChangePayload) -> dict[str, str | None]:
 @_on(Process)
 def _process(state: State, event: Process) -> None:
     news = event.payload
+    state.gone = news.event in ("exited", "killed")
     if news.event == "started":
         state.process_id = news.pid
-    elif news.event in ("exited", "killed"):
+    elif state.gone:
         state.process_id = None
 
 
@@ -480,9 +573,9 @@ def _turn_start(state: State, event: TurnStart) -> None:
     if not is_main_agent(event):
         return
     _put(state.turns, event.turn_id or "", event)
-    if not state.summary.replaying:
-        state.turn_count += 1
-        state.error, state.closed = None, False
+    state.turn_count += 1
+    state.error, state.doing, state.closed, state.gone = None, None, False, False
+    _change_turn(state, event, status="running", started=_calendar_time(event), duration_ms=None)
 
 
 @_on(TurnEnd)
@@ -491,23 +584,49 @@ def _turn_end(state: State, event: TurnEnd) -> None:
     if not is_main_agent(event):
         return
     turn = event.turn_id or ""
-    state.turns.pop(turn, None)
+    start = state.turns.pop(turn, None)
     for name in [name for name, call in state.calls.items() if (call.turn_id or "") == turn and call.parent_tool_call_id is None]:
         del state.calls[name]
     for name in [name for name, asked in state.asked.items() if (asked.turn_id or "") == turn and asked.parent_tool_call_id is None]:
         _settle(state, name, "cancelled")
     if turn:
         _put(state.inbox.ends, turn, event)
-    if not state.summary.replaying:
-        state.turn_status = event.payload.status
-        state.error = event.payload.error or state.error
+    state.turn_status = event.payload.status
+    state.error = event.payload.error or state.error
+    _change_turn(state, event, status=event.payload.status, duration_ms=None if start is None else _time_between(start, event))
+
+
+def _change_turn(state: State, event: Event, **changes: Any) -> None:
+    """Change a turn in the list; the first event of a turn puts it there."""
+    name = event.turn_id
+    if name:
+        known = state.turn_list.get(name) or _put(state.turn_list, name, Turn(name, event.seq))
+        state.turn_list[name] = msgspec.structs.replace(known, **changes)
+
+
+def _count_turn(turns: dict[str, Turn], spent: TurnSpent) -> None:
+    known = turns.get(spent.turn_id or "")
+    if known is not None and spent.main != NOTHING_USED:
+        turns[known.id] = msgspec.structs.replace(known, usage=spent.main)
+
+
+def _calendar_time(event: Event) -> int | None:
+    """Returns when an event happened, if that is known: a recording may count from its start."""
+    return event.timestamp if event.timestamp >= EARLIEST_CALENDAR_MS else None
+
+
+def _time_between(first: Event, last: Event) -> int | None:
+    """Returns the milliseconds between two events of the same clock."""
+    start, end = (event.timestamp if event.received_at is None else event.received_at for event in (first, last))
+    same_clock = (start >= EARLIEST_CALENDAR_MS) == (end >= EARLIEST_CALENDAR_MS)
+    return end - start if same_clock and 0 <= start <= end else None
 
 
 @_on(Error)
 def _error(state: State, event: Error) -> None:
     if state.inbox.awaiting_callback:
         state.inbox.awaiting_callback.pop(as_object(event.payload.details).get("messageId", ""), None)
-    if is_main_agent(event) and not state.summary.replaying:
+    if is_main_agent(event):
         state.error = event.payload
 
 
@@ -518,8 +637,27 @@ def _status(state: State, event: StatusChange) -> None:
         sent = state.inbox.sent.get(as_object(change.detail).get("messageId", ""))
         if sent is not None:
             _put(state.inbox.awaiting_callback, sent.payload.message_id, sent)
-    if is_main_agent(event) and not state.summary.replaying:
+    if is_main_agent(event):
         state.activity = change.status
+        _do_status(state, event)
+
+
+def _do_status(state: State, event: StatusChange) -> None:
+    status, detail = event.payload.status, as_object(event.payload.detail)
+    if status == "compacting":
+        _do(state, event, "compacting")
+    elif "retr" in status.lower():
+        wait = next((detail[name] for name in ("retryDelayMs", "retryInMs") if isinstance(detail.get(name), int | float)), None)
+        state.doing = Running("retrying", retry_ms=wait, since=_calendar_time(event))
+    elif state.doing is not None and state.doing.retry_ms is not None:  # the wait is over
+        state.doing = Running("retrying", since=_calendar_time(event))
+
+
+def _do(state: State, event: Event, what: Work, tool_name: str | None = None) -> None:
+    """Note what an event shows an agent doing."""
+    doing = state.doing
+    if doing is None or doing.what != what or doing.tool_name != tool_name:
+        state.doing = Running(what, tool_name, since=_calendar_time(event))
 
 
 # ---- messages
@@ -527,6 +665,7 @@ def _status(state: State, event: StatusChange) -> None:
 
 @_on(AssistantChunk, ThinkingChunk)
 def _chunk(state: State, event: AssistantChunk | ThinkingChunk) -> None:
+    _do(state, event, "thinking" if type(event) is ThinkingChunk else "writing")
     key = (event.response_id, event.block_index)
     block = state.blocks.get(key)
     if block is None:
@@ -537,8 +676,9 @@ def _chunk(state: State, event: AssistantChunk | ThinkingChunk) -> None:
 
 @_on(AssistantDone, ThinkingDone)
 def _done(state: State, event: AssistantDone | ThinkingDone) -> None:
+    _do(state, event, "working")
     state.blocks.pop((event.response_id, event.block_index), None)
-    if isinstance(event, AssistantDone) and is_main_agent(event) and not state.summary.replaying:
+    if isinstance(event, AssistantDone) and is_main_agent(event):
         again = event.response_id is not None and event.response_id == state.last_response
         state.last_response = event.response_id
         _count_message(state, event, "assistant", event.payload.text, 0 if again else 1)
@@ -552,20 +692,22 @@ def _user_message(state: State, event: UserMessage) -> None:
         if message.from_session_id is not None and message.message_id is not None:
             _put(state.inbox.received, message.message_id, event)
         _caused(state, event)
-    if message.author != "harness" and is_main_agent(event) and not state.summary.replaying:
+    if message.author != "harness" and is_main_agent(event):
         _count_message(state, event, "user", message.text)
+        known = state.turn_list.get(event.turn_id or "")
+        if known is None or known.title is None:
+            _change_turn(state, event, title=message_title(message.text))
 
 
 @_on(UserAudio)
 def _user_audio(state: State, event: UserAudio) -> None:
-    if is_main_agent(event) and not state.summary.replaying:
+    if is_main_agent(event):
         _count_message(state, event, "user", event.payload.transcription)
 
 
 def _count_message(state: State, event: Event, role: Literal["user", "assistant"], text: str, more: int = 1) -> None:
     state.messages += more
-    when = event.timestamp if event.timestamp >= EARLIEST_CALENDAR_MS else None
-    state.last_message = MessagePreview(role, text[:PREVIEW_CHARACTERS], len(text) > PREVIEW_CHARACTERS, when)
+    state.last_message = MessagePreview(role, text[:PREVIEW_CHARACTERS], len(text) > PREVIEW_CHARACTERS, _calendar_time(event))
 
 
 @_on(QueueUpdate)
@@ -617,12 +759,18 @@ def _caused(state: State, event: Event) -> None:
 @_on(ToolCall)
 def _tool_call(state: State, event: ToolCall) -> None:
     call = event.payload
-    made = OpenCall(call.tool_call_id, call.tool_name, call.title, event.parent_tool_call_id, event.turn_id)
+    made = OpenCall(call.tool_call_id, call.tool_name, call.title, event.parent_tool_call_id, event.turn_id, _calendar_time(event))
     _put(state.calls, call.tool_call_id, made)
+
+
+@_on(ToolInputChunk)
+def _tool_input(state: State, event: ToolInputChunk) -> None:
+    _do(state, event, "preparing", event.payload.tool_name)
 
 
 @_on(ToolResult)
 def _tool_result(state: State, event: ToolResult) -> None:
+    _do(state, event, "working")
     state.calls.pop(event.payload.tool_call_id, None)
 
 
@@ -650,6 +798,10 @@ def _answer(state: State, event: Answer) -> None:
     _settle(state, event.payload.request_id, "cancelled" if event.payload.action == "cancelled" else "answered")
 
 
+def _open_request(request_id: str, event: Event) -> OpenRequest:
+    return OpenRequest(request_id, event.seq, "question" if isinstance(event, Question) else "permission_request")
+
+
 def _settle(state: State, request_id: str, outcome: Outcome) -> None:
     state.asked.pop(request_id, None)
     state.superseded.pop(request_id, None)
@@ -658,7 +810,7 @@ def _settle(state: State, request_id: str, outcome: Outcome) -> None:
 
 @_on(PlanUpdate)
 def _plan(state: State, event: PlanUpdate) -> None:
-    if is_main_agent(event) and not state.summary.replaying:
+    if is_main_agent(event):
         state.plan = event.payload.entries
 
 
@@ -682,8 +834,8 @@ FOLDED = frozenset(name for name, kind in TYPES.items() if kind in RULES or kind
 UNFOLDED = frozenset(
     str(kind.__struct_config__.tag)
     for kind in (
-        *(AgentSwitch, AudioChunk, AudioDone, AuthStatus, ContentBlock, ControlRequest, ControlResponse, Heartbeat, Interrupt),
-        *(RawEvent, ToolInputChunk, ToolOutputChunk, ToolProgress, ToolUseSummary),
+        *(AudioChunk, AudioDone, AuthStatus, ContentBlock, ControlRequest, ControlResponse, Heartbeat, Interrupt),
+        *(RawEvent, ToolOutputChunk, ToolProgress, ToolUseSummary),
     )
 )
 """The types that only move `State.seq` and the times. Every type is in one of the two sets."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -37,7 +38,7 @@ class Summary(Struct, omit_defaults=True):
     """The time of the last event of the conversation. Lifecycle events do not count: an import writes today what happened last year."""
     chosen_title: str | None = field(default=None, name="renamed")
     first_message: str | None = field(default=None, name="first_said")
-    """The beginning of the first message that a person sent to the main agent."""
+    """The beginning of the first prompt that a person gave to the main agent. A command to the program is not a prompt."""
     first_answer: str | None = field(default=None, name="answered")
     """The beginning of the main agent's first answer: the title where the wire does not carry the prompt."""
     agent_id: str | None = None
@@ -46,8 +47,6 @@ class Summary(Struct, omit_defaults=True):
     archived: bool = False
     status: str | None = None
     """How the main agent's last turn ended; ``running`` until it ends."""
-    replaying: bool = False
-    """Whether the agent repeats a conversation that the log already has."""
 
     @property
     def title(self) -> str | None:
@@ -61,6 +60,8 @@ class Summary(Struct, omit_defaults=True):
 
     def apply(self, event: Event) -> None:
         """Apply one event."""
+        if event.replay:
+            return
         kind = type(event)
         if event.timestamp >= EARLIEST_CALENDAR_MS:
             if self.created is None:
@@ -88,7 +89,6 @@ class Summary(Struct, omit_defaults=True):
 
 def _lifecycle(summary: Summary, event: SessionLifecycle) -> None:
     summary.source = summary.source or event.source
-    summary.replaying = is_replaying(event, summary.replaying, summary.status is not None)
     header = event.payload
     if header.subtype == "created" and event.seq == 1:
         summary.log_id, summary.format, summary.parent_session_id = header.log_id or "", header.format, header.parent_session_id
@@ -107,8 +107,9 @@ def _init(summary: Summary, event: SessionInit) -> None:
 
 def _user_message(summary: Summary, event: UserMessage) -> None:
     summary.source = summary.source or event.source
-    if summary.first_message is None and event.payload.author == "human" and is_main_agent(event):
-        summary.first_message = message_title(event.payload.text)
+    said = event.payload
+    if summary.first_message is None and said.author == "human" and is_main_agent(event) and not _COMMAND.match(said.text):
+        summary.first_message = message_title(said.text)
 
 
 def _answer(summary: Summary, event: AssistantDone) -> None:
@@ -118,7 +119,7 @@ def _answer(summary: Summary, event: AssistantDone) -> None:
 
 
 def _turn(summary: Summary, event: TurnStart | TurnEnd) -> None:
-    if not summary.replaying and is_main_agent(event):
+    if is_main_agent(event):
         summary.status = "running" if isinstance(event, TurnStart) else event.payload.status
 
 
@@ -133,23 +134,13 @@ SUMMARY_RULES: dict[type[Event], Callable[[Summary, Any], None]] = {
 """What the types of events change in a summary, in addition to its times."""
 
 
+_COMMAND = re.compile(r"\s*(?:/[A-Za-z][A-Za-z0-9_:.-]*(?:\s|\Z)|<(?:bash-input|command-name|command-message)>)")
+"""A slash command, or a shell command, typed to the agent's program."""
+
+
 def message_title(text: str) -> str | None:
     """Returns the title that a message gives to a session; None if it has no text."""
     return text.strip()[:TITLE_CHARACTERS] or None
-
-
-def is_replaying(event: SessionLifecycle, before: bool, has_turn: bool) -> bool:
-    """Returns whether an agent repeats the conversation after this event. The only copy of a conversation is not a repetition.
-
-    An agent that was killed while it replayed is over when the next one is launched.
-    """
-    match event.payload.subtype:
-        case "replay_started":
-            return has_turn
-        case "replay_ended":
-            return False
-        case _:
-            return before and not is_launch(event)
 
 
 def is_launch(event: SessionLifecycle) -> bool:

@@ -113,6 +113,8 @@ class Event(Struct, tag_field="type", rename="camel", omit_defaults=True, forbid
     parent_tool_call_id: str | None = None
     source: str | None = None
     synthetic: bool = False
+    replay: bool = False
+    """Whether an agent that resumed the session repeats what the log already has (`hansard.events.replays`)."""
     frame: int | None = None
     stream: str | None = None
     direction: Literal["out"] | None = None
@@ -163,7 +165,10 @@ class TurnStart(Event, tag="turn_start", kw_only=True):
 
 
 class TurnEndPayload(Part):
-    """How it ended; ``stop_reason`` is the provider's own word."""
+    """How it ended; ``stop_reason`` is the provider's own word.
+
+    ``denied`` means that the turn stopped at a denied call. A turn in which the agent continued after it has another status.
+    """
 
     status: TurnStatus
     stop_reason: str | None = None
@@ -179,7 +184,7 @@ class TurnEnd(Event, tag="turn_end", kw_only=True):
 class UserMessagePayload(Part):
     """What was said to the agent. Role is not authorship: injected context arrives as "user" too.
 
-    ``role`` is the wire's own word where that is another one (system, developer).
+    ``role`` is the wire's own word where that is another one (system, developer). ``steer``: it was sent into a running turn.
     """
 
     text: str
@@ -190,6 +195,7 @@ class UserMessagePayload(Part):
     queued: bool = False
     message_id: str | None = None
     role: str | None = None
+    steer: bool = False
 
 
 class UserMessage(Event, tag="user_message", kw_only=True):
@@ -413,10 +419,11 @@ class AgentCallback(Event, tag="agent_callback", kw_only=True):
 
 
 class AgentSwitchPayload(Part):
-    """Which agent goes on."""
+    """Which agent continues the session, and with which options if they were chosen."""
 
-    from_agent_id: str | None
     to_agent_id: str
+    from_agent_id: str | None = None
+    options: Any = None
 
 
 class AgentSwitch(Event, tag="agent_switch", kw_only=True):
@@ -589,7 +596,7 @@ class PermissionRequest(Event, tag="permission_request", kw_only=True):
 
 
 class PermissionResponsePayload(Part):
-    """The answer, good once."""
+    """The answer, good once. ``input_hash`` is that of the request as it was shown to whoever decided."""
 
     request_id: str
     decision: Literal["allow", "deny", "cancelled"]
@@ -599,6 +606,7 @@ class PermissionResponsePayload(Part):
     message: str | None = None
     by: str | None = None
     interrupt: bool = False
+    input_hash: str | None = None
 
 
 class PermissionResponse(Event, tag="permission_response", kw_only=True):
@@ -662,7 +670,10 @@ class Answer(Event, tag="answer", kw_only=True):
 
 
 class ConfigurationChangePayload(Part):
-    """What is set, by whose word: set_model, set_permission_mode, current_mode_update, …"""
+    """What is set, and how: set_model, set_permission_mode, current_mode_update, …
+
+    ``refused`` has the settings that hold after the agent refused a change, and the ``reason``.
+    """
 
     subtype: str
     model: str | None = None
@@ -670,6 +681,7 @@ class ConfigurationChangePayload(Part):
     mode_id: str | None = None
     commands: list[Any] | None = None
     options: Any = None
+    reason: str | None = None
 
 
 class ConfigurationChange(Event, tag="configuration_change", kw_only=True):

@@ -15,7 +15,6 @@ from msgspec import Struct, field
 
 from hansard.events import decoder
 from hansard.events.structs import prepare
-from hansard.events.summary import is_replaying
 from hansard.events.types import (
     Event,
     Result,
@@ -183,7 +182,6 @@ class UsageFold(Struct):
     open: list[OpenTurn] = field(default_factory=list[OpenTurn])
     counted: set[str] = field(default_factory=set[str])
     anonymous: int = 0
-    replaying: bool = False
     model: str | None = None
     priced: bool = False
     running_cost: float | None = None
@@ -195,12 +193,16 @@ class UsageFold(Struct):
 
     def apply(self, event: Event) -> list[TurnSpent]:
         """Apply one event; returns the turns whose counts are now final."""
-        rule = USAGE_RULES.get(type(event))
+        rule = None if event.replay else USAGE_RULES.get(type(event))
         return [] if rule is None else rule(self, event) or []
 
     def finish(self) -> list[TurnSpent]:
         """Nothing more comes: every turn is final."""
         return [self._settle() for _ in range(len(self.open))]
+
+    def open_turns(self) -> list[TurnSpent]:
+        """Returns the counts so far of the turns that are not final."""
+        return [self._spent(turn) for turn in self.open]
 
     def session(self) -> TotalUsage:
         """Everything so far, sub-agents too."""
@@ -215,6 +217,18 @@ class UsageFold(Struct):
         for name, number in numbers_of(self.reported.usage).items():
             whole.numbers.setdefault(name, number)
         return whole.spent()
+
+    def turn(self, turn_id: str | None) -> TotalUsage | None:
+        """Returns what an open turn used so far, subagents included; None if it is not open or its counts are not known."""
+        turn = next((turn for turn in self.open if turn.turn_id == turn_id), None)
+        if turn is None:
+            return None
+        used = turn.main()
+        if (theirs := turn.subagents()) is not None:
+            used.add(theirs.numbers, theirs.incomplete)
+        if COST not in used.numbers and turn.growth is not None and not self.priced:
+            used.numbers[COST] = turn.growth
+        return used.spent() if used.numbers else None
 
     def subagents(self) -> TotalUsage | None:
         """What sub-agents used of it; None if they said nothing."""
@@ -246,8 +260,7 @@ class UsageFold(Struct):
         return Context(self.in_context, self.window, percent)
 
     def apply_lifecycle(self, event: SessionLifecycle) -> None:
-        """Note a replay, or a compaction, after which nothing is known of the context."""
-        self.replaying = is_replaying(event, self.replaying, bool(self.open))
+        """Note a compaction: after it, nothing is known of the context."""
         if event.payload.subtype == "compacted":
             self.in_context = None
 
@@ -258,7 +271,7 @@ class UsageFold(Struct):
 
     def start_turn(self, event: TurnStart) -> list[TurnSpent]:
         """Open a turn; returns the turns whose counts are now final."""
-        if self.replaying or not is_main_agent(event):
+        if not is_main_agent(event):
             return []
         done: list[TurnSpent] = []
         ahead: dict[str, Number] = {}
@@ -271,7 +284,7 @@ class UsageFold(Struct):
 
     def end_turn(self, event: TurnEnd) -> None:
         """Note how a turn ended. Its counts may still come."""
-        if not self.replaying and is_main_agent(event):
+        if is_main_agent(event):
             for turn in self.open:
                 if turn.turn_id == event.turn_id:
                     turn.ended, turn.cut = True, event.payload.status not in WHOLE
@@ -288,6 +301,10 @@ class UsageFold(Struct):
         for model, part in turn.by_model():
             self.total_by_model.setdefault(model, Sum()).add(part.numbers, part.incomplete)
         self.counted |= turn.messages.keys()
+        return self._spent(turn)
+
+    def _spent(self, turn: OpenTurn) -> TurnSpent:
+        main, theirs = turn.main(), turn.subagents()
         if COST not in main.numbers and turn.growth is not None and not self.priced:
             main.numbers[COST] = turn.growth
             main.incomplete.discard(COST)
@@ -296,8 +313,6 @@ class UsageFold(Struct):
 
     def add_usage(self, event: UsageEvent) -> None:
         """Count what a message, a turn or the session used."""
-        if self.replaying:
-            return
         used = event.payload
         match used.scope:
             case "message":
@@ -359,7 +374,7 @@ class UsageFold(Struct):
 
     def add_result(self, event: Result) -> None:
         """Note the agent's own report of the session."""
-        if self.replaying or not is_main_agent(event):
+        if not is_main_agent(event):
             return
         said = event.payload
         self._running(event, said.cost_usd)

@@ -16,6 +16,8 @@ T = TypeVar("T")
 EXTENSION_KEY = "hansard"
 """The name under which a form that has room for others' data carries ours."""
 
+REPEATED = "an agent repeated it when it resumed the session"
+
 Shape = Literal["array", "document", "lines", "text", "bytes", "sse", "sse-done"]
 """How the pieces make a file: a JSON array of them, one JSON document, one JSON object a line, text, bytes as they are, or server-sent
 events, the last of which may be ``[DONE]``."""
@@ -59,6 +61,8 @@ class Projection(Generic[T]):
     """Types that are left out and tell it something even so: it looks at them in `feed`."""
     options: ClassVar[frozenset[str]] = frozenset()
     """What can be said to its constructor, by name."""
+    carries_replays: ClassVar[bool] = False
+    """Whether its output also has what an agent repeated when it resumed the session."""
     uses_frames: ClassVar[bool] = False
     """Whether anything of the verbatim frames is in its output, beside those of events that nothing else says."""
     whole_originals: ClassVar[bool] = False
@@ -72,7 +76,7 @@ class Projection(Generic[T]):
     def feed(self, event: Event) -> Iterable[T]:
         """The pieces that this event completes."""
         self.report.events += 1
-        reason = self._reasons.get(type(event))
+        reason = REPEATED if event.replay and not self.carries_replays else self._reasons.get(type(event))
         if reason is not None:
             self.report.leave(event.type, reason)
             return ()

@@ -20,11 +20,11 @@ from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as open_socket
 from websockets.exceptions import InvalidStatus, WebSocketException
 
+from hansard import events as ev
 from hansard.agents.http_client import Address, BadResponse, Response, fetch, tls_context
 from hansard.errors import HansardError, Refused, UnknownCursor, UnknownSession, UsageError
-from hansard.events import Event, Unknown
-from hansard.events.codec import decode
-from hansard.events.content import AnyBlock
+from hansard.events import AnyBlock, Event, Unknown
+from hansard.events.codec import decode, encode
 from hansard.server import protocol
 from hansard.store import Cursor
 from hansard.store.ids import check_session_id
@@ -181,42 +181,47 @@ class Client:
     # ---- commands
 
     async def send(self, session: str, text: str, content: list[AnyBlock] | None = None, *, steer: bool = False) -> int | None:
-        """Say something to the agent; the seq at which it is in the log."""
-        return await self.command(session, protocol.Say(_name(), text, content, steer))
+        """Sends a message to the agent."""
+        return await self.do(session, ev.user_message(text, content, steer=steer))
 
     async def interrupt(self, session: str) -> int | None:
-        """Stop what the agent is doing."""
-        return await self.command(session, protocol.Interrupt(_name()))
+        """Interrupts the turn."""
+        return await self.do(session, ev.interrupt("user_cancel"))
 
     async def stop(self, session: str) -> int | None:
-        """End the agent."""
-        return await self.command(session, protocol.Stop(_name()))
+        """Stops the agent."""
+        return await self.do(session, ev.session_lifecycle("closed"))
 
     async def decide(
         self, session: str, request_id: str, input_hash: str, decision: Literal["allow", "deny", "cancelled"], **more: Any
     ) -> int | None:
-        """Answer a permission question, as it was shown."""
-        return await self.command(session, protocol.Decide(_name(), request_id, input_hash, decision, **more))
+        """Answers a permission request, as it was shown."""
+        return await self.do(session, ev.permission_response(request_id, decision, input_hash=input_hash, **more))
 
     async def answer(self, session: str, request_id: str, values: Any, action: str = "accept") -> int | None:
-        """Answer any other question."""
-        return await self.command(session, protocol.Answer(_name(), request_id, values, action))
+        """Answers any other question."""
+        return await self.do(session, ev.answer(request_id, values, action))
 
     async def switch(self, session: str, agent: str, options: protocol.SessionOptions | None = None) -> int | None:
-        """Go on with another agent."""
-        return await self.command(session, protocol.Switch(_name(), agent, options))
+        """Continues with another agent."""
+        return await self.do(session, ev.agent_switch(agent, options=options))
 
     async def rename(self, session: str, title: str) -> int | None:
-        """Give it a title."""
-        return await self.command(session, protocol.Rename(_name(), title))
+        """Gives the session a title."""
+        return await self.do(session, ev.session_lifecycle("renamed", title=title))
 
     async def archive(self, session: str, archived: bool = True) -> int | None:
-        """Put it away, or take it out again."""
-        return await self.command(session, protocol.Archive(_name(), archived))
+        """Hides the session from the list, or shows it again."""
+        return await self.do(session, ev.session_lifecycle("archived" if archived else "unarchived"))
 
-    async def command(self, session: str, command: protocol.AnyCommand) -> int | None:
-        """Any command. If the answer is lost it is given again under the same name, and done once."""
-        return (await self._ask(protocol.Done, "POST", f"{_place(session)}/commands", command)).seq
+    async def do(self, session: str, command: Event) -> int | None:
+        """Does a command, and returns the seq of its event; None if there was nothing to do.
+
+        It gets a ``command_id`` if it has none. If the answer is lost it is sent again with the same id, and done once.
+        """
+        command.command_id = command.command_id or str(uuid4())
+        answer = await self._bytes("POST", f"{_place(session)}/commands", encode(command))
+        return msgspec.json.decode(answer, type=protocol.Done).seq
 
     # ---- within
 
@@ -262,10 +267,6 @@ class Client:
 
 def _place(session: str) -> str:
     return f"/api/sessions/{quote(check_session_id(session), safe='')}"
-
-
-def _name() -> str:
-    return str(uuid4())
 
 
 def _raised(code: str, message: str, session: str) -> HansardError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -16,6 +16,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from hansard.errors import HansardError, StoreUnavailable, UnknownCursor
+from hansard.events.replays import REPEATED_TYPES, in_replay
+from hansard.server.folds import Folds, StateChanges
 from hansard.store import Cursor, Record, Store
 from hansard.store.records import Head
 
@@ -64,13 +66,17 @@ class Chunk(Struct, frozen=True, gc=False):
 class Feed:
     """One log, for all who look at it. It follows the log as long as somebody listens."""
 
-    def __init__(self, store: Store, head: Head, cache: Cache) -> None:
+    def __init__(self, store: Store, head: Head, unmarked: Sequence[range], cache: Cache, state_limit: int) -> None:
         self.session_id = head.session_id
         self.head = head
+        self.state: StateChanges | None = None
+        """The state, once a subscriber asked for it."""
         self.listeners: set[Callable[[], None]] = set()
         self.broken: HansardError | None = None
         self._store = store
         self._cache = cache
+        self._state_limit = state_limit
+        self._unmarked = unmarked
         self._recent: deque[tuple[FeedPosition, Record]] = deque()
         self._size = 0
         self._floor = self._last = self._shown = FeedPosition(self.head.seq)
@@ -78,11 +84,15 @@ class Feed:
         self._reading: dict[tuple[FeedPosition, Filter], asyncio.Task[Chunk | None]] = {}
         self._due: asyncio.TimerHandle | None = None
         self._published = 0.0
+        self._grown = asyncio.Event()
+        self._folding: asyncio.Task[None] | None = None
         self._task = asyncio.create_task(self._follow())
 
     def close(self) -> None:
         """Nobody looks any more."""
         self._task.cancel()
+        if self._folding is not None:
+            self._folding.cancel()
         if self._due is not None:
             self._due.cancel()
         self._readers.clear()
@@ -110,7 +120,7 @@ class Feed:
         key = (self, place, wanted)
         found = self._cache.get(key)
         if found is None:
-            found = _chunk(self._newest(place), place, wanted)[0] if known else await self._from_middle(place, wanted)
+            found = _chunk(self._newest(place), place, wanted, self._unmarked)[0] if known else await self._from_middle(place, wanted)
             if found is not None and self.listeners:
                 self._cache.put(key, found)
         return found
@@ -143,12 +153,44 @@ class Feed:
         return found
 
     def _read_on(self, reader: Iterator[Record], place: FeedPosition, wanted: Filter) -> Chunk | None:
-        made, left = _chunk(reader, place, wanted)
+        made, left = _chunk(reader, place, wanted, self._unmarked)
         if made is not None:
             self._readers[made.to] = reader if left is None else chain([left], reader)
             while len(self._readers) > OPEN:
                 self._readers.popitem(last=False)
         return made
+
+    # ---- its state
+
+    def fold(self, folds: Folds) -> None:
+        """Keep the state for subscribers, from now on."""
+        if self._folding is None:
+            self._folding = asyncio.create_task(self._fold(folds))
+
+    async def _fold(self, folds: Folds) -> None:
+        """Fold what is shown, on another thread, one batch at a time: what is shown meanwhile is the next one."""
+        fold = await asyncio.to_thread(folds.open, self.session_id, self.head.log_id)
+        fold.watched = True
+        try:
+            self.state = StateChanges(fold, self._state_limit)
+            while True:
+                self._grown.clear()
+                try:
+                    await self._fold_shown(self.state)
+                except (HansardError, OSError):  # if it stays so, whoever reads the events is told
+                    await asyncio.sleep(STORE_RETRY_SECONDS)
+                    continue
+                await self._grown.wait()
+        finally:
+            fold.watched = False
+
+    async def _fold_shown(self, state: StateChanges) -> None:
+        after = FeedPosition(state.seq)
+        recent = list(self._newest(after)) if after >= self._floor else None
+        if recent == []:
+            return
+        state.publish(*await asyncio.to_thread(state.advance, recent))
+        self._tell()
 
     # ---- its end
 
@@ -194,6 +236,7 @@ class Feed:
         self._due = None
         self._published = asyncio.get_running_loop().time()
         self._shown = self._last
+        self._grown.set()
         self._tell()
 
     def _tell(self) -> None:
@@ -232,18 +275,23 @@ class Cache:
 class Feeds:
     """The logs that somebody looks at."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, folds: Folds, frame_bytes: int) -> None:
         self._store = store
+        self._folds = folds
+        self._state_limit = frame_bytes - MARGIN
         self._cache = Cache()
         self._open: dict[str, Feed] = {}
 
-    async def subscribe(self, session_id: str, listener: Callable[[], None]) -> tuple[Feed, Head]:
-        """Look at a log, and see how far it has got; the listener is called when there is more of it."""
-        head = await asyncio.to_thread(self._store[session_id].head)
+    async def subscribe(self, session_id: str, listener: Callable[[], None], *, state: bool = False) -> tuple[Feed, Head]:
+        """Look at a log, and see how far it has got; the listener is called when there is more of it, or a newer state."""
+        log = self._store[session_id]
+        head, unmarked = await asyncio.to_thread(lambda: (log.head(), log.unmarked_replays()))
         feed = self._open.get(session_id)
         if feed is None or feed.broken is not None:
-            feed = self._open[session_id] = Feed(self._store, head, self._cache)
+            feed = self._open[session_id] = Feed(self._store, head, unmarked, self._cache, self._state_limit)
         feed.listeners.add(listener)
+        if state:
+            feed.fold(self._folds)
         return feed, head
 
     def unsubscribe(self, feed: Feed, listener: Callable[[], None]) -> None:
@@ -272,7 +320,7 @@ def following(place: FeedPosition, record: Record) -> FeedPosition:
     return FeedPosition(record.seq) if record.seq > place.seq else FeedPosition(place.seq, place.damaged + 1)
 
 
-def _chunk(records: Iterator[Record], place: FeedPosition, wanted: Filter) -> tuple[Chunk | None, Record | None]:
+def _chunk(records: Iterator[Record], place: FeedPosition, wanted: Filter, unmarked: Sequence[range]) -> tuple[Chunk | None, Record | None]:
     """What fits into a frame, and the record that did not fit any more."""
     lines: list[bytes] = []
     seq, damaged = place
@@ -281,6 +329,8 @@ def _chunk(records: Iterator[Record], place: FeedPosition, wanted: Filter) -> tu
     for record in records:
         if wanted.types is None or record.type in wanted.types:
             line = client_json(record.line, wanted.originals, wanted.limit)
+            if unmarked and record.type in REPEATED_TYPES and in_replay(record.seq, unmarked):
+                line = line[:-1] + b',"replay":true}'
             if lines and size + len(line) > BYTES:
                 left = record
                 break

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from hansard.agents.session_state import SessionState
 from hansard.errors import UnknownCursor
 from hansard.events import Event, SessionLifecycle
+from hansard.events.replays import mark
 from hansard.events.summary import LAUNCHED_SUBTYPE
 from hansard.store import Store, lines
 from hansard.store.transfer.copy import copy_blobs
@@ -40,8 +41,9 @@ def fork(store: Store, session_id: str, seq: int | None, title: str | None) -> t
 
 def _copied(store: Store, session_id: str, to: str, at: int, past: SessionState) -> Iterator[list[Event]]:
     block: list[Event] = []
+    unmarked = store[session_id].unmarked_replays()
     for record in store[session_id].records(before=at + 1):
-        event = lines.decode_record(record)
+        event = mark(lines.decode_record(record), unmarked)
         if record.damage is None:
             past.apply(event)
         if isinstance(event, SessionLifecycle) and event.source is None and event.payload.subtype in _OWN:

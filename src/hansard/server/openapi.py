@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -28,7 +29,7 @@ class Operation(NamedTuple):
     response: Any = None
     """The type of the response's body; None if it has none."""
     body: Any = None
-    """The type of the request's body."""
+    """The type of the request's body, or a function that returns it."""
     parameters: tuple[dict[str, Any], ...] = ()
     statuses: tuple[int, ...] = (200,)
     """The statuses whose body is of the response's type."""
@@ -49,6 +50,7 @@ def query(name: str, schema: dict[str, Any], required: bool = False) -> dict[str
 
 def document(operations: Sequence[Operation]) -> bytes:
     """Returns the document, as JSON."""
+    operations = [one._replace(body=one.body()) if isinstance(one.body, FunctionType) else one for one in operations]
     types = [each for operation in operations for each in (operation.response, operation.body) if each is not None] + [protocol.Failed]
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     by_type = {repr(each): schema for each, schema in zip(types, schemas, strict=True)}

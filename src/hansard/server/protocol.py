@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal
 
 from msgspec import Meta, Raw, Struct, field
 
 from hansard.agents.base import Capabilities
-from hansard.events import TITLE_CHARACTERS, decoder
-from hansard.events.content import AnyBlock
+from hansard.agents.commands import CommandId, Name, SessionOptions, Title
+from hansard.events import decoder
 from hansard.events.structs import prepare
 from hansard.store.search import SearchHit
 
-VERSION = 1
+VERSION = 2
 """Of this protocol. It changes when an old client would misunderstand a new server."""
 
 Role = Literal["participant", "observer"]
 SessionId = Annotated[str, Meta(min_length=1, max_length=64, pattern="^[A-Za-z0-9][A-Za-z0-9_-]*$")]
-CommandId = Annotated[str, Meta(min_length=1, max_length=128)]
-Name = Annotated[str, Meta(min_length=1, max_length=128)]
-Title = Annotated[str, Meta(min_length=1, max_length=TITLE_CHARACTERS)]
 Seq = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 
 
@@ -156,21 +153,6 @@ class SessionList(ServerMessage):
     next: str | None = None
 
 
-class SessionOptions(ClientMessage):
-    """What a client may say about how an agent is started. Which program runs, and in which environment, is not for a client to say."""
-
-    cwd: str | None = None
-    model: str | None = None
-    permission_mode: str | None = None
-    system_prompt: str | None = None
-    append_system_prompt: str | None = None
-    allowed_tools: list[str] | None = None
-    denied_tools: list[str] | None = None
-    messaging: bool | None = field(default=None, name="talk")
-    """Whether it may message other agents. ``talk`` is its name on the wire."""
-    resume: str | None = None
-
-
 class NewSession(ClientMessage):
     """A session to be made."""
 
@@ -229,96 +211,6 @@ class Matches(ServerMessage):
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Commands
-
-
-class Command(ClientMessage, tag_field="command"):
-    """Something to be done with a session. The same ``command_id`` twice is done once."""
-
-    command_id: CommandId
-
-
-class Say(Command, tag="say"):
-    """Say something to the agent."""
-
-    text: str
-    content: list[AnyBlock] | None = None
-    steer: bool = False
-
-
-class Interrupt(Command, tag="interrupt"):
-    """Stop what the agent is doing."""
-
-
-class Stop(Command, tag="stop"):
-    """End the agent."""
-
-
-class Decide(Command, tag="decide"):
-    """Answer a permission question, as it was shown."""
-
-    request_id: str
-    input_hash: str
-    decision: Literal["allow", "deny", "cancelled"]
-    option_id: str | None = None
-    updated_input: Any = None
-    message: str | None = None
-
-
-class Answer(Command, tag="answer"):
-    """Answer any other question."""
-
-    request_id: str
-    values: Any
-    action: str = "accept"
-
-
-class Set(Command, tag="set"):
-    """Change a setting of the agent."""
-
-    model: str | None = None
-    permission_mode: str | None = None
-    mode_id: str | None = None
-    options: Any = None
-
-
-class Edit(Command, tag="edit"):
-    """Change a message that waits."""
-
-    item_id: str
-    text: str
-
-
-class Cancel(Command, tag="cancel"):
-    """Take a message out of the queue."""
-
-    item_id: str
-
-
-class Switch(Command, tag="switch"):
-    """Go on with another agent."""
-
-    agent: Name
-    options: SessionOptions | None = None
-
-
-class Rename(Command, tag="rename"):
-    """Give the session a title."""
-
-    title: Title
-
-
-class Archive(Command, tag="archive"):
-    """Put the session away, or take it out again."""
-
-    archived: bool = True
-
-
-AnyCommand = Say | Interrupt | Stop | Decide | Answer | Set | Edit | Cancel | Switch | Rename | Archive
-COMMANDS: dict[str, type[Command]] = {str(kind.__struct_config__.tag): kind for kind in get_args(AnyCommand)}
-
-
-# --------------------------------------------------------------------------------------------------------------------
 # The socket: what a client says
 
 
@@ -343,6 +235,8 @@ class Subscribe(SocketMessage, tag="subscribe"):
     originals: bool = False
     presence: bool = False
     """Whether to say who else looks at the session."""
+    state: bool = False
+    """Whether to send the state of the session, and then what changes in it."""
 
 
 class Unsubscribe(SocketMessage, tag="unsubscribe"):
@@ -363,11 +257,11 @@ class Pong(SocketMessage, tag="pong"):
     """Yes."""
 
 
-class Commanded(Struct, tag_field="type", tag="command"):
-    """A command; its other fields are those of the command itself."""
+class Commanded(SocketMessage, tag="command"):
+    """A command for a session: an event, which the table of commands reads (agents/session.py)."""
 
-    session: Any = None
-    commandId: Any = None
+    session: str
+    event: Raw
 
 
 AnyHeard = Subscribe | Unsubscribe | Watch | Ping | Pong | Commanded
@@ -409,6 +303,17 @@ class Live(ServerMessage, tag_field="type", tag="live"):
 
     id: str
     seq: int
+
+
+class StateChange(ServerMessage, tag_field="type", tag="state"):
+    """What changed in the state of a session; the first message has all of it. ``seq`` is the last event that it contains."""
+
+    id: str
+    seq: int
+    changed: dict[str, Raw]
+    """Fields of the state by name. ``turnList`` has only the turns that changed."""
+    large: list[str] = field(default_factory=list[str])
+    """The fields that changed and are too long for a message: ``GET /state`` has them."""
 
 
 class Person(ServerMessage):
@@ -470,7 +375,21 @@ class ServerPong(ServerMessage, tag_field="type", tag="pong"):
     """Yes."""
 
 
-AnySaid = Hello | Subscribed | Events | Live | Present | Unsubscribed | Sessions | Done | Refusal | Trouble | ServerPing | ServerPong
+AnySaid = (
+    Hello
+    | Subscribed
+    | Events
+    | Live
+    | StateChange
+    | Present
+    | Unsubscribed
+    | Sessions
+    | Done
+    | Refusal
+    | Trouble
+    | ServerPing
+    | ServerPong
+)
 
 CLOSE_PROTOCOL, CLOSE_STUCK, CLOSE_FLOOD, CLOSE_RESTART = 4000, 4008, 4009, 1012
 

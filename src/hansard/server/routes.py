@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Iterator
 from functools import cache, partial
 from itertools import islice
 from typing import Any, TypeVar
-from uuid import uuid4
 
 import msgspec
 from msgspec import Raw
@@ -22,8 +21,9 @@ from starlette.routing import Route
 from hansard._version import __version__
 from hansard.agents import agents
 from hansard.agents.base import Agent, Options
+from hansard.agents.session import Session
 from hansard.errors import BlobDamaged, HansardError, UsageError
-from hansard.events import Event
+from hansard.events import Event, session_lifecycle
 from hansard.projections import format_names, projection_for
 from hansard.projections.redaction.redact import redact
 from hansard.server import protocol
@@ -152,19 +152,18 @@ class Api:
     async def change(self, request: Request) -> Response:
         """Rename it, put it away."""
         name, wanted = _session(request), await _body(request, protocol.Changes)
-        commands, who = self._serving.commands, token_of(request.scope)
-        await run_in_threadpool(self._store[name].head)
+        who = token_of(request.scope)
         if wanted.title is not None:
-            await commands.do(name, protocol.Rename(command_id="", title=wanted.title), who)
+            await self._serving.commands.do(name, session_lifecycle(subtype="renamed", title=wanted.title), who)
         if wanted.archived is not None:
-            await commands.do(name, protocol.Archive(command_id="", archived=wanted.archived), who)
+            hidden = session_lifecycle(subtype="archived" if wanted.archived else "unarchived")
+            await self._serving.commands.do(name, hidden, who)
         return answer(await self._serving.lists.one(name))
 
     async def delete(self, request: Request) -> Response:
         """Remove it with everything that belongs to it."""
         name = _session(request)
-        await run_in_threadpool(self._store[name].head)
-        await self._serving.commands.do(name, protocol.Stop(command_id=str(uuid4())), token_of(request.scope))
+        await self._serving.commands.do(name, session_lifecycle(subtype="closed"), token_of(request.scope))
         await run_in_threadpool(self._store.delete, name)
         return Response(status_code=204)
 
@@ -247,11 +246,8 @@ class Api:
     async def state(self, request: Request) -> Response:
         """Where it stands."""
         name = _session(request)
-        for session in self._serving.hub.sessions:
-            if session.id == name:
-                return answer(session.state.snapshot())
         await run_in_threadpool(self._must_be_short, name)
-        return answer(await run_in_threadpool(self._serving.states.get, name))
+        return answer(await run_in_threadpool(self._serving.folds.snapshot, name))
 
     async def export(self, request: Request) -> Response:
         """Any form, secrets masked."""
@@ -299,10 +295,10 @@ class Api:
 
     async def command(self, request: Request) -> Response:
         """A command, as on the socket."""
-        name, command = _session(request), await _body(request, protocol.AnyCommand)
+        name, command = _session(request), Session.commands.read(await request.body())
         self._must_not_flood(request)
         seq = await self._serving.commands.do(name, command, token_of(request.scope))
-        return answer(protocol.Done(command.command_id, seq))
+        return answer(protocol.Done(command.command_id or "", seq))
 
     def _must_not_flood(self, request: Request) -> None:
         if not self._serving.bucket(token_of(request.scope)).take():
@@ -395,7 +391,7 @@ OPERATIONS = (
         Api.command,
         "A command, as on the socket",
         protocol.Done,
-        protocol.AnyCommand,
+        lambda: Session.commands.type,
         errors=(409, 429, 502),
     ),
 )

@@ -7,10 +7,10 @@ import time
 from hansard.agents.hub import Hub
 from hansard.server.commands import Bucket, Commands
 from hansard.server.feed import Feeds
+from hansard.server.folds import Folds
 from hansard.server.presence import Presence
 from hansard.server.protocol import Limits
 from hansard.server.session_list import SessionIndex
-from hansard.server.state_cache import States
 from hansard.server.tokens import Token, Tokens
 
 
@@ -22,10 +22,10 @@ class ServerContext:
         self.store = hub.store
         self.tokens = tokens
         self.limits = limits
-        self.feeds = Feeds(hub.store)
-        self.lists = SessionIndex(hub)
+        self.folds = Folds(hub.store)
+        self.feeds = Feeds(hub.store, self.folds, limits.frame)
+        self.lists = SessionIndex(hub, self.folds)
         self.presence = Presence()
-        self.states = States(hub.store)
         self.commands = Commands(hub, limits)
         self.since = time.monotonic()
         self.connections = 0

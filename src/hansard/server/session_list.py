@@ -12,9 +12,9 @@ from hansard.agents.session import Session
 from hansard.errors import StoreError, UnknownSession
 from hansard.events import TITLE_CHARACTERS
 from hansard.events.usage_totals import TotalUsage
+from hansard.server.folds import Folds
 from hansard.server.protocol import Listed
 from hansard.server.responses import cut
-from hansard.server.usage_cache import Totals
 from hansard.store import SessionInfo
 
 PACE = 0.5
@@ -31,11 +31,11 @@ Away = Callable[[Exception | None], None]
 class SessionIndex:
     """Looks at the store for all who watch."""
 
-    def __init__(self, hub: Hub) -> None:
+    def __init__(self, hub: Hub, folds: Folds) -> None:
         self._hub = hub
         self._watchers: dict[object, tuple[News, Away]] = {}
         self._is_away = False
-        self._totals = Totals(hub.store)
+        self._folds = folds
         self._looking = threading.Lock()
         self._known: dict[str, Listed] = {}
         self._task: asyncio.Task[None] | None = None
@@ -44,12 +44,12 @@ class SessionIndex:
         """Every session, the one that changed last first."""
         found = await asyncio.to_thread(self._read_store)
         here = {session.id: session for session in self._hub.sessions}
-        return [listed(info, here.get(info.id), self._totals.get(info)) for info in found]
+        return [listed(info, here.get(info.id), self._folds.total(info)) for info in found]
 
     def _read_store(self) -> list[SessionInfo]:
         with self._looking:
             found = self._hub.store.sessions()
-            self._totals.count(found)
+            self._folds.count(found)
             return found
 
     async def one(self, session_id: str) -> Listed:

@@ -7,16 +7,18 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any
 
 import msgspec
 from starlette.types import Receive, Scope, Send
 
 from hansard._version import __version__
+from hansard.agents.commands import command_id_of
+from hansard.agents.session import Session
 from hansard.errors import HansardError, LogReset
+from hansard.events import Event
 from hansard.projections.output import encode
 from hansard.server.auth import refuse_upgrade, token_of
-from hansard.server.commands import Bucket, read_command
+from hansard.server.commands import Bucket
 from hansard.server.feed import MARGIN, Feed, FeedPosition, Filter
 from hansard.server.protocol import (
     CLOSE_FLOOD,
@@ -75,7 +77,7 @@ _heard: msgspec.json.Decoder[AnyHeard] = msgspec.json.Decoder(AnyHeard)
 class Subscription:
     """A place in a log, and how to go on from it."""
 
-    def __init__(self, name: str, feed: Feed, place: FeedPosition, head: int, wanted: Filter) -> None:
+    def __init__(self, name: str, feed: Feed, place: FeedPosition, head: int, wanted: Filter, *, state: bool) -> None:
         self.feed = feed
         self._head = head
         """What was in the log when it was asked for: before that is read nobody is told that it is live."""
@@ -85,11 +87,22 @@ class Subscription:
         self._wanted = wanted
         self._live = False
         self._passed = 0
+        self._begin_state = b'{"type":"state","id":%s,' % encode(name)
+        self._wants_state = state
+        self._state_seq = 0
+        """The event up to which the client has the state."""
+        self._state_parts: deque[bytes] = deque()
 
     @property
     def goes_on(self) -> bool:
         """Whether there is something to say at once."""
-        return self.feed.goes_on(self._place) or (not self._live and self._place.seq >= self._head)
+        return self.feed.goes_on(self._place) or (self._has_news if self._live else self._place.seq >= self._head)
+
+    @property
+    def _has_news(self) -> bool:
+        """Whether the state is to be sent: it changed, and it is not ahead of the events that the client has."""
+        state = self.feed.state if self._wants_state else None
+        return bool(self._state_parts) or (state is not None and self._state_seq < state.changed_at and state.seq <= self._place.seq)
 
     async def next(self) -> Frame | None:
         """The next frame; None if there is nothing to say yet, and nothing if there was only what is not wanted."""
@@ -104,10 +117,21 @@ class Subscription:
         return self._begin, found.data, b',"to":%d}' % found.to.seq
 
     def _caught_up(self) -> Frame | None:
-        if self._live or self._place.seq < self._head:
+        if self._live:
+            return self._next_state()
+        if self._place.seq < self._head:
             return None
         self._live = True
         return (encode(Live(self._id, self._place.seq)),)
+
+    def _next_state(self) -> Frame | None:
+        state = self.feed.state
+        if state is None or not self._has_news:
+            return None
+        if not self._state_parts:
+            self._state_parts.extend(state.since(self._state_seq))
+            self._state_seq = state.seq
+        return self._begin_state, self._state_parts.popleft()
 
 
 class Connection:
@@ -253,8 +277,8 @@ class Connection:
                     self.say(Unsubscribed(name))
                 case Watch():
                     await self._watch()
-                case Commanded() as named:
-                    self._command(named, data)
+                case Commanded() as wanted:
+                    self._command(wanted)
                 case Ping():
                     self.say(ServerPong())
                 case Pong():
@@ -271,7 +295,7 @@ class Connection:
             if len(self._subscriptions) >= self._limits.subscriptions:
                 raise HttpError(429, "too_many", f"a socket may have {self._limits.subscriptions} subscriptions")
             session = check_session_id(wanted.session)
-            feed, at = await self._serving.feeds.subscribe(session, self._wake.set)
+            feed, at = await self._serving.feeds.subscribe(session, self._wake.set, state=wanted.state)
         except (HansardError, OSError) as problem:
             self._refuse(wanted.id, problem)
             return
@@ -287,7 +311,8 @@ class Connection:
         self.say(Subscribed(wanted.id, session, feed.head.log_id, head))
         tell = partial(self._present, wanted.id) if wanted.presence else None
         self._serving.presence.enter(session, self, wanted.id, self._who, tell)
-        self._subscriptions[wanted.id] = Subscription(wanted.id, feed, place, head, Filter(types, wanted.originals, self._limits.frame))
+        filtered = Filter(types, wanted.originals, self._limits.frame)
+        self._subscriptions[wanted.id] = Subscription(wanted.id, feed, place, head, filtered, state=wanted.state)
 
     def _refuse(self, name: str, problem: Exception) -> None:
         told = explained(problem, self._serving.tokens.secrets)[1]
@@ -336,27 +361,25 @@ class Connection:
 
     # ---- commands
 
-    def _command(self, named: Commanded, data: str) -> None:
-        name = named.commandId if isinstance(named.commandId, str) else ""
+    def _command(self, wanted: Commanded) -> None:
         try:
             if not self._commands.take():
                 raise HttpError(429, "too_many", f"at most {self._limits.commands} commands a second")
-            command = read_command(data)
-            session = check_session_id(named.session)
-        except (HansardError, msgspec.DecodeError) as problem:
-            self._refused(name, problem)
+            session, command = check_session_id(wanted.session), Session.commands.read(wanted.event)
+        except HansardError as problem:
+            self._refused(command_id_of(wanted.event), problem)
             return
-        task = asyncio.create_task(self._do(session, command))
+        task = asyncio.create_task(self._do(session, command, command.command_id or ""))
         self._doing.add(task)
         task.add_done_callback(self._doing.discard)
 
-    async def _do(self, session: str, command: Any) -> None:
+    async def _do(self, session: str, command: Event, command_id: str) -> None:
         try:
             seq = await self._serving.commands.do(session, command, self._who)
         except (HansardError, OSError) as problem:
-            self._refused(command.command_id, problem)
+            self._refused(command_id, problem)
         else:
-            self.say(Done(command.command_id, seq))
+            self.say(Done(command_id, seq))
 
     def _refused(self, name: str, problem: Exception) -> None:
         told = explained(problem, self._serving.tokens.secrets)[1]

@@ -14,6 +14,7 @@ from typing import Any, Protocol, Self
 from hansard.errors import HansardError, UsageError
 from hansard.events import Event
 from hansard.events.originals import unwrap
+from hansard.events.replays import BOUNDARY_TYPES, REPEATED_TYPES, find_unmarked, has_marks, mark, without_replays
 from hansard.store import lines
 from hansard.store.records import Cursor, Finding, Head, MailboxMessage, Record, SessionInfo
 
@@ -86,11 +87,35 @@ class Log(ABC):
     def read(
         self, after: int | Cursor = 0, limit: int | None = None, before: int | None = None, types: Iterable[str] | None = None
     ) -> Iterator[Event]:
-        """Yields events in order of ``seq``, in constant memory. A damaged line is a ``raw`` event with ``seq`` 0."""
-        return map(lines.decode_record, self.records(after, limit, before, types))
+        """Yields events in order of ``seq``, in constant memory. A damaged line is a ``raw`` event with ``seq`` 0.
+
+        Repetitions by an agent that resumed the session are marked (`Event.replay`), also in a log of version 0.1.
+        """
+        wanted = None if types is None else frozenset(types)
+        events = self.decode(after, limit, before, wanted)
+        unmarked = () if wanted is not None and REPEATED_TYPES.isdisjoint(wanted) else self.unmarked_replays()
+        return (mark(event, unmarked) for event in events) if unmarked else events
 
     def read_blocks(self, size: int) -> Iterator[tuple[list[Event], int]]:
         """Yields all events in blocks of about ``size`` bytes, each with its number of bytes: the fastest way to read a whole log."""
+        unmarked = self.unmarked_replays()
+        for block, bytes_read in self.decode_blocks(size):
+            yield [mark(event, unmarked) for event in block] if unmarked else block, bytes_read
+
+    def unmarked_replays(self) -> Sequence[range]:
+        """Returns the seqs of what agents repeated, if the log is of version 0.1: there, the events themselves are not marked."""
+        if has_marks(next(self.decode(limit=1), None)):
+            return ()
+        return find_unmarked(map(lines.decode_record, self.records(types=BOUNDARY_TYPES)))
+
+    def decode(
+        self, after: int | Cursor = 0, limit: int | None = None, before: int | None = None, types: Iterable[str] | None = None
+    ) -> Iterator[Event]:
+        """Like `read`, but yields the events as they are written. An engine may have a faster way than this."""
+        return map(lines.decode_record, self.records(after, limit, before, types))
+
+    def decode_blocks(self, size: int) -> Iterator[tuple[list[Event], int]]:
+        """Like `read_blocks`, but yields the events as they are written. An engine may have a faster way than this."""
         block: list[Event] = []
         bytes_read = 0
         for record in self.records():
@@ -111,8 +136,8 @@ class Log(ABC):
 
     def follow(self, after: int | Cursor = 0) -> AsyncIterator[Event]:
         """Yields everything after the cursor, then every new event as it is written, without a gap or a repeat. It does not end."""
-        records = self.follow_records(after)
-        return (lines.decode_record(record) async for record in records)
+        records, unmarked = self.follow_records(after), self.unmarked_replays()
+        return (mark(lines.decode_record(record), unmarked) async for record in records)
 
     def original(self, event: Event) -> bytes:
         """Returns the bytes of the wire frame that an event came from."""
@@ -133,7 +158,7 @@ class Log(ABC):
     def _repr_html_(self) -> str:
         from hansard.store.notebook import SHOWN_TYPES, session_html
 
-        return session_html(self.session_id, self.read(types=SHOWN_TYPES), self.head().seq)
+        return session_html(self.session_id, without_replays(self.read(types=SHOWN_TYPES)), self.head().seq)
 
 
 class Search(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import inf
 from time import monotonic
 
@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from hansard.errors import HansardError, UsageError
 from hansard.events.codec import decode
+from hansard.events.replays import mark
 from hansard.store import Record, SessionInfo, Store
 from hansard.store.search_text import SEARCHED_TYPES, search_text
 
@@ -72,6 +73,7 @@ class SearchQuery:
             self.advance(info.bytes)
 
     def _in(self, info: SessionInfo) -> Iterator[SearchHit]:
+        unmarked: Sequence[range] | None = None  # not looked for in a log that has no hit
         for number, record in enumerate(self._candidates(info.id)):
             if number % 1000 == 0 and monotonic() > self._until:
                 self.complete = False
@@ -82,6 +84,9 @@ class SearchQuery:
             text = search_text(event)
             folded = text.lower()
             if all(word in folded for word in self._words):
+                unmarked = self._store[info.id].unmarked_replays() if unmarked is None else unmarked
+                if mark(event, unmarked).replay:
+                    continue
                 around = _excerpt(text, folded.find(self._words[0]))
                 yield SearchHit(info.id, record.seq, record.type, event.timestamp, around, info.title)
 

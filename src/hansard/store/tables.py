@@ -19,6 +19,7 @@ from hansard.adapters.normalize import OWN_LOG, READ_SIZE, events_of_log, normal
 from hansard.errors import UsageError
 from hansard.events import Error, Event, Result, ToolResult, UsageEvent
 from hansard.events.codec import to_builtins
+from hansard.events.replays import without_replays
 from hansard.projections.output import encode
 from hansard.projections.text import result_text
 from hansard.store.files.compressed import decompress_stream
@@ -66,6 +67,8 @@ _TEXTS = ("text", "transcription", "transcript", "chunk", "message", "summary")
 class EventTable:
     """Events as rows of `COLUMNS`. Anything that reads Arrow's C stream takes it as it is, batch by batch.
 
+    Repetitions by an agent that resumed a session have no rows.
+
     It can be read again, unless it was given events that come once.
     """
 
@@ -74,7 +77,7 @@ class EventTable:
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         """The rows."""
-        return map(event_row, self._events())
+        return map(event_row, without_replays(self._events()))
 
     def reader(self) -> Any:
         """A `pyarrow.RecordBatchReader`: the rows as they are read, never all at once."""

@@ -80,8 +80,8 @@ class Stream:
 
     @property
     def context(self) -> Context:
-        """What the surroundings of the file say: a sub-agent's own file belongs to the call that started it."""
-        return Context(source=self.id, parent_tool_call_id=self._started_by())
+        """What the surroundings of the file say: a subagent's own file belongs to the call that started it, the next part to the first."""
+        return Context(source=self.id, parent_tool_call_id=self._started_by(), recorded=self.main and self.golden != "golden.jsonl")
 
     def _started_by(self) -> str | None:
         """By what the layout of the agent's files says: a file beside it, or the file of whoever started it, names the call."""

@@ -3,7 +3,9 @@
 A fact counts only if the wire shows it at all: what an agent does not pass on nobody can be asked for. It is found if a typed event says
 it, in order, under the right parent. What is in the truth alone may as well be a mistake there: `unshown` lists it.
 
-    {"turns": [{"user": "…", "model": [item, …], "usage": {…}, "end": "completed", "error_code": …, "permission_answers": […]}]}
+    {"turns": [{"user": "…", "model": [item, …], "usage": {…}, "end": "completed", "error_code": …, "story": …, "permission_answers": […]}]}
+
+"end" is the status of the turn, "story" what happened in it, if it is one of `STORIES`: each of them ends the same way for every agent.
 
 An item is {"text": …}, {"thinking": …}, {"refusal": …}, {"block": {…}}, {"tool_call": {"id", "name", "args"}},
 {"tool_result": {"id", "contains", "is_error"}} or {"subagent": {"tool_call_id", "model": [item, …]}}; others are about the script, not
@@ -24,9 +26,27 @@ from msgspec import Struct
 
 from hansard import events as ev
 from hansard.events.lenient import as_list, as_object
+from hansard.events.replays import without_replays
 from hansard.testing.values import short, strings, within
 
 Medium = Literal["wire", "disk"]
+
+STORIES: dict[str, tuple[ev.TurnStatus, ev.ErrorCode | None]] = {
+    "text": ("completed", None),
+    "tool allowed": ("completed", None),
+    "tool denied, then answered": ("completed", None),
+    "tool denied, and stopped": ("denied", None),
+    "interrupted in text": ("interrupted", "aborted"),
+    "interrupted in a tool": ("interrupted", "aborted"),
+    "HTTP 401": ("error", "provider_auth"),
+    "HTTP 429": ("error", "rate_limit"),
+    "HTTP 500": ("error", "api_error"),
+    "overloaded": ("error", "api_error"),
+    "max turns": ("error", "max_turns"),
+    "max tokens": ("max_tokens", "output_length"),
+    "lost": ("lost", None),
+}
+"""What happens in a turn, and how the turn ends: its status and the code of its error, the same for every agent."""
 
 
 class Fact(Struct, kw_only=True):
@@ -38,6 +58,8 @@ class Fact(Struct, kw_only=True):
     shown: bool = True
     """Whether the wire shows it at all."""
     found: bool = False
+    status: str | None = None
+    """The status that the events have, if the fact is the end of a turn."""
     why: str = ""
 
 
@@ -312,10 +334,19 @@ class _Reader:
             self.look("interrupt", status, lambda event: isinstance(event, ev.Interrupt), after=begin)
         if status == "refused" and self.shown.refusal:
             self.look("refusal", status, lambda event: _refuses(event) is not None, after=begin)
-        self.look("end", status, lambda event: isinstance(event, ev.TurnEnd) and event.payload.status == status)
+        self.end_status(status)
         code = turn.get("error_code")
         if code is not None:
             self.look("error_code", code, lambda event: isinstance(event, ev.TurnEnd) and _code(event) == code, after=begin)
+
+    def end_status(self, status: str) -> None:
+        """The first turn of the agent itself that ends after everything that was found in it has this status."""
+        ends = [place for place in range(self.place[None], len(self.events)) if isinstance(self.events[place], ev.TurnEnd)]
+        place = next((place for place in ends if self.in_lane(self.events[place], None)), None)
+        found = None if place is None else self.events[place].payload.status
+        self.facts.append(Fact(kind="end", what=status, turn=self.number, found=found == status, status=found, why=f" (it is {found})"))
+        if place is not None:
+            self.place[None] = place + 1
 
     def usage(self, number: int, turn: dict[str, Any], count: int) -> None:
         """The sum over the messages of a turn, and what the agent itself reports, are what the model's answers used.
@@ -329,7 +360,7 @@ class _Reader:
         begin = self.start_of(number)
         later = [self.start_of(n) for n in self.starts if n > number]
         end = min(later, default=len(self.events))
-        told_in_turn = [event for event in _news(self.events[begin:end]) if isinstance(event, ev.UsageEvent)]
+        told_in_turn = [event for event in without_replays(self.events[begin:end]) if isinstance(event, ev.UsageEvent)]
         if any("inside_subagent" in item for item in turn["model"]):  # the truth counts it in; not every wire says what it used
             if all(event.parent_tool_call_id is None for event in told_in_turn):
                 return
@@ -383,18 +414,6 @@ def _streamed(events: list[ev.Event]) -> dict[tuple[str | None, int | None], dic
 
 def _block(event: ev.Event) -> tuple[str | None, int | None]:
     return event.response_id, event.block_index
-
-
-def _news(events: list[ev.Event]) -> list[ev.Event]:
-    """The events without the history that an agent replays."""
-    news: list[ev.Event] = []
-    replayed = False
-    for event in events:
-        if isinstance(event, ev.SessionLifecycle):
-            replayed = event.payload.subtype == "replay_started" or (replayed and event.payload.subtype != "replay_ended")
-        if not replayed:
-            news.append(event)
-    return news
 
 
 def _message(event: ev.UsageEvent) -> str:

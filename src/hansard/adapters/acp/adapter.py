@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any, get_args
 
 from msgspec import UNSET, Struct
@@ -14,7 +15,7 @@ from hansard.adapters.acp.blocks import text_in, to_blocks
 from hansard.adapters.acp.commands import Commands
 from hansard.adapters.acp.compaction import Compactions
 from hansard.adapters.acp.fields import NO_META, as_synthetic, is_list, present, read_meta, request_id, usage_of
-from hansard.adapters.acp.outcomes import Decisions, end_of, error_in_text, error_of, failed, link_in
+from hansard.adapters.acp.outcomes import end_of, error_in_text, error_of, failed, link_in
 from hansard.adapters.acp.plans import Plans
 from hansard.adapters.acp.settings import Settings, choices, current_value, options_event
 from hansard.adapters.acp.speech import Speech, user_event
@@ -25,6 +26,7 @@ from hansard.adapters.base import Adapter, ChunkDraft, Context, decoder
 from hansard.adapters.blocks import only_text, text_of
 from hansard.adapters.fields import input_hash, parse_iso_ms, place_in_message, whole_ms
 from hansard.adapters.usage import subtract_usage
+from hansard.events.closing import close_call
 from hansard.events.lenient import as_int, as_list, as_object, as_text
 from hansard.events.structs import prepare
 
@@ -45,6 +47,7 @@ _WORK = wire.AgentMessageChunk | wire.AgentThoughtChunk | wire.ToolCall | wire.T
 """The updates that show a turn in a stream without our side of it."""
 # Gemini CLI 0.61.0 reports a change of mode as agent text: packages/cli/src/acp/acpSession.ts, sendUpdate of "[MODE_UPDATE] …"
 _MODE_UPDATE = re.compile(r"\[MODE_UPDATE\] (\S+)")
+_STOPPED_BY_DENIAL = "Info: Operation cancelled by user"
 
 _decode_update = decoder(wire.UpdateMessage).decode
 _decode_message = decoder(wire.Message).decode
@@ -84,14 +87,16 @@ class Acp(Adapter):
         self.agent: str | None = None
         self.version = 1
         self.two_way = False
-        self.replaying = False
+        self.replay_until: set[str] = set()
+        """The frames that are still to come before a replay is over."""
         self.title: str | None = None
         self.spent = ev.Usage()
         self.ours: dict[str, PendingRequest] = {}
         self.theirs: dict[str, PendingRequest] = {}
         self.prompt: str | None = None
         """The id of the prompt that began the turn."""
-        self.decisions = Decisions()
+        self.denied_calls: list[str] = []
+        """Calls that were denied, until the agent continues."""
         self.speech = Speech(self.mine, self.open, lambda: self._ids(self.frames, 0xFFFF))
         self.tools = Tools(self.mine, self.speech)
         self.subagents = Subagents(self.mine, self.tools)
@@ -134,7 +139,7 @@ class Acp(Adapter):
         self.parent = self.mine
         for call in list(self.tools.unannounced.values()):
             yield self.tools.announce(call)
-        yield from self.end_replay()
+        yield from self.finish_replay()
 
     # ---- from the agent
 
@@ -249,7 +254,8 @@ class Acp(Adapter):
                 return [self.plans.remove(update.plan_id)]
             case wire.AvailableCommandsUpdate():
                 skills = present(availableSkills=meta.available_skills)  # Qwen Code; the details of each are in the original alone
-                return [ev.configuration_change(subtype="available_commands_update", commands=update.available_commands, options=skills)]
+                change = ev.configuration_change(subtype="available_commands_update", commands=update.available_commands, options=skills)
+                return chain(self.advance_replay("available_commands_update"), [change])
             case wire.CurrentModeUpdate():
                 return [ev.configuration_change(subtype="current_mode_update", mode_id=update.current_mode_id)]
             case wire.ConfigOptionUpdate():
@@ -279,8 +285,15 @@ class Acp(Adapter):
 
     def before_speech(self) -> list[ev.Event]:
         """The agent speaks: the user message is complete, and so are the calls before."""
-        self.decisions.followed = True
-        return [*self.speech.end_user(), *self.tools.announce_ready(self.parent)]
+        return [*self.speech.end_user(), *self.tools.announce_ready(self.parent), *self.end_denied_calls()]
+
+    def end_denied_calls(self) -> list[ev.Event]:
+        """Return results for denied calls that have none when the agent continues: Gemini CLI 0.61.0 and Qwen Code 0.15.10 send none."""
+        denied, self.denied_calls = self.denied_calls, []
+        calls = [self.open.tools[call_id] for call_id in denied if call_id in self.open.tools]
+        for call in calls:
+            self.tools.calls[call.payload.tool_call_id].done = True
+        return [close_call(call.payload.tool_call_id, call.parent_tool_call_id, "denied") for call in calls]
 
     def agent_message_chunk(self, update: wire.AgentMessageChunk, meta: wire.Meta) -> Iterable[ev.Event]:
         text = text_in(update.content)
@@ -293,9 +306,9 @@ class Acp(Adapter):
         return self.chunk_with_meta(update, text, meta)
 
     def chunk(self, update: wire.AgentMessageChunk | wire.AgentThoughtChunk, text: str | None, thinking: bool) -> Iterable[ev.Event]:
-        self.decisions.followed = True
         chunk = self.speech.chunk(self.parent, update.content, text, update.message_id, thinking, None)
-        return chunk if self.speech.user is None and not self.tools.unannounced else [*self.before_speech(), *chunk]
+        quick = self.speech.user is None and not self.tools.unannounced and not self.denied_calls
+        return chunk if quick else [*self.before_speech(), *chunk]
 
     def chunk_with_meta(self, update: wire.AgentMessageChunk, text: str | None, meta: wire.Meta) -> Iterator[ev.Event]:
         yield from self.before_speech()
@@ -325,8 +338,8 @@ class Acp(Adapter):
 
     def tool_call(self, update: wire.ToolCall, meta: wire.Meta) -> Iterable[ev.Event]:
         before = self.speech.end(self.parent)
-        if self.speech.user is not None or self.tools.unannounced:
-            before = [*self.speech.end_user(), *before, *self.tools.announce_ready(self.parent)]
+        if self.speech.user is not None or self.tools.unannounced or self.denied_calls:
+            before = [*self.speech.end_user(), *before, *self.tools.announce_ready(self.parent), *self.end_denied_calls()]
         events = self.tools.update(self.parent, update, meta, first=True)
         return [*before, *events] if before else events
 
@@ -343,7 +356,8 @@ class Acp(Adapter):
     def usage_update(self, update: wire.UsageUpdate, meta: wire.Meta) -> Iterable[ev.Event]:
         before = self.tools.announce_ready(self.parent)
         # Claude's is the end of a message; that of other agents only if they do not name their messages
-        before += self.speech.end_unnamed(self.parent) if meta.claude_origin is None else self.speech.end(self.parent)
+        if not self.open.cut_off:  # after a cancel, only the end of the turn tells whether the message is whole
+            before += self.speech.end_unnamed(self.parent) if meta.claude_origin is None else self.speech.end(self.parent)
         in_dollars = update.cost is not None and update.cost.currency in (None, "USD")
         payload = ev.UsagePayload(
             scope="context",
@@ -474,12 +488,16 @@ class Acp(Adapter):
         name = request_id(message.id)
         request = self.ours.pop(name, None) or PendingRequest(_method_of(message.result))
         if request.method == "session/prompt":
+            yield from self.finish_replay()
             yield from self.prompt_answer(name, message)
             return
         yield from self.speech.end_user()
+        if request.method == "session/load":
+            failed_load = message.error is not UNSET and message.error is not None
+            yield from self.finish_replay() if failed_load else self.advance_replay(request.method)
         yield control_response(message, request.method)
         if message.error is not UNSET and message.error is not None:
-            yield from self.error_answer(request, message.error)
+            yield from self.error_answer(message.error)
             return
         if request.method == "initialize":
             yield from self.initialized(message.result)
@@ -493,14 +511,12 @@ class Acp(Adapter):
         if request.method in _LIFECYCLE:
             yield lifecycle(request, message.result)
 
-    def error_answer(self, request: PendingRequest, error: Any) -> Iterator[ev.Event]:
+    def error_answer(self, error: Any) -> Iterator[ev.Event]:
         """Any request may be answered by the demand to sign in."""
         problem = self.problem(error)
         if problem.code == "provider_auth":
             yield from signed_out(problem)
             yield ev.Error(payload=problem)
-        if request.method == "session/load":
-            yield from self.end_replay()
 
     def problem(self, error: Any) -> ev.ErrorInfo:
         return error_of(self.read(error, wire.Failure) or wire.Failure(message=str(error)))
@@ -580,17 +596,31 @@ class Acp(Adapter):
         if self.prompt is not None:
             yield from self.start_turn("user")
 
-    def end_replay(self) -> Iterator[ev.Event]:
-        """The history that session/load brings is over when something new begins: Gemini CLI sends most of it after its answer."""
+    def begin_replay(self, message: wire.Message) -> Iterator[ev.Event]:
+        """``session/load`` replays the conversation, then it is answered. Gemini CLI 0.61.0 replays most of it after its answer.
+
+        Gemini's updates may even come after the next prompt. The first available_commands_update follows them.
+        """
+        yield control_request(message)
+        self.replay_until = {"session/load", "available_commands_update"} if self.agent == "gemini-cli" else {"session/load"}
+        yield from self.start_replay(str(as_object(message.params).get("sessionId")))
+
+    def advance_replay(self, seen: str) -> Iterator[ev.Event]:
+        """End the replay if this is the last of the frames that it ends with."""
+        self.replay_until.discard(seen)
+        if not self.replay_until:
+            yield from self.finish_replay()
+
+    def finish_replay(self) -> Iterator[ev.Event]:
+        """Close what the replay left open, then the replay."""
         if not self.replaying:
             return
         yield from self.speech.end_user()
         yield from self.speech.end(self.parent)
         yield from self.tools.end_turn()
         yield from self.open.close("no result in the replayed history", everything=False)
-        self.replaying = False
         self.forget_messages()
-        yield ev.session_lifecycle(subtype="replay_ended", provider_session_id=self.commands.session)
+        yield from self.end_replay()
 
     def forget_messages(self) -> None:
         self.speech.end_turn([as_list(as_object(params).get("prompt")) for params in self.queued_prompts().values()])
@@ -614,10 +644,11 @@ class Acp(Adapter):
         """End the turn with a stop reason."""
         self.parent = self.mine
         status, problem = ("lost", None) if stop_reason is None else end_of(stop_reason)
-        status, problem = self.decisions.end(status, problem, self.agent)
+        status, problem = self.open.end_status(status, problem)
         if status not in ("interrupted", "lost"):
+            self.open.cut_off, denied = False, self.open.denial is not None
             yield from self.speech.end(self.mine)
-            status, problem = self.error_in_message(status, problem)
+            status, problem = self.outcome_in_message(status, problem, denied)
         yield from self.interrupt(status)
         used = counted or (None if meta.quota is None else meta.quota.token_count)
         spent = None if used is None or (status != "completed" and not used.input_tokens) else usage_of(used)
@@ -629,10 +660,16 @@ class Acp(Adapter):
             spent, self.spent = subtract_usage(spent, self.spent), spent
         yield from self.sum_up(status, stop_reason, problem, spent, None if meta.quota is None else meta.quota.model_usage)
 
-    def error_in_message(self, status: ev.TurnStatus, problem: ev.ErrorInfo | None) -> tuple[ev.TurnStatus, ev.ErrorInfo | None]:
-        """Copilot CLI 1.0.102 ends a failed turn with end_turn. Its last message, in one chunk, is the error."""
+    def outcome_in_message(
+        self, status: ev.TurnStatus, problem: ev.ErrorInfo | None, denied: bool
+    ) -> tuple[ev.TurnStatus, ev.ErrorInfo | None]:
+        """Copilot CLI 1.0.102 ends every turn with end_turn. Its last message, in one chunk, is the error, or that a denial stopped it."""
         text = self.speech.only_chunk
-        if status == "completed" and self.agent == "Copilot" and text is not None and text.startswith("Error: "):
+        if status != "completed" or self.agent != "Copilot" or text is None:
+            return status, problem
+        if denied and text == _STOPPED_BY_DENIAL:
+            return "denied", None
+        if text.startswith("Error: "):
             problem = error_in_text(text.removeprefix("Error: "))
             return failed(problem), problem
         return status, problem
@@ -641,12 +678,13 @@ class Acp(Adapter):
         """End the turn with an error."""
         self.parent = self.mine
         if status in ("max_tokens", "refused"):
+            self.open.cut_off = False
             yield from self.speech.end(self.mine)
         yield from self.interrupt(status)
         yield from self.sum_up(status, None, problem, None, None)
 
     def interrupt(self, status: ev.TurnStatus) -> Iterator[ev.Event]:
-        if status == "interrupted" and not self.decisions.interrupted:
+        if status == "interrupted" and not self.open.interrupted:
             yield ev.interrupt(reason="user_cancel")
 
     def sum_up(
@@ -663,9 +701,9 @@ class Acp(Adapter):
         if spent is not None:
             yield ev.usage(scope="turn", usage=spent)
         self.speech.messages.pop(self.mine, None)
+        self.denied_calls = []
         yield from self.end_turn(status, stop_reason=stop_reason, error=problem)
         self.forget_messages()
-        self.decisions = Decisions()
 
     # ---- what our side sent
 
@@ -691,11 +729,9 @@ class Acp(Adapter):
             case "session/set_mode" | "session/set_model" | "session/set_config_option":
                 yield self.our_setting(method.removeprefix("session/"), params)
             case "session/load":
-                yield control_request(message)
-                self.replaying = True
-                yield ev.session_lifecycle(subtype="replay_started", provider_session_id=str(params.get("sessionId")))
+                yield from self.begin_replay(message)
             case _ if method == "session/cancel" or (method == "$/cancel_request" and request_id(params.get("requestId")) == self.prompt):
-                self.decisions.interrupted = True
+                self.open.cut_off = True
                 yield ev.interrupt(reason="user_cancel")
             case _:
                 yield control_request(message)
@@ -703,17 +739,20 @@ class Acp(Adapter):
     def our_prompt(self, message: wire.Message) -> Iterator[ev.Event]:
         prompt = self.read(message.params, wire.Prompt) or wire.Prompt([])
         content = as_list(prompt.prompt)
-        yield from self.end_replay()
+        if "session/load" in self.replay_until:
+            yield from self.finish_replay()
         yield from self.tools.flush_results()
         queued = self.turn is not None
         if not queued:
             yield from self.speech.end(self.mine)
+        repeating, self.repeating = self.repeating, False  # Gemini may still replay, and this is new
+        if not queued:
             yield from self.start_turn("user")
             self.prompt = shown_id(message)
-            self.decisions.interrupted = False
         self.commands.session = prompt.session_id or self.commands.session
         self.speech.prompts.append(content)
         yield user_event(to_blocks(content), None, queued=queued)
+        self.repeating = repeating
 
     def our_setting(self, subtype: str, params: dict[str, Any]) -> ev.Event:
         """A setting. Agents without a method for mode or model have a config option of that category."""
@@ -753,18 +792,17 @@ class Acp(Adapter):
 
     def decision(self, name: str, message: wire.Message) -> ev.Event:
         reply = self.read(message.result, wire.PermissionResult)
-        options = {option.option_id: option.kind for option in self.open.permissions[name].payload.options}
-        self.decisions.followed = False
-        if reply is None or reply.outcome.outcome != "selected":
-            self.decisions.cancelled = True
+        request = self.open.permissions[name].payload
+        options = {option.option_id: option.kind for option in request.options}
+        chosen = None if reply is None or reply.outcome.outcome != "selected" else reply.outcome.option_id or ""
+        if chosen is not None and options.get(chosen, "reject_once").startswith("allow"):
+            return ev.permission_response(request_id=name, decision="allow", option_id=chosen)
+        if request.tool_call_id is not None:
+            self.denied_calls.append(request.tool_call_id)
+        if chosen is None:
             return ev.permission_response(
                 request_id=name, decision="cancelled", message=as_text(as_object(_set(message.error)).get("message"))
             )
-        chosen = reply.outcome.option_id
-        if options.get(chosen or "", "reject_once").startswith("allow"):
-            self.decisions.allowed = True
-            return ev.permission_response(request_id=name, decision="allow", option_id=chosen)
-        self.decisions.denied = True
         return ev.permission_response(request_id=name, decision="deny", option_id=chosen)
 
 

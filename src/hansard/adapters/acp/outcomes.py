@@ -6,8 +6,6 @@ import json
 import re
 from typing import Any
 
-from msgspec import Struct
-
 from hansard.adapters.acp import wire
 from hansard.adapters.fields import code_of_status
 from hansard.events import ErrorCode, ErrorInfo, TurnStatus
@@ -68,27 +66,6 @@ _STATUS = re.compile(r"(?:^|HTTP |status:? |API Error: |Last error: |\()([45]\d\
 _LINK = re.compile(r"https?://[^\s\"'<>)\]]+")
 _RETRYABLE = re.compile(r"overloaded|server_error|rate_limit|internal_server_error|too_many_failed_attempts|UNAVAILABLE|INTERNAL$")
 _RPC: dict[int, ErrorCode] = {-32000: "provider_auth", -32800: "aborted"}
-
-
-class Decisions(Struct):
-    """What our side decided in a turn."""
-
-    allowed: bool = False
-    denied: bool = False
-    cancelled: bool = False
-    interrupted: bool = False
-    followed: bool = False
-    """Whether the agent continued after the last decision."""
-
-    def end(self, status: TurnStatus, problem: ErrorInfo | None, agent: str | None) -> tuple[TurnStatus, ErrorInfo | None]:
-        """Return how the turn ended, given the status and error that the agent reports."""
-        if status == "interrupted" and self.denied and not self.interrupted:
-            return "denied", None
-        if status == "completed" and (self.denied or self.cancelled):
-            # Codex ends a turn as denied only if nothing else was allowed in it, here as in its own protocol.
-            went_well = agent == "codex-acp" and self.allowed and self.followed
-            return ("completed" if went_well else "denied"), None
-        return status, problem
 
 
 def end_of(stop_reason: str) -> tuple[TurnStatus, ErrorInfo | None]:

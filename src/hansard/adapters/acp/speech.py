@@ -15,6 +15,7 @@ from hansard import events as ev
 from hansard.adapters.acp import wire
 from hansard.adapters.acp.blocks import to_block, to_blocks
 from hansard.adapters.acp.fields import as_synthetic, is_list
+from hansard.adapters.authors import Author, author_of
 from hansard.adapters.base import ChunkDraft
 from hansard.adapters.blocks import text_of
 from hansard.adapters.fields import place_in_message
@@ -177,15 +178,13 @@ class Speech:
         if content in self.prompts:
             self.prompts.remove(content)
             return ev.status_change(status="user_message_echo", detail={"messageId": message_id})
-        return user_event(to_blocks(content), message_id, author="human" if speaker is None else "agent")
+        blocks = to_blocks(content)
+        return user_event(blocks, message_id, author_of(text_of(blocks), nested=speaker is not None))
 
 
-def user_event(blocks: list[ev.AnyBlock], message_id: str | None, author: Any = "human", queued: bool = False) -> ev.Event:
+def user_event(blocks: list[ev.AnyBlock], message_id: str | None, author: Author = "human", queued: bool = False) -> ev.Event:
     """Return the event for a user message."""
     text = text_of(blocks)
-    # Gemini CLI 0.61.0 replays its own context and the results of tools as user messages.
-    if text.startswith(("<session_context>", "[Function Response: ")):
-        author = "harness"
     plain = len(blocks) == 1 and isinstance(blocks[0], ev.TextBlock)
     return ev.user_message(text=text, content=None if plain else blocks, author=author, message_id=message_id, queued=queued)
 

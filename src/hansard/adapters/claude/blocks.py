@@ -21,6 +21,7 @@ class Text(Wire, tag_field="type", tag="text"):
 class Thinking(Wire, tag_field="type", tag="thinking"):
     thinking: str = ""
     signature: str | None = None
+    budget_tokens: int | None = None
 
 
 class RedactedThinking(Wire, tag_field="type", tag="redacted_thinking"):

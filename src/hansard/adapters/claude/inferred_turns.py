@@ -21,11 +21,9 @@ class InferredTurn(msgspec.Struct):
     final: bool = False
     """Whether the turn is over if nothing follows the last line."""
     aborted: bool = False
-    denied: bool = False
     local: bool = False
     """Whether the prompt is a command that needs no model."""
     answered: bool = False
-    interrupted: bool = False
     failure: ErrorInfo | None = None
 
     def note_answer(self, line: wire.Assistant, last: Any) -> None:
@@ -53,7 +51,6 @@ class InferredTurn(msgspec.Struct):
             stop_reason=self.stop_reason,
             status=self.failure.status if self.failure else None,
             text=self.failure.message if self.failure else None,
-            denied=self.denied,
             failure=self.failure,
         )
 

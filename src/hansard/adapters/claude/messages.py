@@ -9,6 +9,7 @@ from typing import Any, cast
 import msgspec
 
 from hansard import events as ev
+from hansard.adapters.authors import Author
 from hansard.adapters.blocks import raw_block
 from hansard.adapters.claude import blocks, wire
 from hansard.adapters.claude.fields import usage_of
@@ -84,6 +85,8 @@ class Messages:
         self.known: dict[str | None, Message] = {}
         self.plan = Plan()
         self.team = Team()
+        self.budget: int | None = None
+        """The tokens that the model may think with, if something says how many."""
 
     def get(self, message_id: str | None) -> Message:
         """Return the message with this id, a new one if there is none."""
@@ -102,7 +105,11 @@ class Messages:
                 return (ev.AssistantDone(payload=said),)
             case blocks.Thinking():
                 thought = ev.ThinkingDonePayload(
-                    text=block.thinking, signature=block.signature, interrupted=cut_off, duration_ms=duration_ms
+                    text=block.thinking,
+                    signature=block.signature,
+                    budget_tokens=block.budget_tokens or self.budget,
+                    interrupted=cut_off,
+                    duration_ms=duration_ms,
                 )
                 return (ev.ThinkingDone(payload=thought),)
             case blocks.RedactedThinking():
@@ -181,12 +188,12 @@ def split_results(items: list[Any], read: Callable[[Any, Any], Any]) -> tuple[li
     return results, spoken
 
 
-def user_message(said: list[Any], text: str, author: str, message_id: str | None, queued: bool) -> ev.Event:
+def user_message(said: list[Any], text: str, author: Author, message_id: str | None, queued: bool) -> ev.Event:
     """Return the event of a user message; a slash command in it becomes a block."""
     command = blocks.slash_command(text)
     plain = len(said) == 1 and isinstance(said[0], ev.TextBlock) and command is None
     content = None if plain else [*said, *([command] if isinstance(command, ev.SlashCommandBlock) else [])]
-    return ev.user_message(text=text, content=content, author=cast("Any", author), message_id=message_id, queued=queued)
+    return ev.user_message(text=text, content=content, author=author, message_id=message_id, queued=queued)
 
 
 def context_usage(found: wire.ContextUsage | None) -> Iterator[ev.Event]:

@@ -63,7 +63,6 @@ def end_of(
     stop_reason: str | None,
     status: int | None,
     text: str | None,
-    denied: bool,
     failure: ErrorInfo | None,
 ) -> tuple[TurnStatus, ErrorInfo | None]:
     """Status and error of a turn from its `result` frame and from the failed message before it (``failure``)."""
@@ -74,7 +73,7 @@ def end_of(
     if not is_error and subtype not in _SUBTYPES:
         if stop_reason == "max_tokens":
             return "max_tokens", ErrorInfo(code="output_length", message="the answer reached the output limit", provider_code=stop_reason)
-        return ("denied" if denied else "completed"), None
+        return "completed", None
     if terminal_reason == "prompt_too_long":
         return "error", ErrorInfo(
             code="context_overflow", message=text or terminal_reason, provider_code=terminal_reason, status=status, error_source="agent"
@@ -135,7 +134,6 @@ def _reported_error(problem: Thrown) -> ErrorInfo | None:
         stop_reason=None,
         status=problem.api_error_status,
         text=problem.result or problem.message,
-        denied=False,
         failure=None,
     )
     return error

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from msgspec import UNSET
 
 from hansard import events as ev
+from hansard.adapters.authors import author_of
 from hansard.adapters.base import Context
 from hansard.adapters.claude import blocks, sdk_record, wire
 from hansard.adapters.claude import sdk_wire as objects
@@ -189,8 +190,7 @@ class AgentSdk(ClaudeStream):
         prompt = heard.get("prompt") if heard.get("hook_event_name") == "UserPromptSubmit" else None
         if isinstance(prompt, str) and prompt not in self.prompts:
             yield from self.need_turn("user")  # nothing else shows what the user said, unless the call of `query` was recorded
-            author = "harness" if prompt.startswith("<task-notification>") else "human"
-            yield user_message(blocks.to_blocks(prompt), prompt, author, None, queued=False)
+            yield user_message(blocks.to_blocks(prompt), prompt, author_of(prompt), None, queued=False)
 
     # ---- what we call, and what is raised
 
@@ -202,6 +202,7 @@ class AgentSdk(ClaudeStream):
                 yield from _ours(self.we_say(prompt))
         else:
             yield from _ours(self.we_ask(wire.ControlRequest(request_id, objects.request_of(method, call))))
+            self.open.cut_off = self.open.cut_off or method == "interrupt"  # an AssistantMessage does not say that it was cut off
         if call.raises is not None or (call.returns is not UNSET and not prompts):
             yield from self.returned(request_id, call.raises, call.message, call.returns)
 
@@ -227,13 +228,13 @@ class AgentSdk(ClaudeStream):
         error = raised([name, *(problem.bases or [])], problem, self.last_error)
         if problem.exit_code is not None:
             error.details = {"exitCode": problem.exit_code}
-        stopped = error.code == "aborted" and self.turn is not None and not self.interrupted
+        stopped = error.code == "aborted" and self.turn is not None and not self.open.interrupted
         if stopped:
             yield ev.interrupt(reason="timeout" if error.provider_code == "TimeoutError" else "user_cancel")
         yield ev.Error(payload=error)
         if self.turn is not None:
             yield from self.end_turn("interrupted" if error.code == "aborted" else "error", stop_reason=name, error=error)
-            self.failure, self.interrupted = None, False
+            self.failure = None
             self.ended_turn = self.user_turn
 
     # ---- the way back: the call of ClaudeSDKClient, or the answer of a callback, that says a command

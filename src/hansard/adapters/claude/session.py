@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Literal, cast, get_args
+from itertools import chain
+from typing import Any, cast, get_args
 
 from hansard import events as ev
+from hansard.adapters.authors import Author, author_of
 from hansard.adapters.base import Adapter, ChunkDraft, Context
 from hansard.adapters.blocks import text_of
 from hansard.adapters.claude import blocks, wire
@@ -21,8 +23,6 @@ from hansard.adapters.fields import camel_fields, parse_iso_ms, place_in_message
 from hansard.adapters.framing import Lines
 from hansard.adapters.usage import make_usage
 from hansard.events.lenient import as_list, as_object
-
-Author = Literal["human", "agent", "harness"]
 
 _INTERRUPTED = "[Request interrupted by user"
 _CAVEAT = "<local-command-caveat>"
@@ -73,11 +73,11 @@ class ClaudeSession(Adapter):
         self.mode: str | None = None
         self.title: str | None = None
         self.forked = False
-        self.copying = False
         self.exited = False
         self.resumed = False
         self.half_told: dict[str | None, str | None] = {}
         self.budget: float | None = None
+        self.lines: tuple[int | None, int | None] | None = None
         self.prompt: str | None = None
         self.said_now = -1
         """When this line was written, or the last one before it that is of the conversation."""
@@ -159,6 +159,12 @@ class ClaudeSession(Adapter):
         word = tag_of(type(message))  # pyright: ignore[reportUnknownArgumentType]
         return ChunkDraft(ev.StatusChange, ev.StatusChangePayload(word, camel_fields(message, *_HEAD) or None))
 
+    def api_request(self, line: disk.ApiRequest) -> ChunkDraft:
+        thinking = None if line.params is None else line.params.thinking
+        if thinking is not None:
+            self.messages.budget = thinking.budget_tokens
+        return ChunkDraft(ev.StatusChange, ev.StatusChangePayload("api-request", camel_fields(line, *_HEAD, "params") or None))
+
     # ---- who is speaking, and from where
 
     def head(self, line: Any) -> Iterator[ev.Event]:
@@ -179,7 +185,7 @@ class ClaudeSession(Adapter):
             yield ev.session_lifecycle(
                 subtype="forked", provider_session_id=line.session_id, parent_session_id=parent, message_id=message_id
             )
-            yield from self.copy(line)
+            yield from self.start_replay(line.session_id)
 
     def introduction(self, line: Any) -> ev.Event:
         """Nobody introduces himself in these files; every line says a bit of it."""
@@ -268,6 +274,8 @@ class ClaudeSession(Adapter):
     def line_of_user(self, line: disk.User) -> Iterator[ev.Event]:
         if self.half_told:
             yield from self.count_half_told()
+        if line.thinking_metadata is not None:
+            self.messages.budget = line.thinking_metadata.max_thinking_tokens
         results, spoken = split_results(blocks.items_of(line.message.content), self.read)
         for block in results:
             yield from self.result_line(block, line)
@@ -290,7 +298,6 @@ class ClaudeSession(Adapter):
         yield tool_result(block, structured, line.tool_denial_kind)
         yield from self.messages.plan.answered(structured)
         if not line.is_sidechain:
-            self.inferred.denied |= line.tool_denial_kind is not None or decision.get("decision") == "reject"
             self.inferred.final, self.exited = line.tool_ends_turn, False
 
     def said_to_agent(self, items: list[Any], line: disk.User, beside_results: bool) -> Iterator[ev.Event]:
@@ -324,11 +331,9 @@ class ClaudeSession(Adapter):
             return "harness"
         if origin in _AGENTS:
             return "agent"
-        if origin not in (None, "human") or line.prompt_source == "system" or text.startswith((_INTERRUPTED, *_PRINTED)):
+        if origin not in (None, "human") or line.prompt_source == "system" or self.made_by_a_request(text):
             return "harness"
-        if text.startswith("<task-notification>"):
-            return "harness"
-        return "harness" if self.made_by_a_request(text) else "human"
+        return author_of(text)
 
     def made_by_a_request(self, text: str) -> bool:
         """A setting that a control request changed is written down like a command, with the next prompt: it is older than that prompt."""
@@ -360,15 +365,9 @@ class ClaudeSession(Adapter):
         if self.queue.is_older(self.now) and not self.forked:
             self.forked = True
             yield ev.session_lifecycle(subtype="forked", provider_session_id=line.session_id, reason="the history is a copy")
-            yield from self.copy(line)
-        elif self.copying and not line.forked_from and not self.queue.is_older(self.now):
-            self.copying = False
-            yield ev.session_lifecycle(subtype="replay_ended", provider_session_id=line.session_id)
-
-    def copy(self, line: Any) -> Iterator[ev.Event]:
-        """The history of the session that this one was forked from, up to the first prompt that is new."""
-        self.copying = True
-        yield ev.session_lifecycle(subtype="replay_started", provider_session_id=line.session_id)
+            yield from self.start_replay(line.session_id)
+        elif self.replaying and not line.forked_from and not self.queue.is_older(self.now):
+            yield from self.end_replay()
 
     def typed(self, text: str) -> str:
         """What was typed. The file shows a command in the harness's tags, by its first name; the queue had it as it was."""
@@ -387,7 +386,6 @@ class ClaudeSession(Adapter):
 
     def stopped(self, said: list[Any], text: str, line: disk.User) -> Iterator[ev.Event]:
         """The user's stop, as the harness tells the model."""
-        self.inferred.interrupted = True
         yield ev.interrupt(reason="user_cancel")
         yield self.spoken_line(said, text, "harness", line)
         if self.turn is not None and not line.is_sidechain:
@@ -435,7 +433,8 @@ class ClaudeSession(Adapter):
         if human:
             yield from self.need_turn("user")
             self.inferred.final = False
-        author: Author = "agent" if as_object(attached.origin).get("kind") in _AGENTS else "human" if human else "harness"
+        other: Author | None = "agent" if as_object(attached.origin).get("kind") in _AGENTS else None if human else "harness"
+        author = author_of(text, wire=other)
         yield user_message(said, text, author, attached.source_uuid or line.uuid, queued=True)
 
     def file(self, attached: disk.File, line: disk.Attachment) -> ev.Event:
@@ -540,6 +539,7 @@ class ClaudeSession(Adapter):
             scope="session", usage=totals(models), cost_usd=line.total_cost_usd, model=next(iter(models)) if len(models) == 1 else None
         )
         yield ev.status_change(status=tag_of(disk.CostState), detail=camel_fields(line, *_HEAD, "total_cost_usd") or None)
+        self.lines = line.total_lines_added, line.total_lines_removed
         yield from self.end_turn_if_proven(over=False)
         spent = self.budget is not None and (line.total_cost_usd or 0) >= self.budget
         if self.turn is not None and spent:
@@ -559,7 +559,7 @@ class ClaudeSession(Adapter):
         """End the turn if its last line was a last word, or (``over``) if nothing is left open. Otherwise it is lost, or goes on."""
         if self.turn is None:
             return
-        if self.inferred.aborted and not self.inferred.interrupted:
+        if self.inferred.aborted and not self.open.interrupted:
             yield ev.interrupt(reason="user_cancel")
         ended = self.inferred.outcome(over and not self.busy())
         if ended is not None:
@@ -571,12 +571,22 @@ class ClaudeSession(Adapter):
 
     def end_inferred_turn(self, status: Any, failure: ev.ErrorInfo | None) -> Iterator[ev.Event]:
         """The turn is over; it was over when the last line of the conversation was written, not when the proof was."""
-        for event in self.end_turn(status, stop_reason=self.inferred.stop_reason, error=failure):
+        status, failure = self.open.end_status(status, failure)
+        ending = self.end_turn(status, stop_reason=self.inferred.stop_reason, error=failure)
+        for event in chain(self.summed_up(status, failure), ending):
             event.timestamp = self.said_before if self.said_before >= 0 else self.now
             yield event
         self.turns += 1
         self.messages.forget_counted()
         self.inferred = InferredTurn()
+
+    def summed_up(self, status: ev.TurnStatus, failure: ev.ErrorInfo | None) -> Iterator[ev.Event]:
+        """The lines that the program added and removed, which it writes down when it exits: a result of its last turn."""
+        if self.lines is not None:
+            added, removed = self.lines
+            self.lines = None
+            reason = self.inferred.stop_reason
+            yield ev.result(status=status, stop_reason=reason, lines_added=added, lines_removed=removed, error=failure)
 
     def end_of_stream(self) -> Iterator[ev.Event]:
         """The file ends here. A program that left in order, or a command that needs no model, leaves no lost turn."""
@@ -613,6 +623,7 @@ LINES: dict[type[Any], Callable[[ClaudeSession, Any], Iterable[ev.Event]]] = {
     disk.Attachment: ClaudeSession.attachment,
     disk.QueueOperation: ClaudeSession.queue_operation,
     disk.CostState: ClaudeSession.cost_state,
+    disk.ApiRequest: ClaudeSession.api_request,
     **dict.fromkeys(disk.BOOKS, ClaudeSession.note),
 }
 """What the most frequent lines mean."""

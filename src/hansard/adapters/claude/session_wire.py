@@ -58,6 +58,12 @@ class Said(Wire):
     content: Annotated[Any, nested(Block)]
 
 
+class ThinkingMetadata(Wire, rename="camel"):
+    """How much the model may think about a prompt, as Claude Code 2.0 wrote it."""
+
+    max_thinking_tokens: int | None = None
+
+
 class User(_Spoken, tag_field="type", tag="user", kw_only=True):
     """A prompt, tool results, or what the harness told the model; the fields say which."""
 
@@ -75,6 +81,7 @@ class User(_Spoken, tag_field="type", tag="user", kw_only=True):
     tool_denial_kind: str | None = None
     permission_decision: Any = None
     tool_ends_turn: bool = False
+    thinking_metadata: ThinkingMetadata | None = None
 
 
 # ---- attachments: what the harness put beside a message
@@ -406,14 +413,31 @@ class _Book(_Line):
     said_whole = True
 
 
+class ThinkingConfig(Wire):
+    budget_tokens: int | None = None
+
+
+class RequestParams(Wire):
+    thinking: ThinkingConfig | None = None
+
+
+class ApiRequest(_Line, tag="api-request", kw_only=True):
+    """With its shape and blobs a delta-coded copy of every request: most of the bytes of a file."""
+
+    said_whole = True
+    id: str | None = None
+    query_source: str | None = None
+    base: str | None = None
+    shape_hash: str | None = None
+    params: RequestParams | None = None
+
+
 BOOKS = declare(
     _Book,
     {
         "last-prompt": {"last_prompt": str, "leaf_uuid": str},
         "tools-used": {"tools": list[Any]},
         "atis-latch": {"atis": Any},
-        # With its shape and blobs a delta-coded copy of every request: most of the bytes of a file.
-        "api-request": {"id": str, "query_source": str, "base": str, "shape_hash": str},
         "api-request-shape": {"shape_hash": str},
         "api-request-blob": {"hash": str},
         # In no recording.

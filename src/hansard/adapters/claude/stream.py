@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, cast
 import msgspec
 
 from hansard import events as ev
+from hansard.adapters.authors import Author, author_of
 from hansard.adapters.base import Adapter, ChunkDraft, Context
 from hansard.adapters.blocks import text_of
 from hansard.adapters.claude import blocks, wire
@@ -53,7 +54,6 @@ class ClaudeStream(Adapter):
         self.control = Control(self.read, self.open)
         self.streaming: dict[str | None, str | None] = {}
         self.failure: ev.ErrorInfo | None = None
-        self.interrupted = False
         self.turns = 0
         self.tasks: dict[str, str] = {}
         self.said: set[str] = set()
@@ -333,7 +333,8 @@ class ClaudeStream(Adapter):
             case "text":
                 yield ev.AssistantDone(payload=ev.AssistantDonePayload(text=pieces, citations=block.citations or None))
             case "thinking":
-                yield ev.ThinkingDone(payload=ev.ThinkingDonePayload(text=pieces, signature=block.signature))
+                thought = ev.ThinkingDonePayload(text=pieces, signature=block.signature, budget_tokens=self.messages.budget)
+                yield ev.ThinkingDone(payload=thought)
             case _ if block.tool_id is not None:
                 yield tool_call(block.tool_id, block.tool_name or "", parse_arguments("".join(block.input) or "{}"))
             case _ if block.item is not None:  # it came whole at its start, or nobody knows how its pieces add up
@@ -381,19 +382,17 @@ class ClaudeStream(Adapter):
         if frame.is_replay and frame.uuid in self.said:  # an echo, by identity
             yield ev.status_change(status="user_message_echo", detail={"messageId": frame.uuid})
             return
-        if text.startswith("[Request interrupted by user") and not self.interrupted:
-            self.interrupted = True
+        if text.startswith("[Request interrupted by user") and not self.open.interrupted:
             yield ev.interrupt(reason="user_cancel")
         yield user_message(said, text, self.author(frame, text), frame.uuid, queued=False)
 
-    def author(self, frame: wire.User, text: str) -> str:
+    def author(self, frame: wire.User, text: str) -> Author:
         origin = as_object(frame.origin).get("kind")
         if origin == "human":
             return "human"
         if origin == "peer" or (self.parent is not None and not frame.is_synthetic):
             return "agent"
-        harness = frame.is_synthetic or not frame.is_replay or text.startswith("<local-command-stdout>")
-        return "harness" if harness else "human"
+        return author_of(text, wire="harness" if frame.is_synthetic or not frame.is_replay else None)
 
     def result_meta(self, frame: wire.User, call_id: str) -> str | None:
         """Why a tool did not run, if it did not."""
@@ -408,27 +407,27 @@ class ClaudeStream(Adapter):
     def result(self, frame: wire.ResultFields) -> Iterator[ev.Event]:
         yield from self.need_turn(self.trigger())
         errors = [text for text in frame.errors or [] if isinstance(text, str)]
-        text = frame.result if isinstance(frame.result, str) else "; ".join(errors) or None
+        said = frame.result if isinstance(frame.result, str) else None
         status, error = end_of(
             subtype=frame.subtype,
             is_error=frame.is_error,
             terminal_reason=frame.terminal_reason,
             stop_reason=frame.stop_reason,
             status=frame.api_error_status,
-            text=text,
-            denied=bool(frame.permission_denials),
+            text="; ".join(errors) or None if said is None else said,
             failure=self.failure,
         )
+        status, error = self.open.end_status(status, error)
         known = error is self.failure
         if known and error is not None and error.status is None:  # of the SDK's objects only the result has the status
             error = msgspec.structs.replace(error, status=frame.api_error_status)
-        if status == "interrupted" and not self.interrupted:
+        if status == "interrupted" and not self.open.interrupted:
             yield ev.interrupt(reason="user_cancel")
         used = None if frame.usage is None or (status == "interrupted" and not frame.usage.input_tokens) else usage_of(frame.usage, True)
         yield ev.result(
             status=status,
             subtype=frame.subtype,
-            text=text,
+            text=said,
             structured_output=frame.structured_output,
             usage=used,
             model_usage=frame.model_usage,
@@ -438,6 +437,8 @@ class ClaudeStream(Adapter):
             num_turns=frame.num_turns,
             stop_reason=frame.stop_reason,
             permission_denials=frame.permission_denials,
+            lines_added=frame.total_lines_added,
+            lines_removed=frame.total_lines_removed,
             error=error,
         )
         if error is not None and not known and status != "interrupted":
@@ -448,7 +449,7 @@ class ClaudeStream(Adapter):
             yield ev.status_change(status="deferred_tool_use", detail=frame.deferred_tool_use)
         yield from self.end_turn(status, stop_reason=frame.stop_reason or frame.terminal_reason, error=error)
         self.turns += 1
-        self.failure, self.interrupted = None, False
+        self.failure = None
         self.messages.forget_counted()
         if self.unstarted:
             yield ev.turn_start(trigger="user")
@@ -479,9 +480,10 @@ class ClaudeStream(Adapter):
 
     def we_ask(self, message: wire.ControlRequest) -> Iterator[ev.Event]:
         self.reply_id = message.request_id
-        event = self.control.we_ask(message)
-        self.interrupted = self.interrupted or isinstance(event, ev.Interrupt)
-        yield event
+        request = as_object(message.request)
+        if request.get("subtype") == "set_max_thinking_tokens":
+            self.messages.budget = as_int(request.get("max_thinking_tokens")) or None
+        yield self.control.we_ask(message)
 
     def encode(self, command: ev.Event) -> bytes:
         if not isinstance(command, ev.UserMessage):

@@ -380,6 +380,8 @@ class ResultFields(Wire, kw_only=True):
     permission_denials: list[Any] | None = None
     structured_output: Any = None
     deferred_tool_use: Any = None
+    total_lines_added: int | None = None
+    total_lines_removed: int | None = None
 
 
 class Result(ResultFields, tag_field="type", tag="result", kw_only=True):

@@ -11,7 +11,9 @@ from typing import Any, cast
 import msgspec
 
 from hansard import events as ev
+from hansard.adapters.authors import author_of
 from hansard.adapters.base import ChunkDraft, Context, Wire, decoder
+from hansard.adapters.blocks import text_of
 from hansard.adapters.codex import app_wire as wire
 from hansard.adapters.codex import blocks, response_items, tools
 from hansard.adapters.codex import shared_wire as shared
@@ -64,6 +66,8 @@ class CodexAppServer(Codex):
         self.compacted: set[str | None] = set()
         self.totals: dict[str | None, shared.Tokens] = {}
         self.model: str | None = None
+        self.output_schema: Any = None
+        """The JSON Schema of the answers, which every ``turn/start`` takes along."""
         self.two_way = self.user_caused = False
         self.forget_turn()
 
@@ -71,8 +75,7 @@ class CodexAppServer(Codex):
         self.wire_turn: str | None = None
         self.failure: ev.ErrorInfo | None = None
         self.turn_usage: ev.Usage | None = None
-        self.interrupted = self.asked_for_turn = False
-        self.allowed = self.denied = 0
+        self.asked_for_turn = False
         self.seen.unmatched = {}
 
     @property
@@ -288,13 +291,13 @@ class CodexAppServer(Codex):
             detail = {"turnId": turn.id, "status": turn.status, "error": None if failure is None else failure.message}
             yield ev.status_change(status="turn_completed", detail=without_empty(detail))
             return
-        status = self.status(turn.status, failure)
         yield from self.need_turn()
+        status, failure = self.open.end_status(self.status(turn.status, failure), failure)
         if failure is not None and (self.failure is None or self.failure.message != failure.message):
             yield ev.Error(payload=failure)
         if status == "interrupted":
             failure = failure or aborted("interrupted")
-            if not self.interrupted:
+            if not self.open.interrupted:
                 yield ev.interrupt(reason="user_cancel")
         yield ev.result(status=status, subtype=turn.status, usage=self.turn_usage, duration_ms=turn.duration_ms, error=failure)
         if self.turn_usage is not None:
@@ -305,7 +308,7 @@ class CodexAppServer(Codex):
     def status(self, word: str | None, failure: ev.ErrorInfo | None) -> ev.TurnStatus:
         match word:
             case "completed" if failure is None:
-                return "denied" if self.denied and not self.allowed else "completed"
+                return "completed"
             case "interrupted":
                 return "interrupted"
             case _ if failure is not None:
@@ -444,7 +447,8 @@ class CodexAppServer(Codex):
         if known:
             yield ev.status_change(status="user_message_echo", detail=without_empty({"id": item.id, "clientId": item.client_id}))
         else:
-            yield self.user(blocks.to_blocks(item.content), "human" if self.ours else "agent", key)
+            content = blocks.to_blocks(item.content)
+            yield self.user(content, author_of(text_of(content), nested=not self.ours), key)
 
     def was_sent(self, item: shared.UserMessage) -> bool:
         """Tell whether our side sent a message: by the client's id, or by its content where it has none."""
@@ -540,7 +544,6 @@ class CodexAppServer(Codex):
                 if method == "review/start":
                     yield from self.ask_for_turn()
             case "turn/interrupt":
-                self.interrupted = True
                 yield ev.interrupt(reason="user_cancel")
             case "thread/settings/update" | "turn/settings/update":
                 yield self.settings(method, _without(params, "threadId", "turnId"))
@@ -565,10 +568,7 @@ class CodexAppServer(Codex):
             return
         answer = request.answer(reply)
         yield answer
-        if isinstance(answer, ev.PermissionResponse):
-            self.allowed += answer.allowed
-            self.denied += not answer.allowed
-        elif request.message.method == QUESTIONS and (call_id := first_text(request.params, "itemId")) is not None:
+        if request.message.method == QUESTIONS and (call_id := first_text(request.params, "itemId")) is not None:
             yield from self.seen.outcome(call_id, tools.other(reply.result))
 
     # ---- what our side is to send
@@ -588,6 +588,9 @@ class CodexAppServer(Codex):
                 raise CannotEncode("Codex has not started the turn yet, so it cannot be interrupted")
             case ev.Interrupt():
                 return self.ask("turn/interrupt", {"threadId": self.threads.main, "turnId": self.wire_turn})
+            case ev.ConfigurationChange(payload=change) if change.subtype == "set_output_schema":
+                self.output_schema = as_object(change.options).get("outputSchema")
+                return b""
             case ev.ConfigurationChange(payload=change):
                 method = change.subtype if "/" in change.subtype else "thread/settings/update"
                 turn = {"turnId": self.wire_turn} if method == "turn/settings/update" else {}
@@ -618,7 +621,8 @@ class CodexAppServer(Codex):
         thread = {"threadId": self.threads.main}
         named = {} if client_id is None else {"clientUserMessageId": client_id}
         if self.turn is None or self.wire_turn is None:
-            return self.ask("turn/start", {**thread, "input": content, **named})
+            schema = {} if self.output_schema is None else {"outputSchema": self.output_schema}
+            return self.ask("turn/start", {**thread, "input": content, **named, **schema})
         if queued:
             return self.ask("thread/queue/add", {**thread, **named, "input": content})
         return self.ask("turn/steer", {**thread, "expectedTurnId": self.wire_turn, **named, "input": content})

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from hansard import events as ev
+from hansard.adapters.authors import Author
 from hansard.adapters.base import Adapter, Context
 from hansard.adapters.blocks import text_of
 from hansard.adapters.codex import blocks, response_items, tools
@@ -62,7 +63,7 @@ class Codex(Adapter):
     def user(
         self,
         content: list[ev.AnyBlock],
-        author: str = "human",
+        author: Author = "human",
         message_id: str | None = None,
         queued: bool = False,
         sender: str | None = None,
@@ -72,7 +73,7 @@ class Codex(Adapter):
         return ev.user_message(
             text=text_of(content),
             content=None if blocks.is_plain(content) else content,
-            author=cast("Any", author),
+            author=author,
             message_id=message_id,
             queued=queued,
             from_agent_id=sender,

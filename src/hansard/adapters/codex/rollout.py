@@ -13,6 +13,7 @@ from itertools import chain
 from typing import Any
 
 from hansard import events as ev
+from hansard.adapters.authors import Author, is_injected
 from hansard.adapters.base import Context
 from hansard.adapters.blocks import image_at, text_of
 from hansard.adapters.codex import blocks, response_items, tools
@@ -25,11 +26,6 @@ from hansard.adapters.fields import declared_fields, parse_arguments, parse_iso_
 from hansard.adapters.usage import add_usage
 from hansard.events.lenient import as_list, as_object
 
-# What files of core 0.137 put in the user's mouth; files of 0.166 say so in `content_item_kinds`.
-_HARNESS = re.compile(
-    r"\s*(?:<(?:environment_context|user_instructions|turn_aborted|subagent_notification|user_shell_command|user_action|skill"
-    r"|codex_internal_context|model_switch|collaboration_mode|permissions instructions|hook_prompt)\b|# AGENTS\.md instructions)"
-)
 # What the program takes out of a message before it shows it.
 _HIDDEN = re.compile(r"<(proposed_plan|oai-mem-citation)>.*?</\1>\n?", re.DOTALL)
 
@@ -53,8 +49,6 @@ class CodexRollout(Codex):
         self.compacted = self.overflowed = False
         self.asked = self.spoke = False
         self.spawns: dict[str, str] = {}
-        self.asking: set[str] = set()
-        self.allowed = self.denied = 0
 
     @classmethod
     def detects(cls, message: dict[str, Any]) -> bool:
@@ -179,7 +173,7 @@ class CodexRollout(Codex):
             )
 
     @property
-    def speaker(self) -> str:
+    def speaker(self) -> Author:
         """The author of messages in the user's role: in a subagent's file, another agent."""
         source = as_object(self.meta.source) if self.meta is not None else {}
         return "agent" if "subagent" in source else "human"
@@ -203,7 +197,6 @@ class CodexRollout(Codex):
         by_itself = by is not None and (by.parent_turn_id is not None or by.turn_trigger not in (None, "user", "exec"))
         yield from self.start_turn("system" if by_itself else "user")
         self.asked = self.spoke = self.compacted = False
-        self.allowed = self.denied = 0
         self.turn_usage = None
         self.seen.unmatched = {}
 
@@ -219,10 +212,7 @@ class CodexRollout(Codex):
                 message="the turn ended without a final answer; the file does not say why",
                 error_source="agent",
             )
-        status: ev.TurnStatus = "completed" if failure is None else end_of(failure)
-        if failure is None and self.denied and not self.allowed:
-            status = "denied"
-        yield from self.over(status, failure, "task_complete", event.duration_ms)
+        yield from self.over("completed" if failure is None else end_of(failure), failure, "task_complete", event.duration_ms)
 
     def went_wrong(self, last_message: str | None) -> bool:
         """Core 0.137 files no errors. But a turn that was asked something, and ended with no last message although the model spoke
@@ -243,6 +233,7 @@ class CodexRollout(Codex):
 
     def over(self, status: ev.TurnStatus, failure: ev.ErrorInfo | None, word: str, duration_ms: int | None) -> Iterator[ev.Event]:
         yield from self.need_turn()
+        status, failure = self.open.end_status(status, failure)
         yield ev.result(status=status, subtype=word, usage=self.turn_usage, duration_ms=duration_ms, error=failure)
         if self.turn_usage is not None:
             yield ev.usage(scope="turn", usage=self.turn_usage, model=self.model)
@@ -278,7 +269,7 @@ class CodexRollout(Codex):
     def user_item(self, item: response_items.Message) -> Iterator[ev.Event]:
         content = blocks.to_blocks(item.content)
         kinds = item.passthrough.content_item_kinds if item.passthrough is not None else None
-        by_user = any(str(kind).startswith("user.") for kind in kinds) if kinds else not _HARNESS.match(text_of(content))
+        by_user = any(str(kind).startswith("user.") for kind in kinds) if kinds else not is_injected(text_of(content))
         if by_user:
             self.waiting = item
             yield self.echo(item)
@@ -381,8 +372,6 @@ class CodexRollout(Codex):
 
     def called(self, call_id: str, name: str, args: Any, namespace: str | None) -> Iterator[ev.Event]:
         yield from super().called(call_id, name, args, namespace)
-        if name == "apply_patch" or as_object(args).get("sandbox_permissions") == "require_escalated":
-            self.asking.add(call_id)
         if name == "update_plan" and (steps := _plan_steps(args)):
             yield self.planned(steps)
         if name == "request_user_input":
@@ -396,11 +385,8 @@ class CodexRollout(Codex):
             thread_id = as_object(parse_arguments(output)).get("agent_id")
             if isinstance(thread_id, str):
                 self.spawns[thread_id] = call_id
-        if tools.rejected(output):  # a file says only that a call was rejected; one that may have asked and ran was allowed
-            self.denied += 1
+        if tools.rejected(output):
             yield ev.permission_response(request_id=call_id, decision="deny", by="user")
-        elif call_id in self.asking and not tools.never_ran(output):
-            self.allowed += 1
         yield from super().returned(call_id, output, name)
 
     def planned(self, steps: list[tuple[str, str]]) -> ev.Event:

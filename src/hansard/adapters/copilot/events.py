@@ -11,6 +11,7 @@ from typing import Any, cast
 import msgspec
 
 from hansard import events as ev
+from hansard.adapters.authors import author_of
 from hansard.adapters.base import Adapter, Context
 from hansard.adapters.copilot import notices, wire
 from hansard.adapters.copilot.fields import around, attachment, error_of, result_blocks, tool_kind, usage_of
@@ -48,7 +49,6 @@ class Copilot(Adapter):
     def _new_turn(self) -> None:
         self.answered = False
         self.idle = False
-        self.denied = False
         self.aborted = False
         self.failure: ev.ErrorInfo | None = None
         self.finish_reason: str | None = None
@@ -132,6 +132,9 @@ class Copilot(Adapter):
             yield ev.status_change(status="abort", detail=data)
             return
         self.aborted = True
+        if self.open.denial == "denied":  # nobody interrupted: a denial without feedback aborts the turn
+            yield ev.status_change(status="abort", detail={"reason": reason})
+            return
         yield ev.interrupt(reason="error" if reason == "error" else "user_cancel", by=reason if isinstance(reason, str) else None)
 
     def parent_of(self, message: Any) -> str | None:
@@ -146,7 +149,7 @@ class Copilot(Adapter):
 
     def end_of_stream(self) -> Iterator[ev.Event]:
         """A turn whose end something proves is over though nothing says so."""
-        if self.turn is not None and (self.idle or self.aborted or self.denied or self.failure is not None or self.answered):
+        if self.turn is not None and (self.idle or self.aborted or self.open.denial or self.failure is not None or self.answered):
             yield from self.settle()
 
     def notice(self, kind: str, data: Any) -> Iterator[ev.Event]:
@@ -171,7 +174,7 @@ class Copilot(Adapter):
             yield ev.user_message(
                 text=message.content,
                 content=[ev.TextBlock(text=message.content), *blocks] if blocks else None,
-                author="human" if main else "agent",
+                author=author_of(message.content, nested=not main),
                 message_id=message.message_id,
                 queued=queued,
                 from_agent_id=message.source,
@@ -424,7 +427,6 @@ class Copilot(Adapter):
     def decision(self, done: wire.PermissionCompleted) -> ev.Event:
         outcome = done.result
         allowed = outcome.kind.startswith("approved")
-        self.denied = self.denied or outcome.kind == "denied-interactively-by-user"
         if done.tool_call_id is not None:
             self.decided.add(done.tool_call_id)
         return ev.permission_response(
@@ -513,6 +515,8 @@ class Copilot(Adapter):
         return ev.session_lifecycle(subtype="asset", part_id=asset.asset_id, size=asset.byte_length, detail=detail)
 
     def life(self, kind: str, fields: dict[str, Any]) -> Iterator[ev.Event]:
+        if kind == "session.shutdown" and self.turn is not None:
+            yield from self.summed_up(fields)
         if kind in ("session.shutdown", "session.resume"):
             yield from self.settle()
         if kind == "session.shutdown":
@@ -538,11 +542,16 @@ class Copilot(Adapter):
             self.failure = ev.ErrorInfo(
                 code="unknown", message=f"exit code {message.exit_code}", provider_code=str(message.exit_code), error_source="agent"
             )
-        status, error = self.end()
         used = as_object(message.usage)
         yield ev.status_change(status="result", detail={"exitCode": message.exit_code, "usage": message.usage})
         if message.session_id is not None:  # nothing before it names the session
             yield ev.session_lifecycle(subtype="updated", provider_session_id=message.session_id)
+        yield from self.summed_up(used)
+        yield from self.settle()
+
+    def summed_up(self, used: dict[str, Any]) -> Iterator[ev.Event]:
+        """The program's own summing-up: in its last line live, in the file when it shuts down."""
+        status, error = self.open.end_status(*self.end())
         changes = as_object(used.get("codeChanges"))
         yield ev.result(
             status=status,
@@ -552,18 +561,15 @@ class Copilot(Adapter):
             lines_removed=number(changes.get("linesRemoved")),
             error=None if error is None else msgspec.structs.replace(error),
         )
-        yield from self.settle()
 
     def settle(self) -> Iterator[ev.Event]:
         """Close the turn, now that something later proves it is over."""
         if self.turn is not None:
-            status, error = self.end()
+            status, error = self.open.end_status(*self.end())
             yield from self.end_turn(status, stop_reason=self.finish_reason, error=error)
         self._new_turn()
 
     def end(self) -> tuple[ev.TurnStatus, ev.ErrorInfo | None]:
-        if self.denied and not self.answered:
-            return "denied", None
         if self.aborted:
             return "interrupted", ev.ErrorInfo(code="aborted", message="stopped by the user")
         if self.failure is not None:
@@ -572,8 +578,8 @@ class Copilot(Adapter):
             return "refused", None
         if self.finish_reason == "length":
             return "max_tokens", ev.ErrorInfo(code="output_length", message="the answer reached the output limit", provider_code="length")
-        if self.answered or self.idle:
-            return ("denied" if self.denied else "completed"), None
+        if self.answered or self.idle or self.open.denial is not None:
+            return "completed", None
         return "lost", None
 
 

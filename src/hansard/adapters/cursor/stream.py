@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from hansard import events as ev
+from hansard.adapters.authors import author_of
 from hansard.adapters.base import Adapter, Context
 from hansard.adapters.blocks import raw_block
 from hansard.adapters.cursor import tools, wire
@@ -93,7 +94,7 @@ class CursorStream(Adapter):
         queued = self.turn is not None
         yield from self.need_turn("user")
         plain = len(blocks) == 1 and isinstance(blocks[0], ev.TextBlock)
-        yield ev.user_message(text=text, content=None if plain else blocks, queued=queued)
+        yield ev.user_message(text=text, content=None if plain else blocks, author=author_of(text), queued=queued)
 
     def block(self, item: Any) -> ev.AnyBlock:
         text = wire.Text(item) if isinstance(item, str) else self.read(item, wire.Text)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hansard import events as ev
+from hansard.adapters.authors import author_of
 from hansard.adapters.base import Adapter, Context
 from hansard.adapters.fields import parse_iso_ms, place_in_message
 from hansard.adapters.framing import DetectingFramer
@@ -21,7 +22,6 @@ from hansard.adapters.usage import make_usage
 from hansard.events.lenient import as_object
 
 _CONTEXT = ("<session_context>", "<state_snapshot>")
-_NUDGE = "System: "
 _LOOP = "System: Potential loop detected."
 
 
@@ -51,9 +51,7 @@ class GeminiChat(Adapter):
         self.prompt: str | None = None
         self.answered = False
         self.reported = False
-        self.denied = False
         self.taken_back = False
-        self.interrupted = False
         self.failure: ev.ErrorInfo | None = None
 
     @classmethod
@@ -78,7 +76,9 @@ class GeminiChat(Adapter):
 
     def end_of_stream(self) -> Iterator[ev.Event]:
         """The last turn is over if it was answered; else nobody knows what became of it."""
-        if self.turn is not None and (self.answered or self.interrupted or self.taken_back or self.failure is not None):
+        if self.turn is not None and (
+            self.answered or self.open.interrupted or self.open.denial or self.taken_back or self.failure is not None
+        ):
             yield from self.settle()
 
     # ---- header, patches
@@ -191,8 +191,7 @@ class GeminiChat(Adapter):
 
     def notice(self, message: wire.ChatMessage) -> Iterator[ev.Event]:
         text = text_of(message.content)
-        if message.type == "info" and classify(text).code == "aborted" and not self.interrupted:
-            self.interrupted = True
+        if message.type == "info" and classify(text).code == "aborted" and not self.open.interrupted:
             yield ev.interrupt(reason="user_cancel")
         yield ev.status_change(status=str(message.type), detail={"text": text})
 
@@ -205,20 +204,20 @@ class GeminiChat(Adapter):
         blocks = to_blocks(message.content)
         text = text_of(message.content)
         self.texts[message.id] = text
-        context, nudge = text.startswith(_CONTEXT), text.startswith(_NUDGE)
-        if not context and not nudge:
+        author = author_of(text, nested=self.subagent)
+        if author != "harness":
             yield from self.settle()
             yield from self.start_turn("system" if self.subagent else "user")
             self.prompt = message.id
             if message.display_content is not None:
                 text = text_of(message.display_content)  # what was typed; the content has what it refers to
-        if nudge and text.startswith(_LOOP):
+        if text.startswith(_LOOP):
             self.failure = classify(text)
         plain = len(blocks) == 1 and isinstance(blocks[0], ev.TextBlock) and blocks[0].text == text
         yield ev.user_message(
             text=text,
             content=None if plain else blocks,
-            author="harness" if context or nudge else "agent" if self.subagent else "human",
+            author=author,
             message_id=message.id,
         )
 
@@ -238,7 +237,8 @@ class GeminiChat(Adapter):
             made.synthetic = True
             yield made
         failed = as_object(response.response).get("error")
-        self.denied = self.denied or (isinstance(failed, str) and failed.endswith(REFUSED))
+        if isinstance(failed, str) and failed.endswith(REFUSED):
+            self.open.denial = "denied"
         yield ev.tool_result(
             tool_call_id=response.id,
             tool_name=response.name,
@@ -319,8 +319,7 @@ class GeminiChat(Adapter):
         over.timestamp = parse_iso_ms(call.timestamp) or self.now
         yield over
         stopped = isinstance(output, str) and CANCELLED_COMMAND in output
-        if (stopped or call.status == "cancelled") and not self.interrupted:
-            self.interrupted = True
+        if (stopped or call.status == "cancelled") and not self.open.interrupted:
             yield ev.interrupt(reason="user_cancel")
 
     # ---- the end of a turn
@@ -328,9 +327,10 @@ class GeminiChat(Adapter):
     def settle(self) -> Iterator[ev.Event]:
         """Close the turn before, now that something later proves it is over."""
         if self.turn is not None:
-            if self.answered:
-                yield from self.end_turn("denied" if self.denied else "completed")
-            elif self.interrupted:
+            if self.answered or (self.open.denial is not None and not self.open.interrupted):
+                status, _ = self.open.end_status("completed")
+                yield from self.end_turn(status)
+            elif self.open.interrupted:
                 yield from self.end_turn("interrupted", error=ev.ErrorInfo(code="aborted", message="cancelled by the user"))
             elif self.failure is not None:
                 yield from self.end_turn("error", error=self.failure)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hansard import events as ev
+from hansard.adapters.authors import author_of
 from hansard.adapters.base import Adapter, ChunkDraft, Context
 from hansard.adapters.fields import parse_iso_ms, place_in_message
 from hansard.adapters.gemini import wire
@@ -34,7 +35,6 @@ class GeminiStream(Adapter):
         self.speaking = False
         self.asked = False
         self.failure: ev.ErrorInfo | None = None
-        self.blocked = False
 
     @classmethod
     def detects(cls, message: dict[str, Any]) -> bool:
@@ -69,7 +69,7 @@ class GeminiStream(Adapter):
             case wire.Message(role="user"):
                 queued = self.turn is not None
                 yield from self.need_turn("user")
-                yield ev.user_message(text=message.content, queued=queued)
+                yield ev.user_message(text=message.content, author=author_of(message.content), queued=queued)
             case wire.Message(role="assistant"):
                 yield from self.need_turn()
                 yield from self.speech(message)
@@ -145,7 +145,7 @@ class GeminiStream(Adapter):
 
     def trouble(self, message: wire.Error) -> Iterator[ev.Event]:
         if message.message.startswith(_BLOCKED_BY_HOOK):
-            self.blocked = True
+            self.open.denial = "denied"
         error = classify(message.message)
         if message.severity == "error" or error.code in _FATAL_WARNINGS:
             self.failure = error
@@ -153,7 +153,7 @@ class GeminiStream(Adapter):
 
     def result(self, message: wire.Result) -> Iterator[ev.Event]:
         yield from self.need_turn("user")
-        status, error = self.end(message)
+        status, error = self.open.end_status(*self.end(message))
         used = usage_of(message.stats)
         stats = message.stats or wire.Stats()
         if status == "interrupted":
@@ -176,7 +176,7 @@ class GeminiStream(Adapter):
             models = list(as_object(stats.models))
             yield ev.usage(scope="turn", usage=used, model=models[0] if len(models) == 1 else None)
         yield from self.end_turn(status, stop_reason=message.status, error=error)
-        self.failure, self.blocked = None, False
+        self.failure = None
         self.answers = self.blocks = 0
         self.asked = False
 
@@ -184,7 +184,7 @@ class GeminiStream(Adapter):
         """How the turn ended. ``success`` proves nothing: a loop that was detected ends so too."""
         said = message.error
         if said is None and message.status == "success" and self.failure is None:
-            return ("denied" if self.blocked else "completed"), None
+            return "completed", None
         error = self.failure
         if said is not None or error is None:
             words = None if said is None else said.message

@@ -27,7 +27,6 @@ class Atif(Adapter):
     def __init__(self, context: Context | None = None) -> None:
         super().__init__(context)
         self.turns = Turns(self)
-        self.copied = False
         """Whether the steps are copies of those of another trajectory."""
 
     @classmethod
@@ -63,11 +62,10 @@ class Atif(Adapter):
 
     def copy(self, copied: bool) -> Iterator[ev.Event]:
         """Copied context begins or ends: a turn that has a copied step has no new one."""
-        if copied != self.copied:
+        if copied != self.replaying:
             if self.turns.in_main:
                 yield from self.turns.settle()
-            self.copied = copied
-            yield ev.session_lifecycle(subtype="replay_started" if copied else "replay_ended")
+            yield from self.start_replay() if copied else self.end_replay()
 
     def step(self, step: wire.Step, number: int, below: dict[str | None, wire.Trajectory]) -> Iterator[ev.Event]:
         """One step, then what its calls gave back."""
@@ -83,8 +81,7 @@ class Atif(Adapter):
         elif step.source not in ("user", "system"):
             yield ev.raw(kind=step.source, reason="unknown_type")
         elif step.message or step.source == "user":  # a step of the system may say nothing
-            spoken = self.blocks(step.message)
-            yield from self.turns.prompt(spoken, "human") if step.source == "user" else self.turns.prompt(spoken, "harness", "system")
+            yield from self.turns.prompt(self.blocks(step.message), None if step.source == "user" else "system")
         for result in results:
             for reference in result.subagent_trajectory_ref or []:
                 if (one := below.pop(reference.trajectory_id, None)) is not None:

@@ -39,6 +39,7 @@ class Lists(Adapter):
         self._stated: list[bytes] = []
         """The messages of the last statement, by digest."""
         self._system: bytes | None = None
+        self._budget: int | None = None
         self._model: str | None = None
         self._functions: dict[str, str] = {}
         """The calls of functions, which have no ids, by name."""
@@ -63,9 +64,10 @@ class Lists(Adapter):
                 if first
                 else ev.configuration_change(subtype="model", model=body.model)
             )
+        self._budget = None if body.thinking is None else body.thinking.budget_tokens
         if body.system is not None and (system := _digest({"content": body.system})) != self._system:
             self._system = system
-            yield from self.turns.prompt(self.blocks(body.system), "harness", "system")
+            yield from self.turns.prompt(self.blocks(body.system), "system")
         yield from self.statement(body.messages)
 
     def statement(self, values: list[Any]) -> Iterator[ev.Event]:
@@ -96,7 +98,7 @@ class Lists(Adapter):
                 yield from self.need_turn()
                 yield self.result(call, message.content, None, message.name)
             case "system" | "developer":
-                yield from self.turns.prompt(self.blocks(message.content), "harness", message.role)
+                yield from self.turns.prompt(self.blocks(message.content), message.role)
             case "user":
                 yield from self.user(message.content)
             case _:
@@ -119,7 +121,7 @@ class Lists(Adapter):
                 yield from self.need_turn()
                 yield self.result(read.tool_use_id, read.content, read.is_error)
         if said or content in ("", []):
-            yield from self.turns.prompt(self.blocks(said), "human")
+            yield from self.turns.prompt(self.blocks(said))
 
     def result(self, call: str, content: Any, is_error: bool | None, name: str | None = None) -> ev.Event:
         """What a tool gave back: text or blocks; the API's own tools give back data."""
@@ -167,7 +169,7 @@ class Lists(Adapter):
             case wire.Text():
                 return ev.assistant_done(text=block.text, citations=block.citations)
             case wire.Thinking():
-                return ev.thinking_done(text=block.thinking, signature=block.signature)
+                return ev.thinking_done(text=block.thinking, signature=block.signature, budget_tokens=self._budget)
             case wire.RedactedThinking(data=data):
                 return ev.thinking_done(text="", redacted=data)
             case wire.ToolUse():

@@ -159,12 +159,19 @@ class Message(Wire):
     reasoning_content: str | None = None
 
 
+class ThinkingConfig(Wire):
+    """How many tokens the model may think with."""
+
+    budget_tokens: int | None = None
+
+
 class Body(Wire):
     """The body of a request: all the messages so far."""
 
     messages: Annotated[list[Any], nested(Message)]
     model: str | None = None
     system: Annotated[Any, nested(Blocks)] = None
+    thinking: ThinkingConfig | None = None
 
 
 class Head(Wire):

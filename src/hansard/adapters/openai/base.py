@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hansard import events as ev
+from hansard.adapters.authors import author_of
 from hansard.adapters.base import Adapter, Context
 from hansard.adapters.blocks import text_of
 from hansard.adapters.fields import input_hash
@@ -127,11 +128,12 @@ class OpenAI(Adapter):
 
     def add_message(self, role: str, blocks: list[ev.AnyBlock], message_id: str | None = None, name: str | None = None) -> ev.Event:
         """A message to the model. System and developer messages are the program's, not those of the person before it."""
+        text, other = text_of(blocks), None if role == "user" else role
         return ev.user_message(
-            text=text_of(blocks),
+            text=text,
             content=None if parts.plain(blocks) else blocks,
-            author="human" if role == "user" else "harness",
-            role=None if role == "user" else role,
+            author=author_of(text, role=other),
+            role=other,
             from_agent_id=name,
             message_id=message_id,
         )

@@ -9,15 +9,18 @@ from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 from hansard import events as ev
+from hansard.adapters.authors import author_of
 from hansard.adapters.base import Adapter, ChunkDraft, Context, Wire
 from hansard.adapters.fields import camel_fields, place_in_message
 from hansard.adapters.framing import Frame
 from hansard.adapters.open_items import OpenItems
 from hansard.adapters.opencode import blocks, events, requests, tools, wire
 from hansard.adapters.opencode.fields import clock, digest, joined_name, model_name, thinking_done, tool_kind, usage_of
-from hansard.adapters.opencode.outcomes import REFUSED, error_of, rejected
+from hansard.adapters.opencode.outcomes import REFUSED, end_of_error, error_of, rejected
 from hansard.adapters.opencode.state import Lane, Message, PartState, Session
 from hansard.events.lenient import as_int, as_object
+
+_TEXTS = wire.TextPart | wire.ReasoningPart | wire.FilePart
 
 
 class OpenCode(Adapter):
@@ -39,6 +42,8 @@ class OpenCode(Adapter):
         self.copies: dict[tuple[str, int], str] = {}
         self.lane = Lane(None, self.open)
         self.lanes: dict[str, Lane] = {}
+        self.held: dict[str, ev.Event] = {}
+        """The last text of each answer that is not over: only what comes next tells whether it was cut off."""
         self.requests = (self.api or requests.Requests)()
 
     def time_of(self, message: Any) -> int | None:
@@ -278,7 +283,7 @@ class OpenCode(Adapter):
         message.session.spoke = True
         if not self.nested:
             yield from self.need_turn()
-            self.lane.answer, self.lane.rejected = message, False
+            self.lane.answer = message
         detail = {"role": "assistant", "agent": info.agent or info.mode, "model": message.model, "parentID": info.parent_id}
         yield place_in_message(ev.status_change(status="message_start", detail=detail), message.id)
 
@@ -294,6 +299,7 @@ class OpenCode(Adapter):
         if not completed or message.completed:
             return
         message.completed = True
+        yield from self.release(message.id, "completed" if message.failed is None else end_of_error(message.failed))
         detail = {"finish": info.finish, "cost": info.cost, "structured": info.structured}
         known = {key: item for key, item in detail.items() if item is not None}
         yield place_in_message(ev.status_change(status="message_finish", detail=known), message.id)
@@ -312,8 +318,9 @@ class OpenCode(Adapter):
         if failure.provider_code == REFUSED:
             yield place_in_message(ev.content_block(block=ev.RefusalBlock(text=failure.message, category=REFUSED)), message_id)
             return
-        if failure.code == "aborted" and not self.nested and not self.lane.interrupted:
-            self.lane.interrupted = True
+        if not self.nested and self.lane.answer is not None:
+            yield from self.release(self.lane.answer.id, end_of_error(failure))
+        if failure.code == "aborted" and not self.nested and not self.open.interrupted:
             yield ev.interrupt(reason="user_cancel")
         yield place_in_message(ev.Error(payload=failure), message_id)
 
@@ -349,6 +356,8 @@ class OpenCode(Adapter):
             if self.turn is None:
                 yield ev.turn_start(trigger="system")
             self.lane.answer = message
+        if isinstance(part, wire.ToolPart | wire.StepFinishPart) or (isinstance(part, _TEXTS) and not known.done):
+            yield from self.release(message_id, "completed")
         for event in self.answer_part(message, known, part, value, delta):
             if event.response_id is None:
                 event.response_id, event.block_index = message_id, known.index
@@ -394,11 +403,24 @@ class OpenCode(Adapter):
             if isinstance(part, wire.ReasoningPart):
                 return thinking_done(part.text, part.metadata, time.duration)
             known.output = digest(part.text)
-            return ev.assistant_done(text=part.text, phase="compaction" if message.summary else None)
+            return self.hold(message, known, ev.assistant_done(text=part.text, phase="compaction" if message.summary else None))
         grown = self.grown(message, known, part.text)
         if grown is None:
             return self.again(part)
         return ev.thinking_chunk(text=grown) if thinking else ev.assistant_chunk(text=grown)
+
+    def hold(self, message: Message, known: PartState, done: ev.Event) -> ev.Event:
+        """Keep a text that is complete until what comes next tells whether the answer was cut off there."""
+        done.parent_tool_call_id, done.timestamp = self.parent, max(self.now, 0)
+        self.held[message.id] = place_in_message(done, message.id, known.index)
+        return ev.status_change(status="part_ended")
+
+    def release(self, message_id: str, status: ev.TurnStatus) -> Iterator[ev.Event]:
+        """Return the text that is held of an answer, given how the answer ended."""
+        done = self.held.pop(message_id, None)
+        if done is not None:
+            done.payload.interrupted = status in ("interrupted", "error", "lost")
+            yield done
 
     def grown(self, message: Message, known: PartState, text: str) -> str | None:
         """Return the new text of a growing part, or None if there is none."""
@@ -456,8 +478,8 @@ class OpenCode(Adapter):
             return
         known.done, known.output = True, ""
         message.session.agents.pop(call_id, None)
-        if rejected(state.error):
-            message.denied = True
+        if rejected(state.error) and not self.nested:
+            self.open.denial = "denied"
         yield tools.tool_result(part, name)
         if part.tool == "task":
             yield from self.report(part)
@@ -524,7 +546,7 @@ class OpenCode(Adapter):
             yield ev.user_message(
                 text=text,
                 content=content if others or len(written) > 1 else None,
-                author="agent" if self.nested else "harness" if template else "human",
+                author=author_of(text, wire="harness" if template and not self.nested else None, nested=self.nested),
                 queued=queued,
                 message_id=message_id,
             )
@@ -552,11 +574,33 @@ class OpenCode(Adapter):
             yield from self.end_turn("lost")
             return
         status, stop_reason, error = self.lane.outcome()
-        if status == "interrupted" and not self.lane.interrupted:
+        status, error = self.open.end_status(status, error)
+        if status == "interrupted" and not self.open.interrupted:
             yield ev.interrupt(reason="user_cancel")
         yield from self.turn_usage()
         yield from self.end_turn(status, stop_reason=stop_reason, error=error)
         self.lane.new_turn()
+
+    def end_turn(self, status: ev.TurnStatus, stop_reason: str | None = None, error: ev.ErrorInfo | None = None) -> Iterator[ev.Event]:
+        if self.lane.answer is not None:
+            yield from self.release(self.lane.answer.id, status)
+        yield self.summed_up(status, stop_reason, error)
+        yield from super().end_turn(status, stop_reason, error)
+
+    def summed_up(self, status: ev.TurnStatus, stop_reason: str | None, error: ev.ErrorInfo | None) -> ev.Event:
+        """Return the result of a turn. OpenCode sums up nothing but the lines that the session changed."""
+        session = None if self.lane.root is None else self.sessions.get(self.lane.root)
+        changes = {} if session is None else as_object(session.info.get("summary"))
+        event = ev.result(
+            status=status,
+            stop_reason=stop_reason,
+            usage=self.lane.used,
+            lines_added=as_int(changes.get("additions")),
+            lines_removed=as_int(changes.get("deletions")),
+            error=error,
+        )
+        event.synthetic = True
+        return event
 
     def turn_usage(self) -> Iterator[ev.Event]:
         """Return the usage of all messages of the turn. OpenCode does not add it up."""
@@ -578,15 +622,24 @@ class OpenCode(Adapter):
                 yield from self.user_message_done(session)
         self.parent = self.context.parent_tool_call_id
         last = self.lane
+        answers = {lane.answer.id for lane in self.lanes.values() if lane.answer is not None}
+        for message_id in self.held.keys() - answers:
+            yield from self.release(message_id, "lost")
         for lane in [*(lane for lane in self.lanes.values() if lane is not last), last]:
             if lane is not self.lane:
                 self.switch(lane)
             if self.turn is not None:
                 yield from self.conclude()
+            yield from self.end_answer()
             if lane is not last:
                 yield from self.open.close("the stream ended", everything=True)
                 if self.turn is not None:
                     yield ev.turn_end(status="lost")
+
+    def end_answer(self) -> Iterator[ev.Event]:
+        """Return the text that is held of the lane's answer: nothing more will come."""
+        if self.lane.answer is not None:
+            yield from self.release(self.lane.answer.id, "lost")
 
     def conclude(self) -> Iterator[ev.Event]:
         """End the turn of this lane if it is known how it ended."""

@@ -72,7 +72,7 @@ def _other(adapter: OpenCode, data: Any, session_id: str | None) -> ev.Event:
         case wire.QuestionReplied():
             return _question_answered(adapter, data.request_id, data.answers, "accept")
         case wire.QuestionRejected():
-            adapter.lane.rejected = True
+            adapter.open.denial = "denied"
             return _question_answered(adapter, data.request_id, None, "decline")
         case wire.TodoUpdated():
             return ev.plan_update(entries=plan_entries(data.todos))
@@ -150,7 +150,7 @@ def _permission_replied(adapter: OpenCode, data: wire.PermissionReplied) -> ev.E
     request_id, reply = data.request_id or data.permission_id, data.reply if data.reply is not None else data.response
     word = reply if isinstance(reply, str) else str(as_object(reply).get("type"))
     if word == "reject":
-        adapter.lane.rejected = True
+        adapter.open.denial = "denied"
     if request_id in adapter.requests.answered:
         return ev.status_change(status="permission.replied", detail=camel_fields(data))
     return ev.permission_response(

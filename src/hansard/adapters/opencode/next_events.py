@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from hansard import events as ev
+from hansard.adapters.authors import author_of
 from hansard.adapters.blocks import raw_block
 from hansard.adapters.fields import camel_fields, place_in_message
 from hansard.adapters.opencode import blocks, wire
@@ -100,7 +101,7 @@ def _prompt(adapter: OpenCode, data: wire.PromptAdmitted, queued: bool) -> Itera
     yield ev.user_message(
         text=text,
         content=[ev.TextBlock(text=text), *files] if files else None,
-        author="agent" if adapter.nested else "human",
+        author=author_of(text, nested=adapter.nested),
         queued=queued,
         message_id=message.id,
     )
@@ -128,23 +129,25 @@ def _step(adapter: OpenCode, data: Any, message: Message) -> Iterator[ev.Event]:
             message.begun, message.role, message.model = True, "assistant", model_name(data.model)
             message.session.spoke = True
             if not adapter.nested:
-                adapter.lane.answer, adapter.lane.rejected = message, False
+                adapter.lane.answer = message
             yield from adapter.settings(message.session, data.agent, message.model)
             yield ev.status_change(status="step_start", detail=camel_fields(data, "timestamp", "message_id"))
         case wire.StepEnded():
             message.completed, message.finish = True, data.finish
+            yield from adapter.release(message.id, "completed")
             message.used, message.cost = usage_of(data.tokens), data.cost
             yield ev.status_change(status="step_finish", detail=camel_fields(data, "timestamp", "message_id"))
             yield from adapter.count(message)
         case _:  # wire.StepFailed
             message.completed, message.failed = True, error_of(data.error)
-            if message.failed.code == "aborted" and not adapter.lane.interrupted:
-                adapter.lane.interrupted = True
+            yield from adapter.release(message.id, end_of_error(message.failed))
+            if message.failed.code == "aborted" and not adapter.open.interrupted:
                 yield ev.interrupt(reason="user_cancel")
             yield ev.Error(payload=message.failed)
 
 
 def _part(adapter: OpenCode, data: Any, message: Message, part: PartState) -> Iterator[ev.Event]:
+    yield from adapter.release(message.id, "completed")
     match data:
         case wire.TextStarted() | wire.ReasoningStarted() if not adapter.has_deltas:
             yield ev.status_change(status="part_started")
@@ -153,7 +156,7 @@ def _part(adapter: OpenCode, data: Any, message: Message, part: PartState) -> It
         case wire.TextDelta():
             yield ev.assistant_chunk(text=data.delta)
         case wire.TextEnded():
-            yield ev.assistant_done(text=data.text)
+            yield adapter.hold(message, part, ev.assistant_done(text=data.text))
         case wire.ReasoningStarted():
             yield ev.thinking_chunk(text="")
         case wire.ReasoningDelta():
@@ -184,8 +187,8 @@ def _part(adapter: OpenCode, data: Any, message: Message, part: PartState) -> It
             result = data.error if data.result is None else data.result
             yield ev.tool_result(tool_call_id=data.call_id, result=result, is_error=True, error=error_of(data.error).message)
             # Without a `result` nothing goes back to the model: after a rejection, that is how the turn stops.
-            if data.result is None and adapter.lane.rejected and not adapter.open.tools and not adapter.nested:
-                message.completed, message.denied = True, True
+            if data.result is None and adapter.open.denial is not None and not adapter.open.tools and not adapter.nested:
+                message.completed = True
 
 
 def _after_step(adapter: OpenCode, message: Message) -> Iterator[ev.Event]:
@@ -196,14 +199,14 @@ def _after_step(adapter: OpenCode, message: Message) -> Iterator[ev.Event]:
     error = message.failed
     if error is not None:
         status = end_of_error(error)
-    elif message.denied:
-        status = "denied"
-    elif message.finish is not None and message.finish != "tool-calls":
+    elif message.finish is None:  # stopped at a denial
+        status = "completed"
+    elif message.finish != "tool-calls":
         finish = message.finish
         status, error = end_of_finish(finish)
     else:
-        adapter.lane.rejected = False
         return
+    status, error = adapter.open.end_status(status, error)
     yield from adapter.turn_usage()
     yield from adapter.end_turn(status, stop_reason=finish, error=error)
     adapter.lane.new_turn()

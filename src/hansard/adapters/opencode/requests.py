@@ -118,6 +118,8 @@ class Requests:
                 self.along["agent"] = mode
             case "set_system_prompt":
                 self.along["system"] = str(as_object(change.options).get("appendSystemPrompt"))
+            case "set_output_schema":
+                self.along["format"] = {"type": "json_schema", "schema": as_object(change.options).get("outputSchema")}
             case _:
                 raise CannotEncode(f"OpenCode can set its model and its agent, not {change.subtype}")
         return None
@@ -172,7 +174,6 @@ def sent(adapter: OpenCode, message: wire.HttpRequest) -> Iterator[ev.Event]:
         yield from _sent_command(adapter, found.group(1), body)
     elif found := _ABORT.fullmatch(request):
         yield from adapter.enter(found.group(1))
-        adapter.lane.interrupted = True
         yield ev.interrupt(reason="user_cancel")
     elif found := _PERMISSION.fullmatch(request):
         adapter.requests.answered.add(found.group(1))

@@ -73,7 +73,7 @@ class OpenCodeRun(OpenCode):
             yield from self.turn_usage()
             error = ErrorInfo(code="aborted", message="the process stopped inside a step")
             yield from self.end_turn("interrupted", error=error)
-        elif answer is not None and answer.finish == "tool-calls" and not answer.denied and answer.failed is None:
+        elif answer is not None and answer.finish == "tool-calls" and self.open.denial is None and answer.failed is None:
             yield from self.turn_usage()
         else:
             yield from self.over()

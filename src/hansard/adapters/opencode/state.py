@@ -37,7 +37,6 @@ class Message:
     summary = False
     structured = False
     copied = False
-    denied = False
     tools = 0
     model: str | None = None
     used: ev.Usage | None = None
@@ -107,8 +106,6 @@ class Lane:
         self.answer: Message | None = None
         self.failure: ev.ErrorInfo | None = None
         self.retry: ev.ErrorInfo | None = None
-        self.interrupted = False
-        self.rejected = False
         self.used: ev.Usage | None = None
         self.cost: float | None = None
 
@@ -141,6 +138,4 @@ class Lane:
         if finish != "tool-calls":
             status, error = end_of_finish(finish)
             return status, finish, error
-        if answer.denied or self.rejected:
-            return "denied", finish, None
         return "interrupted", finish, ev.ErrorInfo(code="aborted", message="stopped before the next step", provider_code=finish)

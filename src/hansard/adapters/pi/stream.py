@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from hansard import events as ev
+from hansard.adapters.authors import author_of
 from hansard.adapters.base import Adapter, Context
 from hansard.adapters.blocks import only_text, raw_block, text_of
 from hansard.adapters.fields import parse_iso_ms, place_in_message
@@ -143,7 +144,7 @@ class Pi(Adapter):
         text = text_of(blocks)
         if self.repeats_prompt(text):
             return ev.status_change(status="prompt_echo")
-        return ev.user_message(text=text, content=None if only_text(blocks) else blocks)
+        return ev.user_message(text=text, content=None if only_text(blocks) else blocks, author=author_of(text))
 
     def answer(self, message: wire.Assistant) -> Iterator[ev.Event]:
         cut = len(message.content) - 1 if message.stop_reason in ("aborted", "error") else None
@@ -199,6 +200,8 @@ class Pi(Adapter):
 
     def settle(self) -> Iterator[ev.Event]:
         status = ENDS.get(self.stop_reason, "completed")
+        if status == "max_tokens" and self.failure is None:
+            self.failure = ev.ErrorInfo(code="output_length", message="the answer reached the output limit", provider_code=self.stop_reason)
         if status == "interrupted":
             yield ev.interrupt(reason="user_cancel")
         if self.failure is not None and self.failure.code == "provider_auth":

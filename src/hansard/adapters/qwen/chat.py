@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hansard import events as ev
+from hansard.adapters.authors import author_of
 from hansard.adapters.base import Adapter, Context
 from hansard.adapters.blocks import text_of
 from hansard.adapters.fields import mcp_server, parse_iso_ms, place_in_message, whole_ms
@@ -68,8 +69,6 @@ class QwenChat(Adapter):
         self.prompt: str | None = None
         self.answered = False
         self.cut_off: bool | None = None  # None: nothing tells
-        self.denied = False
-        self.interrupted = False
         self.failure: ev.ErrorInfo | None = None
 
     @classmethod
@@ -104,7 +103,7 @@ class QwenChat(Adapter):
 
     def end_of_stream(self) -> Iterator[ev.Event]:
         """The last turn is over if it was answered, failed or was stopped; else nobody knows what became of it."""
-        if self.turn is not None and (self.answered or self.interrupted or self.denied or self.failure is not None):
+        if self.turn is not None and (self.answered or self.open.interrupted or self.open.denial or self.failure is not None):
             yield from self.settle()
 
     def head(self, record: Any) -> Iterator[ev.Event]:
@@ -140,7 +139,7 @@ class QwenChat(Adapter):
         yield ev.user_message(
             text=text,
             content=None if plain else blocks,
-            author="agent" if record.is_sidechain else "human" if human else "harness",
+            author=author_of(text, wire=None if human or record.is_sidechain else "harness", nested=record.is_sidechain),
             message_id=record.uuid,
             queued=record.subtype == "mid_turn_user_message",
         )
@@ -230,11 +229,11 @@ class QwenChat(Adapter):
         self.returned.add(call_id)
         told = as_object(response.response)
         failed, output = told.get("error"), told.get("output")
-        self.denied = self.denied or (isinstance(failed, str) and failed.endswith(REFUSED))
+        if isinstance(failed, str) and failed.endswith(REFUSED):
+            self.open.denial = "denied"
         stopped = over.status == "cancelled" and as_object(over.result_display).get("outcome") in ("cancelled", "aborted")
         stopped = stopped or (isinstance(output, str) and output.startswith(CANCELLED_COMMAND))
-        if (cancelled_by_user(failed) or stopped or failed == _DISCARDED) and not self.interrupted:
-            self.interrupted = True
+        if (cancelled_by_user(failed) or stopped or failed == _DISCARDED) and not self.open.interrupted:
             yield ev.interrupt(reason="user_cancel")
         if over.result_display is not None or over.error_type is not None or over.execution_status is not None:
             yield from how_it_ran(call_id, response.name, over)
@@ -286,9 +285,8 @@ class QwenChat(Adapter):
             failure = error_of(str(event.error_message), event.error_type, event.status_code)
             failure.details = payload.get("uiEvent")
             if failure.code == "aborted":
-                if not self.interrupted:
+                if not self.open.interrupted:
                     yield ev.interrupt(reason="user_cancel")
-                self.interrupted = True
             elif event.subagent_name is None:
                 self.failure = failure
             yield ev.Error(payload=failure)
@@ -309,7 +307,6 @@ class QwenChat(Adapter):
         self.took[call_id] = whole_ms(event.duration_ms)
         refused = isinstance(event.error, str) and event.error.endswith(REFUSED)
         if event.decision == "reject" or (refused and event.call_id is None):
-            self.denied = True
             yield ev.permission_response(request_id=call_id, decision="deny")
         if refused and event.call_id is None:
             self.returned.add(call_id)
@@ -361,14 +358,14 @@ class QwenChat(Adapter):
         if self.turn is not None:
             if self.failure is not None:
                 yield from self.end_turn("error", error=self.failure)
-            elif self.interrupted or (self.answered and self.cut_off is True):
-                if not self.interrupted:
+            elif self.open.interrupted or (self.answered and self.cut_off is True):
+                if not self.open.interrupted:
                     yield ev.interrupt(reason="user_cancel")
                 yield from self.end_turn("interrupted", error=ev.ErrorInfo(code="aborted", message="cancelled by the user"))
-            elif self.denied:
-                yield from self.end_turn("denied")
             else:
-                yield from self.end_turn("completed" if self.answered and self.cut_off is False else "lost")
+                over = self.open.denial is not None or (self.answered and self.cut_off is False)
+                status, _ = self.open.end_status("completed" if over else "lost")
+                yield from self.end_turn(status)
         self._new_turn()
 
 

@@ -43,8 +43,6 @@ class QwenStream(Adapter):
         self.requests_of_turn: list[ev.Usage] = []
         self.helped = False
         self.failure: ev.ErrorInfo | None = None
-        self.interrupted = False
-        self.refused = False
         self.requests: dict[str, str] = {}
         self.asked: set[str] = set()
 
@@ -80,7 +78,7 @@ class QwenStream(Adapter):
 
     def end_of_stream(self) -> Iterator[ev.Event]:
         """On SIGINT there is no result; what was cancelled says it."""
-        if self.turn is not None and self.interrupted:
+        if self.turn is not None and self.open.interrupted:
             yield from self.end_turn("interrupted", error=ev.ErrorInfo(code="aborted", message="cancelled by the user"))
 
     @property
@@ -298,8 +296,7 @@ class QwenStream(Adapter):
 
     def tool_result(self, block: wire.ToolResult) -> Iterator[ev.Event]:
         call = self.open.tools.get(block.tool_use_id)
-        if cancelled_by_user(block.content) and not self.interrupted:
-            self.interrupted = True
+        if cancelled_by_user(block.content) and not self.open.interrupted:
             yield ev.interrupt(reason="user_cancel")
         yield ev.tool_result(
             tool_call_id=block.tool_use_id,
@@ -312,8 +309,8 @@ class QwenStream(Adapter):
 
     def result(self, frame: wire.Result) -> Iterator[ev.Event]:
         yield from self.need_turn("user")
-        status, failure = self.end(frame)
-        if status == "interrupted" and not self.interrupted:
+        status, failure = self.open.end_status(*self.end(frame))
+        if status == "interrupted" and not self.open.interrupted:
             yield ev.interrupt(reason="user_cancel")
         used = self.turn_usage(frame.usage)
         yield ev.result(
@@ -336,7 +333,7 @@ class QwenStream(Adapter):
         if self.spent is not None:
             yield ev.usage(scope="session", usage=self.spent)
         yield from self.end_turn(status, stop_reason=frame.subtype, error=failure)
-        self.failure, self.interrupted, self.refused = None, False, False
+        self.failure = None
 
     def end(self, frame: wire.Result) -> tuple[ev.TurnStatus, ev.ErrorInfo | None]:
         """How the turn ended. 0.15 reports success after errors of the API; the text that took the answer's place does not."""
@@ -346,11 +343,11 @@ class QwenStream(Adapter):
         if said is not None:
             failure = self.failure if self.failure is not None and self.failure.message == said else error_of(said)
             return ("interrupted" if failure.code == "aborted" else "error"), failure
-        if self.interrupted:
+        if self.open.interrupted:
             return "interrupted", ev.ErrorInfo(code="aborted", message="cancelled by the user")
         if self.failure is not None and frame.result in (None, self.failure.message):
             return "error", self.failure
-        return ("denied" if self.refused else "completed"), None
+        return "completed", None
 
     def turn_usage(self, tokens: wire.Tokens | None) -> ev.Usage | None:
         """What this turn added. The wire counts from the start of the session, so the first result may be about older turns too."""
@@ -390,6 +387,8 @@ class QwenStream(Adapter):
         yield ev.control_response(
             request_id=reply.request_id, ok=reply.subtype == "success", method=method, result=reply.response, error=reply.error
         )
+        if method == "interrupt" and reply.subtype == "success":
+            self.open.cut_off = True
         if method == "supported_commands" and "commands" in response:
             yield ev.configuration_change(subtype="available_commands_update", commands=as_list(response["commands"]))
 
@@ -414,8 +413,7 @@ class QwenStream(Adapter):
     def we_ask(self, message: wire.ControlRequest) -> Iterator[ev.Event]:
         request = as_object(message.request)
         self.reply_id = message.request_id
-        self.requests[message.request_id] = method = str(request.get("subtype"))
-        self.interrupted = self.interrupted or method == "interrupt"
+        self.requests[message.request_id] = str(request.get("subtype"))
         yield sent_request(message.request_id, request, SETTINGS)
 
     def we_answer(self, reply: wire.ControlAnswer) -> Iterator[ev.Event]:
@@ -425,7 +423,6 @@ class QwenStream(Adapter):
         self.asked.discard(reply.request_id)
         decision = self.read(as_object(reply.response), wire.PermissionResult) or wire.PermissionResult()
         allowed = reply.subtype == "success" and decision.behavior == "allow"
-        self.refused = self.refused or not allowed
         yield ev.permission_response(
             request_id=reply.request_id,
             decision="allow" if allowed else "deny",

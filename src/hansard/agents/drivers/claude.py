@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import msgspec
 
 from hansard.agents.base import Agent, Capabilities, Handshake, Options, value
-from hansard.agents.handoff import write_handoff_file
+from hansard.agents.handoff import Handoff, write_handoff_file
+from hansard.agents.output_schema import object_schema
 from hansard.events import ControlRequest, ControlResponsePayload, Event
 from hansard.events.lenient import as_object
 from hansard.projections.formats.claude_session import ClaudeSession
+from hansard.projections.text import json_text
 
 NO_SUCH_SERVER = -32601
 """JSON-RPC: method not found."""
@@ -27,7 +30,8 @@ class Claude(Agent):
     capabilities = Capabilities(edits=True, steer=True, questions=True, files=True, system_prompt=True, tools=True)
 
     def argv(self, options: Options) -> list[str]:
-        return [*TWO_WAY, *flags(options)]
+        schema = self.native_schema(options)
+        return [*TWO_WAY, *flags(options), *([] if schema is None else [value("--json-schema", json_text(schema))])]
 
     def private(self, options: Options) -> dict[str, str]:
         return instructions(options) | servers(options)
@@ -38,11 +42,13 @@ class Claude(Agent):
     async def handshake(self, talk: Handshake, options: Options) -> None:
         await talk.call("initialize", {"hooks": None})
 
-    def write_handoff(self, events: Iterable[Event], options: Options) -> bool:
+    def native_schema(self, options: Options) -> dict[str, Any] | None:
+        return object_schema(options.schema)
+
+    def write_handoff(self, events: Iterable[Event], options: Options) -> Handoff:
         env = os.environ | options.env
         home = Path(env.get("CLAUDE_CONFIG_DIR") or Path(env.get("HOME") or Path.home()) / ".claude")
-        options.resume = write_handoff_file(ClaudeSession(cwd=os.path.realpath(options.cwd), name=str(uuid4())), events, home)
-        return True
+        return write_handoff_file(ClaudeSession(cwd=os.path.realpath(options.cwd), name=str(uuid4())), events, home)
 
     def reply(self, request: ControlRequest, options: Options) -> ControlResponsePayload | None:
         """We register no hooks and serve no tools from here; should it ask all the same, a hook has nothing against it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,20 @@ from msgspec import structs
 from hansard._version import __version__
 from hansard.adapters.codex.modes import MODES, Mode
 from hansard.agents.base import Agent, Capabilities, Handshake, Options, value
-from hansard.agents.handoff import write_handoff_file
+from hansard.agents.handoff import Handoff, write_handoff_file
+from hansard.agents.output_schema import strict_schema
 from hansard.errors import UsageError
-from hansard.events import ConfigurationChangePayload, ControlRequest, ControlResponsePayload, Event, control_request
+from hansard.events import (
+    ConfigurationChangePayload,
+    ControlRequest,
+    ControlResponsePayload,
+    Event,
+    configuration_change,
+    control_request,
+)
 from hansard.events.lenient import as_list, as_object
 from hansard.projections.formats.codex_rollout import CodexRollout
+from hansard.projections.text import json_text
 
 PROVIDER = "hansard"
 """How Codex is to call the model provider at the session's own address."""
@@ -32,11 +42,13 @@ class _Codex(Agent):
     programs = ("codex",)
     install = "npm install -g @openai/codex"
 
-    def write_handoff(self, events: Iterable[Event], options: Options) -> bool:
-        provider = "openai" if options.base_url is None else PROVIDER  # one that knows this home already wants to know whose thread it is
-        form = CodexRollout(os.path.abspath(options.cwd), str(uuid4()), provider)
-        options.resume = write_handoff_file(form, events, _home(os.environ | options.env))
-        return True
+    def native_schema(self, options: Options) -> dict[str, Any] | None:
+        return strict_schema(options.schema)
+
+    def write_handoff(self, events: Iterable[Event], options: Options) -> Handoff:
+        home = _home(os.environ | options.env)
+        form = CodexRollout(os.path.abspath(options.cwd), str(uuid4()), model_provider(options, home))
+        return write_handoff_file(form, events, home)
 
 
 class Codex(_Codex):
@@ -69,6 +81,8 @@ class Codex(_Codex):
             await talk.call("thread/start", thread)
         else:
             await talk.call("thread/resume", {"threadId": options.resume, "excludeTurns": True, **thread})
+        if (schema := self.native_schema(options)) is not None:
+            await self.set(talk, configuration_change(subtype="set_output_schema", options={"outputSchema": schema}))
 
     def options_after(self, options: Options, change: ConfigurationChangePayload) -> Options:
         """Codex takes more words for a policy than a start has; those hold for its process alone."""
@@ -103,6 +117,10 @@ class CodexExec(_Codex):
             settings["developer_instructions"] = options.append_system_prompt
         return [*_command(options.resume), "--json", "--skip-git-repo-check", *config(options, **settings)]
 
+    def private(self, options: Options) -> dict[str, str]:
+        schema = self.native_schema(options)
+        return {} if schema is None else {"--output-schema": json_text(schema)}
+
 
 AGENTS = (Codex(), CodexExec())
 
@@ -131,6 +149,38 @@ def _mode(options: Options) -> Mode | None:
 
 # --------------------------------------------------------------------------------------------------------------------
 # Settings for Codex's configuration
+
+
+def model_provider(options: Options, home: Path) -> str:
+    """Returns the model provider that Codex will use: it resumes no session of another one (0.166.0).
+
+    The session's own address counts most, then an argument, then the chosen profile and the user's configuration.
+    """
+    if options.base_url is not None:
+        return PROVIDER
+    try:
+        own = as_object(tomllib.loads((home / "config.toml").read_text("utf-8")))
+    except (OSError, ValueError):
+        own = {}
+    given = _arguments(options.arguments)
+    profile = as_object(as_object(own.get("profiles")).get(given.get("profile") or str(own.get("profile"))))
+    return given.get("model_provider") or str(profile.get("model_provider") or own.get("model_provider") or "openai")
+
+
+def _arguments(arguments: list[str]) -> dict[str, str]:
+    """Returns the settings among a user's own arguments, of which those that are text matter here."""
+    given: dict[str, str] = {}
+    words = iter(arguments)
+    for word in words:
+        option, sign, text = word.partition("=")
+        if option in ("--config", "-c", "--profile", "-p") and not sign:
+            text = next(words, "")
+        if option in ("--config", "-c"):
+            key, _, setting = text.partition("=")
+            given[key.strip()] = setting.strip().strip("\"'")
+        elif option in ("--profile", "-p"):
+            given["profile"] = text
+    return given
 
 
 def config(options: Options, **settings: Any) -> list[str]:

@@ -6,10 +6,12 @@ They ask nobody: what their permission mode does not allow they refuse themselve
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from hansard.agents.base import Agent, Capabilities, Options, value
+from hansard.agents.output_schema import object_schema
 from hansard.errors import UsageError
+from hansard.projections.text import json_text
 
 
 class OneShot(Agent):
@@ -26,6 +28,8 @@ class OneShot(Agent):
     allow: ClassVar[str | None] = None
     deny: ClassVar[str | None] = None
     """The options for a system prompt, for one that is added to the program's own, and for each tool that is allowed or denied."""
+    schema: ClassVar[str | None] = None
+    """The option for a JSON Schema of the answer."""
     prompts_in_files: ClassVar[bool] = False
     """Whether those for system prompts name a file."""
     address: ClassVar[str | None] = None
@@ -37,8 +41,13 @@ class OneShot(Agent):
         given += [(self.allow, tool) for tool in options.allowed_tools] + [(self.deny, tool) for tool in options.denied_tools]
         if options.mcp_servers or any(option is None and text is not None for option, text in given):
             raise UsageError(f"{self.title}, a turn at a time, has no option for this: system prompt, tools or MCP servers")
+        schema = self.native_schema(options)
+        given += [] if schema is None else [(self.schema, json_text(schema))]
         spelled = [value(option, text) for option, text in given if option is not None and text is not None]
         return [*self.flags, *self.mode(options.permission_mode), *spelled]
+
+    def native_schema(self, options: Options) -> dict[str, Any] | None:
+        return None if self.schema is None else object_schema(options.schema)
 
     def private(self, options: Options) -> dict[str, str]:
         prompts = self._prompts(options) if self.prompts_in_files else []
@@ -84,7 +93,7 @@ class QwenOneShot(OneShot):
     capabilities = Capabilities(permissions=False, mcp=False, one_shot=True, system_prompt=True, tools=True)
     flags = ("--input-format=stream-json", "--output-format=stream-json", "--include-partial-messages")
     system, more_system, address = "--system-prompt", "--append-system-prompt", "OPENAI_BASE_URL"
-    allow, deny = "--allowed-tools", "--exclude-tools"
+    allow, deny = "--allowed-tools", "--exclude-tools"  # 0.24.4 refuses --json-schema with this input format
     modes = _named("--approval-mode", "plan", "default", "auto-edit", "auto", "yolo")
 
 
@@ -126,7 +135,7 @@ class ClaudeOneShot(OneShot):
     flags = ("--print", "--verbose", "--input-format=stream-json", "--output-format=stream-json", "--include-partial-messages")
     system, more_system, prompts_in_files = "--system-prompt-file", "--append-system-prompt-file", True
     address = "ANTHROPIC_BASE_URL"
-    allow, deny = "--allowedTools", "--disallowedTools"
+    allow, deny, schema = "--allowedTools", "--disallowedTools", "--json-schema"
     modes = _named("--permission-mode", "default", "acceptEdits", "plan", "dontAsk", "bypassPermissions")
 
 

@@ -21,8 +21,9 @@ from hansard.adapters.framing import HttpBodyFramer
 from hansard.adapters.openai.outcomes import error_of
 from hansard.agents.base import Agent, Capabilities, Options
 from hansard.agents.environment import environment
-from hansard.agents.handoff import without_handoffs
+from hansard.agents.handoff import Handoff, without_handoffs
 from hansard.agents.http_client import Address, HttpExchange
+from hansard.agents.output_schema import strict_schema
 from hansard.agents.transport import ConnectionClosed, Output, TransportEvent
 from hansard.errors import AgentGone, AgentNotStarted, CannotEncode, Refused, UsageError
 from hansard.events import ConfigurationChangePayload, ErrorInfo, Event, UserMessage
@@ -34,6 +35,8 @@ SERVICE = "https://api.openai.com/v1"
 CONNECT_SECONDS = 30.0
 SILENCE_SECONDS = 600.0
 """How long a server may send nothing. A model that thinks can be silent for long."""
+SCHEMA_NAME = "answer"
+"""The API wants a name for the schema of an answer."""
 SHOWN = 2_000
 """So much of a body that is no error of the API is told with the error; all of it is on the record."""
 
@@ -160,8 +163,11 @@ class OpenAIAgent(Agent):
             raise Refused("refused", str(problem)) from problem
         return after
 
-    def write_handoff(self, events: Iterable[Event], options: Options) -> bool:
-        return True  # each request has the whole conversation
+    def write_handoff(self, events: Iterable[Event], options: Options) -> Handoff:
+        return Handoff()  # each request has the whole conversation
+
+    def native_schema(self, options: Options) -> dict[str, Any] | None:
+        return strict_schema(options.schema)
 
     def compose(self, said: UserMessage, options: Options, events: Iterable[Event]) -> bytes:
         for block in said.payload.content or []:
@@ -190,7 +196,9 @@ class OpenAIChat(OpenAIAgent):
 
     def request(self, options: Options, conversation: list[Any]) -> dict[str, Any]:
         system = [] if options.system_prompt is None else [{"role": "system", "content": options.system_prompt}]
-        asked = {"stream": True, "stream_options": {"include_usage": True}}
+        asked: dict[str, Any] = {"stream": True, "stream_options": {"include_usage": True}}
+        if (schema := self.native_schema(options)) is not None:
+            asked["response_format"] = {"type": "json_schema", "json_schema": {"name": SCHEMA_NAME, "schema": schema, "strict": True}}
         return {"model": options.model, "messages": system + conversation, **asked}
 
 
@@ -201,8 +209,10 @@ class OpenAIResponses(OpenAIAgent):
     path, history = "/responses", "openai-responses"
 
     def request(self, options: Options, conversation: list[Any]) -> dict[str, Any]:
-        instructions = {} if options.system_prompt is None else {"instructions": options.system_prompt}
-        return {"model": options.model, **instructions, "input": conversation, "stream": True, "store": False}
+        asked: dict[str, Any] = {} if options.system_prompt is None else {"instructions": options.system_prompt}
+        if (schema := self.native_schema(options)) is not None:
+            asked["text"] = {"format": {"type": "json_schema", "name": SCHEMA_NAME, "schema": schema, "strict": True}}
+        return {"model": options.model, **asked, "input": conversation, "stream": True, "store": False}
 
 
 AGENTS = (OpenAIChat(), OpenAIResponses())

@@ -16,6 +16,7 @@ from msgspec import Struct, structs
 from hansard.adapters.framing import Frame, ServerSentEvents
 from hansard.agents.base import Agent, Capabilities, Handshake, Options
 from hansard.agents.http_client import Address, HttpExchange
+from hansard.agents.output_schema import object_schema
 from hansard.agents.process import MAX_QUEUED_READS, Command, Process
 from hansard.agents.transport import Exited, Output, Transport, TransportEvent
 from hansard.errors import AgentGone, UsageError
@@ -68,10 +69,15 @@ class OpenCode(Agent):
         if options.append_system_prompt is not None:
             added = {"appendSystemPrompt": options.append_system_prompt}
             await self.set(talk, configuration_change(subtype="set_system_prompt", options=added))
+        if (schema := self.native_schema(options)) is not None:
+            await self.set(talk, configuration_change(subtype="set_output_schema", options={"outputSchema": schema}))
         if options.permission_mode is not None:
             await self.set(talk, configuration_change(subtype="set_mode", mode_id=options.permission_mode))
         if options.model is not None:
             await self.set(talk, configuration_change(subtype="set_model", model=options.model))
+
+    def native_schema(self, options: Options) -> dict[str, Any] | None:
+        return object_schema(options.schema)
 
     def options_after(self, options: Options, change: ConfigurationChangePayload) -> Options:
         return super().options_after(options, structs.replace(change, permission_mode=change.permission_mode or change.mode_id))

@@ -122,13 +122,15 @@ def _play(store: Store, scene: Scene, speed: float, stop: threading.Event) -> No
 
 def _greet(port: int, secret: str) -> None:
     """Sends the first message to the demo agent, through the server."""
+    from hansard import events as ev
     from hansard.errors import HansardError
     from hansard.server.client import connect
-    from hansard.server.protocol import Say
+
+    greeting = ev.UserMessage(payload=ev.UserMessagePayload("help"), command_id="demo-greeting")
 
     async def greet() -> None:
         async with connect(f"http://127.0.0.1:{port}", secret) as server:
-            await server.command(TALK, Say("demo-greeting", "help"))  # a folder that is kept is greeted once
+            await server.do(TALK, greeting)  # a folder that is kept is greeted once
 
     try:
         asyncio.run(greet())
@@ -168,6 +170,7 @@ async def _scene(store: Store, scene: Scene, speed: float) -> None:
             if isinstance(event, SessionLifecycle) and event.payload.subtype == "closed":
                 break
             print_lines(shown.lines(event), raw=False)
+    print_lines(shown.finish(), raw=False)
 
 
 class _Threads:

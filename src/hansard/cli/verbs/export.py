@@ -65,6 +65,7 @@ def first_sentence(form: str) -> str:
 @click.option(
     "--endpoint", metavar="URL", help="The collector to send to; $OTEL_EXPORTER_OTLP_ENDPOINT or this machine's if not said: otlp."
 )
+@click.option("--all", "all", is_flag=True, default=None, help="Include the procedure: rate limits, the queue, injected context: markdown.")
 @click.option("--report", metavar="FILE", type=click.Path(path_type=Path), help="Write what was left out, and why, as JSON.")
 @click.option("--json", "as_json", is_flag=True, help="The same on stderr.")
 @click.option("--no-redact", is_flag=True, help="Leave secrets in. They are masked if not said; the report lists what was.")
@@ -80,7 +81,7 @@ def command(
     format: str,
     store: str | None,
     endpoint: str | None,
-    **options: str | None,
+    **options: str | bool | None,
 ) -> None:
     """Convert a session to another format.
 

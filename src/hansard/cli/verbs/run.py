@@ -6,8 +6,9 @@ import asyncio
 import json
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -29,6 +30,19 @@ if TYPE_CHECKING:
     shell_complete=completing.sessions,
     help="Go on with this session, also with another agent.",
 )
+@click.option("--hand-off", is_flag=True, help="With --session: continue in a new session of the agent, which gets the conversation.")
+@click.option(
+    "--schema",
+    metavar="FILE|JSON",
+    shell_complete=completing.files,
+    help="A JSON Schema of the answer. Print the answer as JSON, and nothing else; ask nothing. Needs hansard[schema].",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Interrupt the agent if it has not finished by then.",
+)
 @click.option("--model", help="Which model the agent uses.")
 @click.option("--mode", "permission_mode", help="The agent's permission mode, in its own word.")
 @click.option("--cwd", type=click.Path(exists=True, file_okay=False), metavar="DIR", help="Where it works; here if not said.")
@@ -48,37 +62,49 @@ if TYPE_CHECKING:
 @click.option("--resume", metavar="ID", help="The agent's own name of an earlier session to go on with.")
 @click.option("--allow", "policy", flag_value="allow", help="Allow whatever it asks for.")
 @click.option("--deny", "policy", flag_value="deny", help="Deny whatever it asks for. So it is when nobody can be asked.")
+@click.option("--all", "all", is_flag=True, help="Show the procedure too: rate limits, the queue, injected context, the agent's process.")
 @click.option("--json", "as_json", is_flag=True, help="Events as JSON, one a line; asks nothing.")
 @store_option
-def command(agent: str, prompt: str | None, going_on: str | None, as_json: bool, store: str | None, **about: Any) -> int:
+def command(agent: str, prompt: str | None, going_on: str | None, all: bool, as_json: bool, store: str | None, **about: Any) -> int:
     """Run an agent in the terminal and record the session.
 
-    Without PROMPT, starts a conversation. Use - to read the prompt from stdin. Exit codes: 0 completed, 1 the turn failed, 2 error, 130
-    interrupted.
+    Without PROMPT, starts a conversation. Use - to read the prompt from stdin. Exit codes: 0 completed, 1 the turn failed or the answer
+    does not match the schema, 2 error, 130 interrupted, 124 timed out.
     """
+    from hansard.agents import agent_for
     from hansard.agents.base import Options
     from hansard.agents.execute import picture
     from hansard.agents.hub import Hub
+    from hansard.agents.output_schema import output_schema
     from hansard.cli.inputs import need_session
-    from hansard.cli.interactive import JsonFrontend, TerminalFrontend, converse
+    from hansard.cli.interactive import AnswerFrontend, JsonFrontend, TerminalFrontend, converse
     from hansard.store import open_store
 
     policy, images = about.pop("policy"), [picture(path) for path in about.pop("images")]
+    hand_off, timeout, schema = about.pop("hand_off"), about.pop("timeout"), about.pop("schema")
+    if hand_off and going_on is None:
+        raise UsageError("--hand-off needs --session: the session whose conversation the agent gets")
     said = _prompt(prompt)
-    if said is None and as_json:
-        raise UsageError("--json needs a prompt: an argument, or - to read it from stdin")
-    asks = policy or ("ask" if not as_json and sys.stdin.isatty() and sys.stdout.isatty() else "deny")
+    wanting = {"--json": as_json, "--schema": schema is not None, "--timeout": timeout is not None}
+    if said is None and any(wanting.values()):
+        option = next(name for name, given in wanting.items() if given)
+        raise UsageError(f"{option} needs a prompt: an argument, or - to read it from stdin")
+    expected = output_schema(None if schema is None else _schema(schema))
+    quiet = as_json or schema is not None
+    asks = policy or ("ask" if not quiet and sys.stdin.isatty() and sys.stdout.isatty() else "deny")
+    frontend = JsonFrontend if as_json else partial(TerminalFrontend, all=all) if schema is None else AnswerFrontend
     root = store_place(store)
-    options = _options(about)
+    options: dict[str, Any] = _options(about) | {"schema": expected.json_schema}
+    agent_for(agent).require(Options(**options))
     resumed = None if going_on is None else need_session(root, going_on)
 
     async def go(opened: Store) -> int:
         async with Hub(opened) as hub:
             hub.talks.policy = "allow" if asks == "allow" else "deny"
             session = await (hub.create(agent, Options(**options)) if resumed is None else hub.open(resumed))
-            side = JsonFrontend(session, asks) if as_json else TerminalFrontend(session, asks)
+            side = frontend(session, asks, expected, timeout)
             session.subscribe(side.watch)
-            await session.configure_agent(agent, **options)
+            await session.configure_agent(agent, hand_off=hand_off, **options)
             return await converse(hub, session, side, said, images)
 
     with open_store(root) as opened:
@@ -107,6 +133,21 @@ def _pairs(given: Sequence[str]) -> dict[str, str]:
     if wrong := [name for name, sign, _ in pairs if not sign]:
         raise UsageError(f"--env wants NAME=VALUE, not {wrong[0]!r}")
     return {name: value for name, _, value in pairs}
+
+
+def _schema(given: str) -> dict[str, Any]:
+    """A JSON Schema: the option's value itself, or the file that it names."""
+    inline = given.lstrip().startswith("{")
+    name = "--schema" if inline else given
+    try:
+        found: Any = json.loads(given if inline else Path(given).read_bytes())
+    except OSError as problem:
+        raise UsageError(f"--schema takes a file or a JSON Schema that begins with {{: {given}: {problem.strerror}") from problem
+    except ValueError as problem:
+        raise UsageError(f"{name} is not JSON: {problem}") from problem
+    if not isinstance(found, dict):
+        raise UsageError(f"{name} is not a JSON Schema: it must be an object")
+    return cast("dict[str, Any]", found)
 
 
 def _servers(path: str) -> dict[str, Any]:

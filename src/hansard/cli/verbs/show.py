@@ -6,7 +6,8 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime
+from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from hansard.events import Event
     from hansard.projections.transcript import Line
 
+INTRODUCTION_EVENTS = 500
+"""How many events are searched for the introduction of the agent."""
+
 COLOURS: dict[str, dict[str, Any]] = {
     "user": {"fg": "cyan", "bold": True},
     "agent": {"fg": "green", "bold": True},
@@ -26,19 +30,24 @@ COLOURS: dict[str, dict[str, Any]] = {
     "tool": {"fg": "yellow"},
     "good": {"fg": "green"},
     "bad": {"fg": "red"},
-    "rule": {"fg": "blue"},
+    "rule": {"dim": True},
 }
 
 
 @click.command("show")
 @click.argument("what", metavar="SESSION|FILE", shell_complete=sessions_or_files)
-@click.option("--lines", "fold", type=click.IntRange(0), default=10, show_default=True, help="Lines of a tool's result; 0 for all of it.")
-@click.option("--raw", is_flag=True, help="Print what was said as it was said, control characters and all. Not to a terminal.")
+@click.option("--all", "all", is_flag=True, help="Include the procedure: rate limits, the queue, injected context, the agent's process.")
+@click.option("--lines", "fold", type=click.IntRange(0), default=10, show_default=True, help="Lines of a tool's output; 0 for all of it.")
+@click.option("--raw", is_flag=True, help="Print text as it was sent, control characters included. Not to a terminal.")
 @format_option
 @store_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per line of the conversation: its text, its tone, its depth.")
-def command(what: str, fold: int, raw: bool, format: str, store: str | None, as_json: bool) -> None:
-    """Print a session as a conversation."""
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line: its text, tone, and depth.")
+def command(what: str, fold: int, all: bool, raw: bool, format: str, store: str | None, as_json: bool) -> None:
+    """Print a session as a conversation.
+
+    Prompts, answers, what was done, and how each turn ended. Rate limits, the queue, injected context, and the rest of the procedure appear
+    with --all.
+    """
     from hansard.cli.inputs import events_of_file, session_or_file
     from hansard.errors import UsageError
 
@@ -50,10 +59,10 @@ def command(what: str, fold: int, raw: bool, format: str, store: str | None, as_
         from hansard.store import open_store
 
         opened = open_store(root)
-        lines = transcript(lambda: opened[session].read(), fold)
+        lines = transcript(lambda: opened[session].read(), fold, all)
     elif source is not None:
         events = events_of_file(source, format)
-        lines = transcript(lambda: events, fold, once=True)
+        lines = transcript(lambda: events, fold, all, once=True)
     else:
         return
     if as_json:
@@ -62,36 +71,44 @@ def command(what: str, fold: int, raw: bool, format: str, store: str | None, as_
         print_lines(lines, raw)
 
 
-def transcript(read: Callable[[], Iterable[Event]], fold: int, once: bool = False) -> Iterator[Line]:
-    """The lines of a session. What a sub-agent wrote in a file of its own stands under the call that started it."""
+def transcript(read: Callable[[], Iterable[Event]], fold: int, all: bool = False, once: bool = False) -> Iterator[Line]:
+    """The lines of a session. What a subagent wrote in a file of its own follows the call that started it."""
     from hansard.events import ToolCall
+    from hansard.projections.call_order import CallOrder
     from hansard.projections.transcript import Transcript
 
-    zone = datetime.now().astimezone().tzinfo
-    shown = Transcript(fold, zone) if zone else Transcript(fold)
-    beside: dict[str | None, list[Line]] = {} if once else _streams(read(), fold)
-    for event in read():
-        if event.stream is not None and not once:
-            continue
-        lines = list(shown.lines(event))
-        yield from lines
+    zone = datetime.now().astimezone().tzinfo or UTC
+    shown, order = Transcript(fold, zone, all), CallOrder()
+    beside: dict[str | None, list[Line]] = {} if once else _streams(read(), fold, all)
+    events = (event for event in read() if once or event.stream is None)
+    first = list(islice(events, INTRODUCTION_EVENTS))
+    yield from shown.expect(_before_the_answer(first))
+    for event in chain(chain.from_iterable(map(order.feed, chain(first, events))), order.finish()):
+        yield from shown.lines(event)
         if isinstance(event, ToolCall) and event.payload.tool_call_id in beside:
-            depth = lines[-1].depth if lines else 0
-            for line in beside.pop(event.payload.tool_call_id):
-                yield line._replace(depth=line.depth + depth)
+            yield from shown.flush()
+            yield from beside.pop(event.payload.tool_call_id)
+    yield from shown.finish()
     for lines in beside.values():
         yield from lines
 
 
-def _streams(events: Iterable[Event], fold: int) -> dict[str | None, list[Line]]:
-    """What sub-agents said in files of their own, by the call that started them."""
+def _before_the_answer(events: list[Event]) -> Iterable[Event]:
+    """The events before the agent's first answer or call: in them, the agent introduces itself."""
+    from hansard.events import AssistantDone, ThinkingDone, ToolCall
+
+    return takewhile(lambda event: not isinstance(event, AssistantDone | ThinkingDone | ToolCall), events)
+
+
+def _streams(events: Iterable[Event], fold: int, all: bool) -> dict[str | None, list[Line]]:
+    """What subagents wrote in files of their own, by the call that started them."""
     from hansard.projections.transcript import Transcript
 
     speakers: dict[str, Transcript] = {}
     beside: dict[str | None, list[Line]] = {}
     for event in events:
         if event.stream is not None:
-            speaker = speakers.setdefault(event.stream, Transcript(fold))
+            speaker = speakers.setdefault(event.stream, Transcript(fold, all=all))
             beside.setdefault(event.parent_tool_call_id, []).extend(speaker.lines(event))
     return beside
 
@@ -103,15 +120,29 @@ def print_objects(lines: Iterable[Line]) -> None:
 
 
 def print_lines(lines: Iterable[Line], raw: bool) -> None:
-    """Lines to stdout: visible, indented, and in colour where somebody looks."""
+    """Print lines: escaped, indented, wrapped for a terminal, and in color where a person looks."""
     from hansard.projections.terminal_text import escape_text, wants_colour
 
     coloured = wants_colour(sys.stdout, os.environ.get("NO_COLOR"))
     out, width = sys.stdout.buffer, terminal_width()
     for line in lines:
-        text = "    " * line.depth + (line.text if raw else escape_text(line.text))
+        text = ("    " * line.depth + (line.text if raw else escape_text(line.text))).rstrip(" ")
         if line.tone == "rule" and len(text) > width:
             text = text[:width] + text[width:].rstrip(text[-1])  # a rule is as long as there is room
         how = COLOURS.get(line.tone) if coloured else None
-        out.write((click.style(text, **how) if how else text).encode("utf-8", "backslashreplace") + b"\n")  # half an emoji has no bytes
+        is_prose = line.tone in ("", "dim") and sys.stdout.isatty()
+        for part in _fitted(text, width) if is_prose else [text]:
+            out.write((click.style(part, **how) if how else part).encode("utf-8", "backslashreplace") + b"\n")  # half an emoji has no bytes
     out.flush()
+
+
+def _fitted(text: str, width: int) -> list[str]:
+    """Prose in lines that fit, each as far to the right as the first. Other text is left to the terminal: it can be copied as it is."""
+    from hansard.cli.tables import wrapped
+    from hansard.projections.terminal_text import columns
+
+    prose = text.lstrip(" ")
+    indent = len(text) - len(prose)
+    if columns(text) <= width or indent < 2 or prose.startswith("│") or width - indent < 20:
+        return [text]
+    return [" " * indent + part for part in wrapped(prose, width - indent)]

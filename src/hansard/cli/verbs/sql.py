@@ -30,7 +30,7 @@ ROWS = 1000
 def command(query: str, what: tuple[str, ...], store: str | None, as_json: bool) -> None:
     """Query your sessions with SQL.
 
-    The table is `events`. Without SESSION or FILE, it holds every session in the store.
+    The table is `events`. Without SESSION or FILE, it holds every session in the store. Needs hansard[sql].
 
     hansard sql "select tool_name, count(*) from events where type = 'tool_call' group by 1 order by 2 desc"
     """

@@ -2,6 +2,8 @@
 
 What one message of an agent says in a row is one ``assistant`` message; if something else comes in between, another one with the same
 ``message.id`` goes on. Chunks are ``stream_event``. Everything else keeps the name of its event. What is unknown is null, never 0.
+
+Every turn of the agent itself has a ``result``: the agent's own, or what its events add up to, before the ``turn_end``.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, cast
 
 from hansard import events as ev
+from hansard.adapters.usage import add_usage
 from hansard.events.codec import to_builtins
 from hansard.projections.base import Projection
 from hansard.projections.block_json import Json, plain, renamed, result_content, spelled
@@ -39,18 +42,22 @@ class ConsumerMessages(Projection[Json]):
         """The lane and the message that is being said."""
         self._context: tuple[int | None, int | None] = (None, None)
         """Tokens in the context window, and its size."""
+        self._turn = TurnSummary()
 
     def handle(self, event: ev.Event) -> list[Json]:
         """What to tell the consumer."""
         self._around.see(event)
+        self._turn.apply(event)
         block = _block(event)
         told: list[Json] = []
         if self._open is not None and not self._goes_on(event, block is not None):
             told.append(self._complete_message(event))
         if block is not None:
             self._say(event, block)
-        else:
-            told.append(self._message(event))
+            return told
+        if isinstance(event, ev.TurnEnd) and not self._turn.has_result:
+            told.append(self._envelope(event, "result") | {"id": f"{event.id}/result", "data": self._result(self._turn.result(event))})
+        told.append(self._message(event))
         return told
 
     def finish(self) -> Iterator[Json]:
@@ -165,19 +172,20 @@ class ConsumerMessages(Projection[Json]):
         """ResultData: every field, null where the agent did not say."""
         tokens, window = self._context
         window = _window(payload.model_usage, self._around.model) or window
+        used = payload.usage or self._turn.usage
         return {
             "subtype": payload.subtype,
             "status": payload.status,
             "is_error": payload.error is not None or payload.status in ("error", "lost"),
-            "result": payload.text,
+            "result": self._turn.text if payload.text is None else payload.text,
             "structured_output": payload.structured_output,
             "errors": None if payload.error is None else [payload.error.message],
             "duration_ms": payload.duration_ms,
             "duration_api_ms": payload.duration_api_ms,
             "num_turns": payload.num_turns,
-            "total_cost_usd": payload.cost_usd,
+            "total_cost_usd": self._turn.cost if payload.cost_usd is None else payload.cost_usd,
             "stop_reason": payload.stop_reason,
-            "usage": None if payload.usage is None else tokens_of(payload.usage),
+            "usage": None if used is None else tokens_of(used),
             "modelUsage": payload.model_usage,
             "context_window": window,
             "context_percent": _percent(tokens, window),
@@ -186,6 +194,65 @@ class ConsumerMessages(Projection[Json]):
             "total_lines_removed": payload.lines_removed,
             **failure(payload.error),
         }
+
+
+class TurnSummary:
+    """What the events of a turn add up to, for what the agent's own result does not say, or where there is none."""
+
+    def __init__(self) -> None:
+        self.cost: float | None = None
+        """What the session cost so far, by the counts of its messages."""
+        self._begin(None)
+
+    def _begin(self, event: ev.Event | None) -> None:
+        self.has_result = False
+        self.usage: ev.Usage | None = None
+        self._whole = False
+        self._said: list[str] = []
+        self._call_between = False
+        self._started = None if event is None else event.timestamp
+
+    def apply(self, event: ev.Event) -> None:
+        """Take in an event. A subagent has a summary of its own: the result of the call that started it."""
+        if event.parent_tool_call_id is not None:
+            return
+        match event:
+            case ev.TurnStart():
+                self._begin(event)
+            case ev.Result():
+                self.has_result = True
+            case ev.AssistantDone(payload=done) if not done.interrupted:
+                self._said = [done.text] if self._call_between else [*self._said, done.text]
+                self._call_between = False
+            case ev.ToolCall():
+                self._call_between = True
+            case ev.UsageEvent(payload=spent):
+                self._spent(spent)
+            case _:
+                pass
+
+    def _spent(self, spent: ev.UsagePayload) -> None:
+        if spent.scope == "message" and not self._whole:
+            self.usage = add_usage(self.usage, spent.usage)
+        elif spent.scope == "turn":
+            self.usage, self._whole = spent.usage, True
+        if spent.scope == "message" and spent.cost_usd is not None:
+            self.cost = (self.cost or 0.0) + spent.cost_usd
+
+    @property
+    def text(self) -> str | None:
+        """The last text of the agent, after its last tool call; None if there is none, or it was cut off."""
+        return "\n\n".join(self._said) or None
+
+    def result(self, end: ev.TurnEnd) -> ev.ResultPayload:
+        """The result of a turn whose agent reports none."""
+        started = self._started
+        return ev.ResultPayload(
+            status=end.payload.status,
+            duration_ms=None if not started or started < 0 or end.timestamp < started else end.timestamp - started,
+            stop_reason=end.payload.stop_reason,
+            error=end.payload.error,
+        )
 
 
 def failure(error: ev.ErrorInfo | None) -> Json:

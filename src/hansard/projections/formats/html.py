@@ -1,5 +1,7 @@
 """A session as one HTML file that needs nothing else: its events, and the page's own renderer, which draws them as the live page does.
 
+The state of the session is in the file, too, after the events: the script computes nothing of it.
+
 A browser may run that one script and nothing more, and ask nobody for anything: the file says so by the script's hash.
 """
 
@@ -14,8 +16,10 @@ from typing import Any, cast
 from hansard.events import TYPES, Event
 from hansard.events.codec import encode
 from hansard.events.content import AudioBlock, DocumentBlock, FileBlock, ImageBlock, ResourceBlock
+from hansard.events.state import State
 from hansard.projections.base import Projection
 from hansard.projections.omissions import skip_except
+from hansard.projections.output import encode as encode_json
 from hansard.projections.page import bundle, style
 from hansard.projections.text import without_frame
 
@@ -35,7 +39,11 @@ img-src data:; media-src data:; base-uri 'none'; form-action 'none'; require-tru
 <noscript>This is a session on the record. The page is drawn by a script; the events are in its source, one a line.</noscript>
 <script type="application/x-ndjson" id="events">
 """
-TAIL = """</script>
+STATE = """</script>
+<script type="application/json" id="state">
+"""
+TAIL = """
+</script>
 <script type="module">{code}</script>
 </body>
 </html>
@@ -50,20 +58,24 @@ class Html(Projection[bytes]):
     handled = frozenset(TYPES)
     skipped = skip_except(handled, {})
     leaves_unknown = None
+    carries_replays = True  # the page leaves them out itself
 
     def __init__(self) -> None:
         super().__init__()
         self._began = False
+        self._state = State()
 
     def handle(self, event: Event) -> Iterator[bytes]:
         """A line of the file."""
         yield from self._beginning()
         self._note(event)
-        yield encode(without_frame(event)).replace(b"<", b"\\u003c") + b"\n"
+        self._state.apply(event)
+        yield _in_script(encode(without_frame(event))) + b"\n"
 
     def finish(self) -> Iterator[bytes]:
-        """The end of the page."""
+        """The state, and the end of the page."""
         yield from self._beginning()
+        yield STATE.encode() + _in_script(encode_json(self._state.snapshot()))
         yield page()[1]
 
     def _beginning(self) -> Iterator[bytes]:
@@ -83,6 +95,11 @@ def page() -> tuple[bytes, bytes]:
     """What stands before the events, and behind them."""
     code, sheet = bundle("transcript/standalone.js"), style("transcript/standalone.css")
     return HEAD.format(script=_hash(code), style=_hash(sheet), sheet=sheet).encode(), TAIL.format(code=code).encode()
+
+
+def _in_script(data: bytes) -> bytes:
+    """Returns JSON that HTML reads as text to the end of the script."""
+    return data.replace(b"<", b"\\u003c")
 
 
 def _hash(text: str) -> str:

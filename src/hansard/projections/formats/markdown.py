@@ -1,19 +1,35 @@
-"""A session as a page of Markdown. What was said stands in quotes and fences: it can neither end them nor bring in HTML."""
+"""A session as a page of Markdown. Text stands in quotes and fences: it can neither end them nor bring in HTML."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import assert_never
 
 from hansard import events as ev
-from hansard.projections import conversation
+from hansard.projections import reading
 from hansard.projections.base import Projection
-from hansard.projections.conversation import AnyItem, Conversation, InputMessage, LateUsage, OutputMessage, ToolReturn, TurnEnded
+from hansard.projections.call_order import CallOrder
+from hansard.projections.call_text import (
+    call_argument,
+    call_changes,
+    call_name,
+    call_outcome,
+    call_output,
+    decision_text,
+    hidden_arguments,
+    relative,
+)
 from hansard.projections.omissions import BOOKKEEPING, STREAMING, skip_except
-from hansard.projections.text import block_text, json_text, result_text
+from hansard.projections.reading import AnyItem, Reader
+from hansard.projections.reading_levels import LEVELS, level_of
+from hansard.projections.text import block_text, json_text
+from hansard.projections.transcript import ENDS, MARKS, error_text
 
-USES = conversation.TYPES | {"error", "interrupt", "result"}
-SPEAKERS = {"human": "User", "agent": "Another agent", "harness": "Harness"}
+USES = frozenset(name for name, level in LEVELS.items() if level != "record") | {"usage"}
+MAX_SPAN_CHARACTERS = 100
+"""A longer argument has a fence of its own."""
 
 _LINE = re.compile(r"\r\n|\r|\n")
 _TICKS = re.compile("`+")
@@ -22,110 +38,138 @@ _NOT_PROSE = re.compile(r"<|!\[|&[#\w]+;|script:|data:", re.IGNORECASE)
 
 
 class Markdown(Projection[str]):
-    """Turns, who spoke, thinking folded away, calls and their results, sub-agents inside the call that started them."""
+    """Turns, messages, thinking folded away, calls with their changes and output, and subagents inside the call that started them.
+
+    ``all`` adds the procedure: rate limits, the queue, injected context, the agent's process.
+    """
 
     output = "text"
     handled = USES
     skipped = skip_except(USES, STREAMING | BOOKKEEPING)
+    options = frozenset({"all"})
 
-    def __init__(self) -> None:
+    def __init__(self, all: bool = False) -> None:
         super().__init__()
-        self._conversation = Conversation()
+        self._all = all
+        self._reader = Reader(all)
+        self._order = CallOrder()
         self._began = False
-        self._speaker: tuple[str | None, str] | None = None
-        self._inside: dict[str, str | None] = {}
-        """The lanes of the calls that sub-agents made."""
-        self._tokens: dict[str, int] = {}
+        self._speaker: tuple[int, str] | None = None
 
     def handle(self, event: ev.Event) -> Iterator[str]:
         """The parts of the page that this event completes."""
         if not self._began:
             self._began = True
             yield f"# Session {span(event.session_id or 'without a name')}\n\n"
-        if event.type == "session_init":
-            yield from self._about(event)
-        match event:
-            case ev.Error(payload=error):
-                yield from self._note(event, f"Error: {error.code}", error.message)
-            case ev.Interrupt(payload=stopped):
-                yield from self._note(event, f"Interrupted: {stopped.reason}")
-            case ev.Result(payload=result) if result.cost_usd is not None:
-                yield from self._note(event, f"Cost: {result.cost_usd:.4f} USD")
-            case ev.Result():
-                self.skip(event, BOOKKEEPING["result"])
-            case _ if event.type == "usage" and event.payload.scope != "message":
-                self.skip(event, "the counts of the messages are added up instead")
-            case _:
-                for item in self._conversation.feed(event):
-                    yield from self._item(item)
+        level = level_of(event)
+        if level == "procedure" and not self._all:
+            self.skip(event, "procedure, which the option `all` includes")
+        elif level == "record" and not isinstance(event, ev.UsageEvent):
+            self.skip(event, BOOKKEEPING[event.type])
+        yield from self._read(self._order.feed(event))
 
     def finish(self) -> Iterator[str]:
-        """What was still open."""
-        for item in self._conversation.close_all():
-            yield from self._item(item)
+        """What was still open, and the totals."""
+        yield from self._read(self._order.finish())
+        for item in self._reader.finish():
+            yield from self._put(item)
 
-    def _about(self, event: ev.Event) -> Iterator[str]:
-        said = event.payload
-        facts = {"agent": said.agent_id, "version": said.agent_version, "model": said.model, "folder": said.cwd}
-        yield from self._put(event.parent_tool_call_id, "\n".join(f"- {name}: {span(fact)}" for name, fact in facts.items() if fact))
+    def _read(self, events: Iterable[ev.Event]) -> Iterator[str]:
+        for event in events:
+            for item in self._reader.read(event):
+                yield from self._put(item)
 
-    def _item(self, item: AnyItem) -> Iterator[str]:
+    def _put(self, item: AnyItem) -> Iterator[str]:
+        """A part of the page; a subagent's parts are quoted as deep as it was called."""
+        heading = _speaker(item)
+        if heading is not None and self._speaker != (item.depth, heading):
+            yield quoted(f"### {heading}", item.depth) + "\n\n"
+        if heading is not None or isinstance(item, reading.TurnStarted):
+            self._speaker = None if heading is None else (item.depth, heading)
+        for part in self._parts(item):
+            if part:
+                yield quoted(part, item.depth) + "\n\n"
+
+    def _parts(self, item: AnyItem) -> Iterator[str]:
         match item:
-            case InputMessage():
-                yield from self._heading(item.lane, SPEAKERS[item.author])
-                for block in item.blocks:
-                    yield from self._put(item.lane, block_markdown(block))
-            case OutputMessage():
-                self._add(item.usage)
-                yield from self._heading(item.lane, "Assistant" if item.lane is None else "Sub-agent")
-                for block in item.blocks:
-                    if isinstance(block, ev.ToolUseBlock) and item.lane is not None:
-                        self._inside[block.id] = item.lane
-                    cut = "\n\n*Cut off here.*" if block in item.interrupted else ""
-                    yield from self._put(item.lane, block_markdown(block) + cut)
-            case ToolReturn(payload=payload):
-                failed = payload.is_error or payload.error is not None
-                title = f"**{'Failed' if failed else 'Result'}** {span(payload.tool_call_id)}"
-                parts = [block_markdown(block) for block in payload.content or []] or [fence(result_text(payload))]
-                yield from self._put(item.lane, "\n\n".join([title, *parts]))
-            case TurnEnded(payload=end):
-                word = end.status if end.stop_reason in (None, end.status) else f"{end.status} ({end.stop_reason})"
-                tokens = ", ".join(f"{name} {count:,}" for name, count in self._tokens.items())
-                self._tokens = {}
-                yield from self._note(
-                    item.first, f"Turn ended: {word}", end.error and end.error.message, f"Tokens: {tokens}" if tokens else None
-                )
-                yield "---\n\n"
-                self._speaker = None
-            case LateUsage(payload=payload):
-                self._add(payload.usage)
+            case reading.Introduction():
+                yield " · ".join(map(span, item.facts))
+            case reading.TurnStarted():
+                yield f"## Turn {item.number}{_time(item.timestamp)}"
+            case reading.Message():
+                yield prose(item.text) if item.text else ""
+                yield from map(block_markdown, item.blocks)
+                yield "*Interrupted.*" if "interrupted" in item.notes else ""
+            case reading.Thought():
+                yield block_markdown(ev.ThinkingBlock(item.text))
+            case reading.ToolUse():
+                yield from self._tool_use(item)
+            case reading.Asked(payload=asked):
+                yield f"**Permission requested** {span(asked.tool_name or 'this')}"
+                yield fence(json_text(asked.input), "json")
+            case reading.Decided(payload=decision):
+                yield f"**Permission** {plain(decision_text(decision))}"
+            case reading.Questions():
+                for question, options in item.questions:
+                    yield prose("\n".join([question, *(f"- {option}" for option in options)]))
+            case reading.Answered():
+                yield f"**Answer**\n\n{prose(item.text)}"
+            case reading.Plan():
+                yield "**Plan**"
+                yield fence("\n".join(f"{MARKS.get(status, status)} {content}" for content, status in item.steps))
+            case reading.Failure():
+                yield f"**✗ Error**\n\n{fence(error_text(item))}"
+            case reading.Notice():
+                yield prose(item.text)
+            case reading.TurnEnded():
+                yield f"**{ENDS.get(item.status, '✗')} {plain(' · '.join([item.status, *item.notes, *item.facts]))}**"
+                yield "---"
+            case reading.Total():
+                yield f"**{plain(' · '.join(item.facts))}**"
+            case _:
+                assert_never(item)
 
-    def _note(self, event: ev.Event, title: str, text: str | None = None, more: str | None = None) -> Iterator[str]:
-        parts = [f"**{plain(title)}**", fence(text) if text else "", plain(more or "")]
-        yield from self._put(event.parent_tool_call_id, "\n\n".join(filter(None, parts)))
+    def _tool_use(self, use: reading.ToolUse) -> Iterator[str]:
+        call = use.call
+        name, outcome = call_name(call.payload), call_outcome(call) if use.part != "call" else ""
+        if use.part == "result":
+            yield f"**◂** {span(name)} {plain(outcome)}".rstrip()
+        else:
+            yield from self._call(call.payload, f"**▸** {span(name)}", plain(outcome))
+            for change in call_changes(call):
+                path = relative(change.path, self._reader.cwd)
+                yield span(path) if path not in call_argument(call.payload, self._reader.cwd) else ""
+                yield fence("\n".join(change.lines), "diff")
+        if use.part != "call" and (output := call_output(call)):
+            yield fence(output)
 
-    def _add(self, usage: ev.Usage | None) -> None:
-        if usage is None:
-            return
-        for name, count in (("in", usage.input_tokens), ("out", usage.output_tokens), ("from cache", usage.cache_read_input_tokens)):
-            if count is not None:
-                self._tokens[name] = self._tokens.get(name, 0) + count
+    def _call(self, payload: ev.ToolCallPayload, title: str, outcome: str) -> Iterator[str]:
+        """A call by the argument that says what it does, else with all of its arguments."""
+        argument = call_argument(payload, self._reader.cwd)
+        if hidden_arguments(payload) and payload.args:
+            yield f"{title} {outcome}".rstrip()
+            yield fence(json_text(payload.args), "json")
+        elif "\n" in argument or len(argument) > MAX_SPAN_CHARACTERS:
+            yield f"{title} {outcome}".rstrip()
+            yield fence(argument)
+        else:
+            yield " ".join(filter(None, [title, span(argument) if argument else "", outcome]))
 
-    def _heading(self, lane: str | None, who: str) -> Iterator[str]:
-        if self._speaker != (lane, who):
-            self._speaker = (lane, who)
-            yield from self._put(lane, f"## {who}")
 
-    def _put(self, lane: str | None, text: str) -> Iterator[str]:
-        """A part of the page; what a sub-agent says is quoted as deep as it was called."""
-        if text:
-            yield quoted(text, self._depth(lane)) + "\n\n"
+def _speaker(item: AnyItem) -> str | None:
+    """The heading above an item, which the next items of the same speaker share."""
+    match item:
+        case reading.Message():
+            notes = [note for note in item.notes if note != "interrupted"]
+            return plain(item.speaker.capitalize() + (f" ({', '.join(notes)})" if notes else ""))
+        case _:
+            return None
 
-    def _depth(self, lane: str | None) -> int:
-        depth = 0
-        while lane is not None and depth < 8:
-            lane, depth = self._inside.get(lane), depth + 1
-        return depth
+
+def _time(timestamp: int) -> str:
+    if timestamp < ev.EARLIEST_CALENDAR_MS:  # counted from the start of a recording
+        return ""
+    return f" · {datetime.fromtimestamp(timestamp / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def block_markdown(block: ev.AnyBlock) -> str:
@@ -136,8 +180,6 @@ def block_markdown(block: ev.AnyBlock) -> str:
         case ev.ThinkingBlock(text=text):
             inside = prose(text) if text else "*Withheld by the provider.*"
             return f"<details><summary>Thinking</summary>\n\n{inside}\n\n</details>"
-        case ev.ToolUseBlock():
-            return f"**Call** {span(block.name)} {span(block.id)}\n\n{fence(json_text(block.input), 'json')}"
         case ev.CodeBlock():
             return fence(block.code, block.language or "")
         case ev.DiffBlock() if block.diff is None:
@@ -168,12 +210,14 @@ def fence(text: str, language: str = "") -> str:
 def span(text: str) -> str:
     """Text as code in a line."""
     ticks = "`" * (1 + max((len(found) for found in _TICKS.findall(text)), default=0))
-    return f"{ticks} {' '.join(text.split())} {ticks}"
+    words = " ".join(text.split())
+    room = " " if not words or "`" in (words[0], words[-1]) else ""  # CommonMark takes off one space at each end
+    return f"{ticks}{room}{words}{room}{ticks}"
 
 
 def plain(text: str) -> str:
     """Words of which no character means anything to Markdown."""
-    return re.sub(r"([^\w\s,.:])", r"\\\1", " ".join(text.split()), flags=re.ASCII)
+    return re.sub(r"([\\`*_{}\[\]<>#!|~&])", r"\\\1", " ".join(text.split()), flags=re.ASCII)
 
 
 def quoted(text: str, depth: int = 1) -> str:

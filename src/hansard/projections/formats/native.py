@@ -25,7 +25,7 @@ class Frames(Projection[T], Generic[T]):
     handled = frozenset(TYPES)
     skipped: ClassVar[Mapping[str, str]] = {}
     leaves_unknown = None
-    uses_frames = whole_originals = True
+    uses_frames = whole_originals = carries_replays = True
 
     def __init__(self, stream: str | None = None, direction: Direction = "both") -> None:
         super().__init__()

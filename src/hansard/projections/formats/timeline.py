@@ -75,7 +75,6 @@ class Timeline(Projection[Row]):
         self._open: dict[Key, Row] = {}
         self._speaking: dict[Key, Row] = {}
         self._turns = 0
-        self._transcript = Transcript()
 
     def handle(self, event: ev.Event) -> Iterator[Row]:
         """The rows of what is over with this event."""
@@ -222,11 +221,19 @@ class Timeline(Projection[Row]):
             case ev.QueueUpdate(payload=queue):
                 return f"{queue.action}: {queue.text}" if queue.text else queue.action
             case _:
-                shown = (told.text.lstrip(_MARKS) for told in self._transcript.lines(event))
-                return next(filter(str.strip, shown), getattr(event.payload, "subtype", event.type))
+                return _transcript_text(event) or getattr(event.payload, "subtype", event.type)
 
 
 _MARKS = " ✗■?"
+
+
+def _transcript_text(event: ev.Event) -> str:
+    """The first line of what the transcript shows of this event alone."""
+    transcript = Transcript(all=True)
+    lines = [*transcript.lines(event), *transcript.expect(()), *transcript.finish()]
+    return next((text for line in lines if (text := line.text.strip(_MARKS))), "")
+
+
 _WHOLE = {"assistant_chunk": "assistant_done", "thinking_chunk": "thinking_done"}
 
 

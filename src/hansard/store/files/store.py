@@ -128,17 +128,17 @@ class FolderLog(Log):
         """Stops writing this session, so that another process can."""
         self._writers.release(self.session_id)
 
-    def read(
+    def decode(
         self, after: int | Cursor = 0, limit: int | None = None, before: int | None = None, types: Iterable[str] | None = None
     ) -> Iterator[Event]:
-        """Yields events in order of ``seq``, in constant memory. A damaged line is a ``raw`` event with ``seq`` 0."""
+        """Like `read`, but yields the events as they are written."""
         if types is not None:
-            return super().read(after, limit, before, types)
+            return super().decode(after, limit, before, types)
         size = _BLOCK_BYTES if limit is None else min(_BLOCK_BYTES, 1024 * limit)
         return islice(self._read_events(self._seq(after), before, size), limit)
 
-    def read_blocks(self, size: int) -> Iterator[tuple[list[Event], int]]:
-        """Yields all events in blocks of about ``size`` bytes, each with its number of bytes: the fastest way to read a whole log."""
+    def decode_blocks(self, size: int) -> Iterator[tuple[list[Event], int]]:
+        """Like `read_blocks`, but yields the events as they are written."""
         with LogFiles(self.folder) as log:
             yield from read_event_blocks(log, size)
 

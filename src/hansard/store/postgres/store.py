@@ -122,8 +122,8 @@ class PostgresLog(Log):
         """Stops writing this session, so that another process can."""
         self._writers.release(self.session_id)
 
-    def read_blocks(self, size: int) -> Iterator[tuple[list[Event], int]]:
-        """Yields all events in blocks of about ``size`` bytes, each with its number of bytes: the fastest way to read a whole log."""
+    def decode_blocks(self, size: int) -> Iterator[tuple[list[Event], int]]:
+        """Like `read_blocks`, but yields the events as they are written."""
         head, now = reader.require_head(self._pool, check_session_id(self.session_id))
         rows = max(PAGE_ROWS, 2 * size * head.seq // max(1, head.bytes))  # by its average line: few rows are read in vain
         span = Span(head, rows=rows, bytes=max(PAGE_BYTES, size))
@@ -138,10 +138,10 @@ class PostgresLog(Log):
         found = self._pages(after, limit, before, types)
         return islice((_readable(record, self.session_id) for page in found for record in page), limit)
 
-    def read(
+    def decode(
         self, after: int | Cursor = 0, limit: int | None = None, before: int | None = None, types: Iterable[str] | None = None
     ) -> Iterator[Event]:
-        """Yields events in order of ``seq``, in constant memory. A damaged line is a ``raw`` event with ``seq`` 0."""
+        """Like `read`, but yields the events as they are written."""
         found = self._pages(after, limit, before, types)
         read = (_events(block, self.session_id) for page in found for block in split_blocks(page, _BLOCK_BYTES))
         return islice(chain.from_iterable(read), limit)

@@ -26,6 +26,7 @@ import { showInTab } from "./tab_title.js";
 import { turnList } from "./turn_menu.js";
 import { View } from "./session_view.js";
 import { standing } from "./labels.js";
+import { workWords } from "../transcript/format.js";
 
 const OBSERVER = "You are looking on: this link may read, and nothing else.";
 const RECORD = "This is a record: nobody waits for an answer any more.";
@@ -144,21 +145,22 @@ export class Page {
       return;
     }
     const state = view.state;
-    const pending = view.isLive ? state.pending : [];
-    const now = pending.length ? "waiting" : state.running ? "running" : state.turnStatus ?? (info ? standingOf(info) ?? null : null);
-    const name = (info ? title(info) : null) ?? state.title ?? "Untitled";
+    const pending = view.isLive ? view.pending : [];
+    const now = pending.length ? "waiting" : state?.running ? "running" : state?.turnStatus ?? (info ? standingOf(info) ?? null : null);
+    const known = state ?? info;
+    const name = known ? title(known) : "";
     const agent = this._agent();
     this.header.show({
       title: name,
-      agent: view.driven ?? state.agent ?? info?.agent ?? null,
-      model: state.model ?? null,
-      mode: state.mode ?? state.permissionMode ?? null,
-      models: state.models ?? null,
-      modes: state.modes ?? null,
+      agent: view.driven ?? state?.agentId ?? info?.agent ?? null,
+      model: state?.model ?? null,
+      mode: state?.mode ?? state?.permissionMode ?? null,
+      models: state?.models ?? null,
+      modes: state?.modes ?? null,
       standing: now,
-      doing: pending.length ? "waiting for your answer" : state.running?.word ?? null,
-      context: state.context ?? null,
-      costUsd: (view.from ? info?.costUsd : state.costUsd) ?? null,
+      doing: workWords(state?.running ?? null),
+      context: state?.context ?? null,
+      costUsd: known?.costUsd ?? null,
       readOnly: this.role === "observer",
       canModel: view.driven !== null && agent?.can.model !== false,
       canMode: view.driven !== null && agent?.can.mode !== false,
@@ -168,18 +170,18 @@ export class Page {
     if (this.asking.card !== before) this._askedOrAnswered();
     this.composer.show({
       session: view.session,
-      agent: agent?.title ?? state.agent ?? "the agent",
+      agent: agent?.title ?? state?.agentId ?? "the agent",
       can: agent?.can,
-      running: Boolean(state.running) && view.driven !== null,
-      commands: state.commands ?? null,
-      queue: Object.entries(state.queue).map(([itemId, text]) => ({ itemId, text: text ?? "the answer of another agent", fixed: text === null })),
+      running: Boolean(state?.running) && view.driven !== null,
+      commands: state?.commands ?? null,
+      queue: Object.entries(state?.queue ?? {}).map(([itemId, text]) => ({ itemId, text: text ?? "the answer of another agent", fixed: text === null })),
       readOnly: this.role === "observer" ? OBSERVER : null,
-      record: view.driven === null && view.isLive,
+      record: state !== null && view.driven === null && view.isLive,
       agents: this.agents,
       current: view.driven,
       offline: this.connection.state.name !== "open",
     });
-    this.side.show(state.plan ?? [], state.teams ?? {});
+    this.side.show(state?.plan ?? [], state?.teams ?? {});
     showInTab(name, standing(now));
   }
 
@@ -202,7 +204,7 @@ export class Page {
     const agent = this._agent();
     const view = this.view;
     return {
-      agent: agent?.title ?? view?.state.agent ?? "The agent",
+      agent: agent?.title ?? view?.state?.agentId ?? "The agent",
       canEdit: agent?.can.edits === true,
       disabled: this.role === "observer" ? OBSERVER : view?.driven === null ? RECORD : null,
       place: "",
@@ -230,10 +232,10 @@ export class Page {
 
   // ---- what is done
 
-  /** @param {string} command @param {object} fields */
-  _do(command, fields) {
+  /** @param {string} type @param {object} payload */
+  _do(type, payload) {
     if (this.view === null) return Promise.reject(new Error("No session is open."));
-    const done = this.view.command(command, fields);
+    const done = this.view.command(type, payload);
     if (this.connection.state.name !== "open") this._connected(this.connection.state);
     return done;
   }
@@ -241,7 +243,7 @@ export class Page {
   /** @param {any} event @param {import("./permission_card.js").Decision} decision */
   _decide(event, decision) {
     const { requestId, inputHash } = event.payload;
-    return this._answered(this._do("decide", { requestId, inputHash, ...decision }));
+    return this._answered(this._do("permission_response", { requestId, inputHash, ...decision }));
   }
 
   /** An answer that came too late is told, also when its card is gone. @param {Promise<number>} answer */
@@ -259,23 +261,23 @@ export class Page {
       say: async (/** @type {string} */ text, /** @type {any[]} */ blocks, /** @type {boolean} */ steer) => {
         const content = blocks.length ? { content: [...(text ? [{ type: "text", text }] : []), ...blocks] } : {};
         this.view?.toEnd();
-        await this._do("say", { text, ...content, ...(steer && { steer }) }).catch((problem) => {
+        await this._do("user_message", { text, ...content, ...(steer && { steer }) }).catch((problem) => {
           failed("It was not said")(problem);
           throw problem;
         });
       },
       interrupt: () => this.interrupt(),
-      edit: (/** @type {string} */ itemId, /** @type {string} */ text) => void this._do("edit", { itemId, text }).catch(failed("It was not changed")),
-      cancel: (/** @type {string} */ itemId) => void this._do("cancel", { itemId }).catch(failed("It was not taken back")),
-      change: (/** @type {string} */ agent) => void this._do("switch", { agent }).catch(failed("The agent was not changed")),
+      edit: (/** @type {string} */ itemId, /** @type {string} */ text) => void this._do("queue_update", { action: "edited", itemId, text }).catch(failed("It was not changed")),
+      cancel: (/** @type {string} */ itemId) => void this._do("queue_update", { action: "cancelled", itemId }).catch(failed("It was not taken back")),
+      change: (/** @type {string} */ agent) => void this._do("agent_switch", { toAgentId: agent }).catch(failed("The agent was not changed")),
     };
   }
 
   _headerHooks() {
     return {
-      rename: (/** @type {string} */ wanted) => void this._do("rename", { title: wanted }).catch(failed("It was not renamed")),
-      model: (/** @type {string} */ model) => void this._do("set", { model }).catch(failed("The model was not changed")),
-      mode: (/** @type {string} */ mode) => void this._do("set", this.view?.state.modes?.length ? { modeId: mode } : { permissionMode: mode }).catch(failed("The mode was not changed")),
+      rename: (/** @type {string} */ wanted) => void this._do("session_lifecycle", { subtype: "renamed", title: wanted }).catch(failed("It was not renamed")),
+      model: (/** @type {string} */ model) => void this._do("configuration_change", { subtype: "set_model", model }).catch(failed("The model was not changed")),
+      mode: (/** @type {string} */ mode) => void this._do("configuration_change", this.view?.state?.modes?.length ? { subtype: "set_mode", modeId: mode } : { subtype: "set_permission_mode", permissionMode: mode }).catch(failed("The mode was not changed")),
       menu: () => this._menu(),
       list: () => this.sheet(true),
       turns: () => this._turns(),
@@ -295,10 +297,11 @@ export class Page {
       { label: "Copy link", run: () => void copy(link(view.session, seq)) },
       { label: "Export as …", run: () => void exportDialog(view.session) },
       { label: "Jump to a turn …", hint: "n", run: () => this._turns() },
+      { label: view.transcript?.procedureShown ? "Show the conversation alone" : "Show the procedure, too", hint: "a", run: () => view.transcript?.showProcedure(!view.transcript.procedureShown) },
       { label: "Show types of events …", hint: "f", run: () => this._filter() },
       { label: seq === null ? "Fork here" : `Fork after §${seq}`, rule: true, disabled: fixed, run: () => void this._fork(seq) },
-      { label: archived ? "Take out of the archive" : "Archive", disabled: fixed, run: () => void this._do("archive", { archived: !archived }).catch(failed("It was not archived")) },
-      { label: "End the agent", disabled: fixed || view.driven === null, run: () => void this._do("stop", {}).catch(failed("It was not ended")) },
+      { label: archived ? "Take out of the archive" : "Archive", disabled: fixed, run: () => void this._do("session_lifecycle", { subtype: archived ? "unarchived" : "archived" }).catch(failed("It was not archived")) },
+      { label: "End the agent", disabled: fixed || view.driven === null, run: () => void this._do("session_lifecycle", { subtype: "closed" }).catch(failed("It was not ended")) },
       { label: "Delete …", danger: true, rule: true, disabled: fixed, run: () => void this._delete() },
     ];
   }
@@ -332,12 +335,12 @@ export class Page {
   }
 
   interrupt() {
-    void this._do("interrupt", {}).catch(failed("It was not interrupted"));
+    void this._do("interrupt", { reason: "user_cancel" }).catch(failed("It was not interrupted"));
   }
 
   /** Stop the agent, if it is asked for twice. */
   _interruptTwice() {
-    if (!this.view?.state.running || this.view.driven === null || this.role === "observer") return;
+    if (!this.view?.state?.running || this.view.driven === null || this.role === "observer") return;
     const now = performance.now();
     if (now - this.interruptAsked < TWICE) {
       this.interruptAsked = 0;
@@ -349,7 +352,7 @@ export class Page {
 
   _turns() {
     const view = this.view;
-    if (view) turnList(view.state.turns, (index) => view.transcript.turnElement(index)?.scrollIntoView({ block: "start" }));
+    if (view) turnList([...view.transcript.turns.values()], (turn) => view.go(turn.seq));
   }
 
   _filter() {
@@ -385,6 +388,7 @@ export class Page {
       { keys: "/, Ctrl-f", what: "find in this session", run: () => this.view && this.findBar.open() },
       { keys: "f", what: "show only some types of events", run: () => this._filter() },
       { keys: "i", what: "inspector: every event, and what the wire said", run: () => this.side.toggle() },
+      { keys: "a", what: "the procedure too, or the conversation alone", run: () => at()?.showProcedure(!at()?.procedureShown) },
       { keys: "t", what: "thinking, open or folded", run: () => at()?.showThinking(!at()?.thinkingShown) },
       { keys: "o", what: "all tools, open or folded", run: () => (at()?.toolsOpen ? at()?.closeAll() : at()?.openAll()) },
       { keys: "m", what: "write a message", run: () => this.composer.focus() },

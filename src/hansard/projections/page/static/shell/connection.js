@@ -4,7 +4,7 @@
  * until it is answered. It knows no DOM; clock, chance and sockets are given to it, so that a test can be all three.
  */
 
-const PROTOCOL = 1;
+const PROTOCOL = 2;
 const BACKOFF = { first: 500, most: 10_000 };
 const HEARTBEAT = 15_000;
 /** So that the banner, which waits a second, is there within twenty seconds of the last word. */
@@ -19,7 +19,8 @@ const AWAY = 2_000;
  * @typedef {{now(): number, after(ms: number, work: () => void): any, cancel(timer: any): void, chance(): number}} Clock
  * @typedef {{
  *   events(events: Event[]): void, live(seq: number): void, subscribed(head: number, logId: string): void,
- *   lost(code: string, message: string, had: Cursor): void, present?(people: {name: string, role: string}[]): void
+ *   lost(code: string, message: string, had: Cursor): void, present?(people: {name: string, role: string}[]): void,
+ *   state?(changed: Record<string, any>, large: string[]): void
  * }} Reader
  * @typedef {{
  *   state(state: State): void, sessions(all: boolean, changed: any[], removed: string[]): void, hello(hello: any): void,
@@ -142,13 +143,13 @@ export class Connection {
   }
 
   /**
-   * Have something done; the answer is the number of its event. It is sent again, under the same name, until it is answered.
-   * @param {string} session @param {string} command @param {object} fields
+   * Send a command, which is an event; resolves to its seq. It is sent again, with the same id, until it is answered.
+   * @param {string} session @param {string} type @param {object} payload
    * @returns {Promise<number>}
    */
-  command(session, command, fields = {}) {
+  command(session, type, payload) {
     const commandId = crypto.randomUUID();
-    const frame = { type: "command", commandId, session, command, ...fields };
+    const frame = { type: "command", session, event: { type, commandId, payload } };
     return new Promise((done, refused) => {
       this.commands.set(commandId, { frame, done, refused });
       this._say(frame);
@@ -180,6 +181,8 @@ export class Connection {
         return this._events(message);
       case "live":
         return this._live(message);
+      case "state":
+        return this._state(message);
       case "presence":
         return this.subscriptions.get(message.id)?.reader.present?.(message.people);
       case "done":
@@ -220,6 +223,12 @@ export class Connection {
   _live(message) {
     const subscription = this.subscriptions.get(message.id);
     subscription?.then(() => this._is(subscription) && subscription.reader.live(message.seq));
+  }
+
+  /** @param {any} message */
+  _state(message) {
+    const subscription = this.subscriptions.get(message.id);
+    subscription?.then(() => this._is(subscription) && subscription.reader.state?.(message.changed, message.large ?? []));
   }
 
   /** @param {any} message */
@@ -304,7 +313,7 @@ export class Connection {
     subscription.name = `s${++this.names}`;
     this.subscriptions.set(subscription.name, subscription);
     const { name: id, session, cursor, reader } = subscription;
-    this._say({ type: "subscribe", id, session, ...(cursor && { after: { ...cursor } }), ...(reader.present && { presence: true }) });
+    this._say({ type: "subscribe", id, session, ...(cursor && { after: { ...cursor } }), ...(reader.present && { presence: true }), ...(reader.state && { state: true }) });
   }
 
   /** @param {object} message */

@@ -11,7 +11,7 @@ import { TITLE_CHARACTERS } from "../transcript/rules.js";
 /**
  * @typedef {{
  *   title: string, agent: string | null, model: string | null, mode: string | null, models: any[] | null, modes: any[] | null, standing: string | null,
- *   doing: string | null, context: {used: number | null, window: number | null} | null, costUsd: number | null, readOnly: boolean, canModel: boolean, canMode: boolean
+ *   doing: string | null, context: {tokens: number | null, window: number | null} | null, costUsd: number | null, readOnly: boolean, canModel: boolean, canMode: boolean
  * }} Facts
  * @typedef {{
  *   rename(title: string): void, model(name: string): void, mode(name: string): void, menu(): import("./menu.js").Item[],
@@ -100,7 +100,7 @@ export class Header {
 
   /** @param {Facts["context"]} context */
   _context(context) {
-    const used = context?.used ?? null;
+    const used = context?.tokens ?? null;
     this.context.hidden = used === null;
     if (used === null) return;
     const window = context?.window ?? null;

@@ -47,7 +47,7 @@ export class Sessions {
   }
 }
 
-/** @param {Info} info */
+/** @param {{title?: string | null}} info */
 export function title(info) {
   return info.title?.trim().split("\n", 1)[0] || "Untitled";
 }

@@ -41,8 +41,8 @@ export class View {
     this.logId = "";
     /** What comes after this number is read; null until the length of the log is known. @type {number | null} */
     this.from = null;
-    /** The agent that was started here, if one was: its name, as the server knows it. @type {string | null} */
-    this.driven = null;
+    /** The questions that were asked before `from`. @type {Map<number, import("./connection.js").Event | null>} */
+    this.askedBefore = new Map();
     /** The changes of files that calls announced. @type {Map<string, any[]>} */
     this.changes = new Map();
     /** @type {number | null} */
@@ -84,6 +84,7 @@ export class View {
         subscribed: (head, logId) => this._subscribed(head, logId),
         events: (events) => this._events(events),
         live: () => this._live(),
+        state: (changed, large) => void this._state(changed, large),
         lost: (code, message, had) => this._lost(code, message, had),
         present: (people) => this.hooks.present(people),
       },
@@ -125,8 +126,43 @@ export class View {
     this.before.replaceChildren(`This session is long: what comes after §${from.toLocaleString()} is shown.`, earlier, offer("Show all of it", 0));
   }
 
+  /** The state of the session; null until it is known. */
   get state() {
     return this.transcript.state;
+  }
+
+  /** The agent that was started here, if one was: its name, as the server knows it. */
+  get driven() {
+    return this.state?.launchedAgent ?? null;
+  }
+
+  /** The questions that are open, the oldest first. */
+  get pending() {
+    const found = (this.state?.requests ?? []).map(({ seq }) => this.transcript.event(seq) ?? this._fetch(seq));
+    return found.filter((event) => event !== null);
+  }
+
+  /** An event that is not here; null until it is. @param {number} seq */
+  _fetch(seq) {
+    const known = this.askedBefore.get(seq);
+    if (known !== undefined) return known;
+    this.askedBefore.set(seq, null);
+    void api.get(`${api.at(this.session)}/events/${seq}`).then((event) => {
+      this.askedBefore.set(seq, event);
+      this.hooks.changed();
+    }, () => this.askedBefore.delete(seq));
+    return null;
+  }
+
+  /** @param {Record<string, any>} changed @param {string[]} large the fields that have to be fetched */
+  async _state(changed, large) {
+    this.transcript.updateState(changed);
+    this.transcript.drawSoon();
+    this.element.dataset.state = "";
+    if (large.length === 0) return;
+    const all = await api.get(`${api.at(this.session)}/state`).catch(() => ({}));
+    this.transcript.updateState(Object.fromEntries(large.filter((name) => name in all).map((name) => [name, all[name]])));
+    this.transcript.drawSoon();
   }
 
   close() {
@@ -150,7 +186,6 @@ export class View {
   _note(event) {
     this.lastSeq = Math.max(this.lastSeq, event.seq);
     const told = event.payload;
-    if (event.type === "session_lifecycle" && told?.subtype === "launched") this.driven = told.detail?.agent ?? this.driven;
     if (event.type === "tool_progress" && Array.isArray(told?.content)) {
       const changes = told.content.filter((/** @type {any} */ block) => block?.type === "diff");
       if (changes.length) this.changes.set(told.toolCallId, changes);
@@ -204,7 +239,9 @@ export class View {
     this.before.hidden = true;
     this.isLive = false;
     delete this.element.dataset.live;
+    delete this.element.dataset.state;
     this.lastSeq = 0;
+    this.askedBefore.clear();
     this.transcript.clear();
   }
 
@@ -222,7 +259,7 @@ export class View {
   }
 
   toBeginning() {
-    this.transcript.turnElement(0)?.scrollIntoView({ block: "start" });
+    this.transcript.toBeginning();
   }
 
   /** Go to the next turn, or to the one before. @param {1 | -1} by */
@@ -240,8 +277,8 @@ export class View {
 
   // ---- what a person does
 
-  /** @param {string} command @param {object} fields */
-  command(command, fields) {
-    return this.connection.command(this.session, command, fields);
+  /** @param {string} type @param {object} payload */
+  command(type, payload) {
+    return this.connection.command(this.session, type, payload);
   }
 }

@@ -3,11 +3,12 @@
 
 import { h } from "../transcript/dom.js";
 import { dialog } from "./dialog.js";
+import { line } from "../transcript/format.js";
 import { mark } from "./badge.js";
 
 /**
- * @param {{title: string | null, status: string}[]} turns
- * @param {(index: number) => void} go
+ * @param {import("../transcript/types").TurnState[]} turns
+ * @param {(turn: import("../transcript/types").TurnState) => void} go
  */
 export function turnList(turns, go) {
   const rows = turns.map((turn, index) =>
@@ -21,12 +22,12 @@ export function turnList(turns, go) {
           class: "palette-row",
           onclick: () => {
             element.close();
-            go(index);
+            go(turn);
           },
         },
         h("span", { class: "number quiet" }, String(index + 1)),
         mark(turn.status),
-        h("span", { class: "clip", dir: "auto" }, turn.title || `Turn ${index + 1}`),
+        h("span", { class: "clip", dir: "auto" }, line(turn.title ?? "", 80) || `Turn ${index + 1}`),
       ),
     ),
   );

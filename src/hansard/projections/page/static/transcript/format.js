@@ -34,6 +34,24 @@ export function between(from, to) {
   return to - from;
 }
 
+/** What is being done, in words. @param {import("./types").Running | null} running */
+export function workWords(running) {
+  if (running === null) return null;
+  const { what, toolName, retryMs } = running;
+  switch (what) {
+    case "waiting":
+      return "waiting for your answer";
+    case "retrying":
+      return retryMs === null ? "retrying" : `retrying in ${duration(retryMs)}`;
+    case "tool":
+      return `running ${toolName}`;
+    case "preparing":
+      return toolName === null ? "preparing a call" : `preparing ${toolName}`;
+    default:
+      return what;
+  }
+}
+
 /** @param {number} bytes */
 export function size(bytes) {
   if (bytes < 1000) return plural(bytes, "byte");

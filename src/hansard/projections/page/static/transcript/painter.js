@@ -4,7 +4,7 @@ import { blockView, folded, json } from "./blocks.js";
 import { h, place, visible } from "./dom.js";
 import { nameOf } from "./units.js";
 import { MarkdownView, link, prose } from "./markdown.js";
-import { planWords } from "./procedure.js";
+import { levelOf, planWords } from "./procedure.js";
 import { bodyOf, planView, questionView, stateOf, summaryOf, tailOf } from "./tools.js";
 import { asList, asObject, asText, between, clock, count, duration, line, money, textOf } from "./format.js";
 
@@ -32,12 +32,21 @@ export class Painter {
     this.hooks = hooks;
     this.toolsOpen = false;
     this.thinkingOpen = false;
+    /** Whether the procedure is shown, too. */
+    this.procedure = false;
     /** @type {Set<string> | null} */
     this.types = null;
+    /** What is known of each turn, by its id. @type {Map<string, import("./types").TurnState>} */
+    this.turns = new Map();
+  }
+
+  /** Whether anything of a unit passes the filter and belongs to the reading level. @param {Unit} unit */
+  shows(unit) {
+    return this.matches(unit) && (this.procedure || this.types !== null || !isProcedure(unit));
   }
 
   /** Whether anything of a unit passes the filter. @param {Unit} unit */
-  shows(unit) {
+  matches(unit) {
     if (this.types === null) return true;
     return unit.kind === "response" ? unit.items.some((item) => this.showsItem(item)) : this.types.has(unit.event.type);
   }
@@ -287,7 +296,7 @@ export class Painter {
     const element = /** @type {HTMLElement} */ (item.body?.querySelector(":scope > .sub-agent") ?? h("div", { class: "sub-agent", role: "group", "aria-label": "Sub-agent" }));
     const from = element.hasAttribute("data-all") ? 0 : Math.max(0, units.length - NESTED);
     const earlier = h("button", { type: "button", class: "more", onclick: () => this.all(item, element) }, `show ${count(from)} earlier steps`);
-    place(element, [...(from > 0 ? [earlier] : []), ...units.slice(from).map((unit) => this.unit(unit))]);
+    place(element, [...(from > 0 ? [earlier] : []), ...units.slice(from).filter((unit) => this.shows(unit)).map((unit) => this.unit(unit))]);
     return element;
   }
 
@@ -366,9 +375,9 @@ export class Painter {
 
   /** @param {Unit} unit */
   end(unit) {
-    const { turn } = unit;
-    const took = between(turn.firstAt, turn.lastAt);
-    const facts = [took === null ? null : duration(took), tokenWords(turn.usage), turn.costUsd ? money(turn.costUsd) : null];
+    const turn = this.turns.get(unit.turn.id ?? "");
+    const cost = turn?.usage?.costUsd;
+    const facts = [typeof turn?.durationMs === "number" ? duration(turn.durationMs) : null, tokenWords(turn?.usage), cost ? money(cost) : null];
     const words = facts.filter(Boolean).join(" · ");
     return h("div", { class: "turn-facts" }, unit.notice !== null && this.noticeOfEnd(unit), h("span", { class: "facts" }, words));
   }
@@ -379,6 +388,11 @@ export class Painter {
     inner.className = unit.notice?.next || unit.notice?.code ? "notice-body ended" : "notice-body ended plain";
     return inner;
   }
+}
+
+/** Whether a unit is procedure. Answers, questions and ends are not, whatever event they begin with. @param {Unit} unit */
+function isProcedure(unit) {
+  return (unit.kind === "notice" || unit.kind === "said") && levelOf(unit.event) !== "conversation";
 }
 
 /** @param {Event} event */

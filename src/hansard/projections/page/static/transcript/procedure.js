@@ -1,6 +1,7 @@
 /** Procedure in words: what a hairline between speeches says about an event, if it says anything. */
 
 import { asList, asObject, asText, capital, count, duration, line, plural, textOf } from "./format.js";
+import { LEVELS } from "./rules.js";
 
 /** @typedef {import("./types").Event} Event @typedef {import("./types").Notice} Notice */
 
@@ -82,7 +83,7 @@ function ofHook(status, detail, more) {
   return notice({ tone: failed ? "wait" : "quiet", icon: "⚑", words, more });
 }
 
-/** Words for the life of a session. What is not here and not in UNSAID is said by its own word. */
+/** Words for the life of a session. Any other subtype is named as it is. */
 const LIFE = /** @type {Record<string, string>} */ ({
   archived: "Archived",
   cleared: "Conversation cleared",
@@ -98,14 +99,10 @@ const LIFE = /** @type {Record<string, string>} */ ({
   switched: "Another session of the agent goes on",
   unarchived: "Taken out of the archive",
 });
-/** Book-keeping of stores and agents: in the inspector, not between speeches. */
-const UNSAID = new Set(["created", "updated", "checkpoint", "stored", "exported", "snapshot", "diff", "asset", "copied", "agent_named", "replay_started", "launched"]);
-
 /** @param {any} life @returns {Notice | null} */
 function ofLife(life) {
   const subtype = asText(life.subtype);
   const detail = asObject(life.detail);
-  if (UNSAID.has(subtype)) return null;
   if (subtype === "compacted") {
     const before = detail.pre_tokens ?? detail.preTokens;
     const after = detail.post_tokens ?? detail.postTokens;
@@ -223,6 +220,18 @@ const OF = {
   tool_use_summary: (used) => notice({ icon: "≡", words: line(asText(used.summary)), more: String(used.summary).length > 160 ? used.summary : undefined }),
 };
 
+/**
+ * The reading level of an event: "conversation", "procedure" or "record". Events of newer versions are procedure.
+ * @param {Event} event
+ * @returns {string}
+ */
+export function levelOf(event) {
+  const level = Object.hasOwn(LEVELS, event.type) ? LEVELS[event.type] : "procedure";
+  if (typeof level === "string") return level;
+  const text = asText(asObject(event.payload)[level.field] ?? "");
+  return level.patterns.find(([pattern]) => new RegExp(pattern, "i").test(text))?.[1] ?? level.otherwise;
+}
+
 /** The types that can become a notice by themselves. */
 export const NOTICED = Object.keys(OF);
 
@@ -232,6 +241,11 @@ export const NOTICED = Object.keys(OF);
  * @returns {Notice | null}
  */
 export function noticeOf(event) {
+  return levelOf(event) === "record" ? null : noticeByType(event);
+}
+
+/** @param {Event} event @returns {Notice | null} */
+function noticeByType(event) {
   return Object.hasOwn(OF, event.type) ? OF[event.type](event.payload, event) : null;
 }
 

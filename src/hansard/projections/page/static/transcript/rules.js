@@ -1,16 +1,10 @@
-/** The tables of src/hansard/events, for the page. Made by tools/page_rules.py: change them there and run `make docs`. */
+/** The tables of src/hansard that the page uses. Made by tools/page_rules.py: change them there and run `make docs`. */
 
 /** @type {number} */
 export const EARLIEST_CALENDAR_MS = 100000000000;
 
 /** @type {number} */
 export const TITLE_CHARACTERS = 200;
-
-/** @type {number} */
-export const PREVIEW_CHARACTERS = 500;
-
-/** @type {number} */
-export const MAX_ENTRIES = 10000;
 
 /** @type {Record<string, Record<string, string>>} */
 export const REQUIRED = {
@@ -31,7 +25,7 @@ export const REQUIRED = {
   "tool_use_summary": {"summary": "string", "toolCallIds": "array"},
   "agent_message": {"messageId": "string", "targetAgentId": "string", "message": "string"},
   "agent_callback": {"messageId": "string", "result": "any"},
-  "agent_switch": {"fromAgentId": "any", "toAgentId": "string"},
+  "agent_switch": {"toAgentId": "string"},
   "interrupt": {"reason": "string"},
   "error": {"code": "string", "message": "string"},
   "audio_chunk": {"seq": "number"},
@@ -62,17 +56,55 @@ export const REQUIRED = {
   "raw": {"reason": "string"},
 };
 
-/** @type {string[]} */
-export const TOKENS = ["inputTokens", "outputTokens", "totalTokens", "cacheCreationInputTokens", "cacheReadInputTokens", "reasoningTokens"];
-
-/** @type {string} */
-export const COST = "costUsd";
-
-/** @type {string[]} */
-export const WHOLE = ["completed", "denied", "max_tokens", "refused"];
-
-/** @type {number} */
-export const OPEN_TURNS = 16;
+/** @type {Record<string, string | {field: string, patterns: [string, string][], otherwise: string}>} */
+export const LEVELS = {
+  "turn_start": "conversation",
+  "turn_end": "conversation",
+  "user_message": {"field": "author", "patterns": [["^harness$", "procedure"]], "otherwise": "conversation"},
+  "user_audio": "conversation",
+  "assistant_chunk": "record",
+  "assistant_done": "conversation",
+  "thinking_chunk": "record",
+  "thinking_done": "conversation",
+  "content_block": "conversation",
+  "tool_call": "conversation",
+  "tool_input_chunk": "record",
+  "tool_output_chunk": "record",
+  "tool_progress": "record",
+  "tool_result": "conversation",
+  "tool_use_summary": "procedure",
+  "agent_message": "conversation",
+  "agent_callback": "conversation",
+  "agent_switch": "conversation",
+  "interrupt": "conversation",
+  "error": "conversation",
+  "audio_chunk": "record",
+  "audio_done": "conversation",
+  "session_init": "conversation",
+  "status_change": {"field": "status", "patterns": [["retr|hook|warning|deprecat|^(compacting|informational|notice)$", "procedure"]], "otherwise": "record"},
+  "result": "conversation",
+  "usage": "record",
+  "permission_request": "conversation",
+  "permission_response": "conversation",
+  "permission_cancelled": "conversation",
+  "question": "conversation",
+  "answer": "conversation",
+  "configuration_change": {"field": "subtype", "patterns": [["^set_(model|mode|permission_mode)$|^model_(fallback|rerouted)$", "conversation"]], "otherwise": "procedure"},
+  "session_lifecycle": {"field": "subtype", "patterns": [["^(compacted|cleared|forked|rewound|reverted|revert_committed|message_removed|part_removed|log_recovered)$", "conversation"], ["^(checkpoint|attached|launched|updated|asset|stored|exported|copied)$", "record"]], "otherwise": "procedure"},
+  "plan_update": "conversation",
+  "team_message": "conversation",
+  "team_task_update": "procedure",
+  "team_state_change": "procedure",
+  "queue_update": "procedure",
+  "auth_status": "procedure",
+  "mcp_status": "procedure",
+  "rate_limit": "procedure",
+  "heartbeat": "record",
+  "process": "procedure",
+  "control_request": "record",
+  "control_response": "procedure",
+  "raw": {"field": "reason", "patterns": [["^invalid_", "conversation"]], "otherwise": "procedure"},
+};
 
 /** @type {{action: string, kinds: string[], named: string, fields: {name: string, type: string, required: boolean, spelled: string}[]}[]} */
 export const TOOL_SHAPES = [

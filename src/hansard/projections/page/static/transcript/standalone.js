@@ -1,4 +1,4 @@
-/** A session in a file of its own: the same renderer, fed from the file. */
+/** A session in a file of its own: the same renderer, fed from the file, which also contains the state of the session. */
 
 import { h } from "./dom.js";
 import { Inspector } from "./inspector.js";
@@ -9,6 +9,7 @@ const lines = (document.getElementById("events")?.textContent ?? "").split("\n")
 const events = lines.filter((line) => line !== "").map((line) => JSON.parse(line));
 // A file that was never in a store has no numbers of its own.
 events.forEach((event, index) => (event.seq ||= index + 1));
+const state = JSON.parse(document.getElementById("state")?.textContent ?? "{}");
 
 const main = h("main", { class: "standalone-transcript" });
 const side = h("aside", { class: "standalone-side", hidden: true, "aria-label": "Inspector" });
@@ -16,17 +17,15 @@ const title = h("h1");
 const facts = h("p", { class: "standalone-facts" });
 const found = h("span", { class: "standalone-found", role: "status" });
 const search = h("input", { type: "search", placeholder: "find", "aria-label": "Find in the session" });
-document.body.append(h("header", { class: "standalone-head" }, h("div", null, title, facts), h("div", { class: "standalone-tools" }, search, found, button("tools", tools), button("thinking", thinking), button("inspector", inspect))), main, side);
+document.body.append(h("header", { class: "standalone-head" }, h("div", null, title, facts), h("div", { class: "standalone-tools" }, search, found, button("tools", tools), button("thinking", thinking), button("procedure", procedure), button("inspector", inspect))), main, side);
 
 const transcript = new Transcript(main, { onSelect: (seq) => chosen(seq) });
 /** @type {Inspector | null} */
 let inspector = null;
-transcript.subscribe((state) => {
-  document.title = state.title ?? "A session on the record";
-  title.textContent = document.title;
-  facts.textContent = [state.agent, state.model, state.cwd, state.costUsd ? money(state.costUsd) : null].filter(Boolean).join(" · ");
-});
-transcript.replayEvents(events);
+document.title = state.title ?? "A session on the record";
+title.textContent = document.title;
+facts.textContent = [state.agentId, state.model, state.cwd, state.costUsd ? money(state.costUsd) : null].filter(Boolean).join(" · ");
+transcript.replayEvents(events, state);
 addEventListener("hashchange", linked);
 linked();
 
@@ -67,6 +66,11 @@ function tools(open) {
 /** @param {boolean} show */
 function thinking(show) {
   transcript.showThinking(show);
+}
+
+/** @param {boolean} show */
+function procedure(show) {
+  transcript.showProcedure(show);
 }
 
 /** @param {boolean} show */

@@ -1,7 +1,8 @@
 /**
  * One session on the page. Live and replay are the same: `renderEvent` folds one event, `flush` draws what changed.
  *
- * The fold is in units.js and state.js, the drawing in painter.js. This file brings them together and follows the reader.
+ * What is drawn is folded in units.js and drawn by painter.js. The state comes from outside: the server, or the exported file.
+ * This file brings them together and follows the reader.
  */
 
 import { copyCode, Menu, wordsOf } from "./event_menu.js";
@@ -10,11 +11,10 @@ import { Painter } from "./painter.js";
 import { highlight, matches } from "./search.js";
 import { Flow, nameOf } from "./units.js";
 import { Pane } from "./viewport.js";
-import { State } from "./state.js";
-import { count } from "./format.js";
+import { count, workWords } from "./format.js";
 
 /** @typedef {import("./types").Event} Event @typedef {import("./types").Hooks} Hooks @typedef {import("./types").Unit} Unit */
-/** @typedef {import("./types").ToolItem} ToolItem */
+/** @typedef {import("./types").ToolItem} ToolItem @typedef {import("./types").State} State @typedef {import("./types").TurnState} TurnState */
 
 /** So near to the end is at the end, in pixels. */
 const AT_END = 32;
@@ -32,7 +32,7 @@ export class Transcript {
     this.painter = new Painter(hooks);
     this.pane = new Pane(this.scroller, this.log, (unit) => this.painter.unit(unit));
     this.menu = new Menu(this.scroller, hooks, (words) => this.announce(words));
-    /** @type {((state: Transcript["state"]) => void)[]} */
+    /** @type {((state: State | null) => void)[]} */
     this.listeners = [];
     this.following = true;
     this.frame = 0;
@@ -41,7 +41,9 @@ export class Transcript {
       if (this.following) this.scroller.scrollTop = this.scroller.scrollHeight;
     });
     this.flow = new Flow();
-    this.fold = new State();
+    /** The state of the session; null until it is known. @type {State | null} */
+    this.state = null;
+    this.lastSeq = 0;
     /** @type {Event[]} */
     this.events = [];
     /** The lines of the log that are no events, each shown once where it stands. @type {Set<string>} */
@@ -62,18 +64,34 @@ export class Transcript {
   /** Fold one event; `flush` draws it. @param {Event} event */
   renderEvent(event) {
     const name = nameOf(event);
-    if (event.seq === 0 ? this.damaged.has(name) : event.seq <= this.fold.seq) return;
+    if (event.seq === 0 ? this.damaged.has(name) : event.seq <= this.lastSeq) return;
     if (event.seq === 0) this.damaged.add(name);
     this.events.push(event);
+    this.lastSeq = Math.max(this.lastSeq, event.seq);
     this.flow.apply(event);
-    this.fold.apply(event);
     this.stale = true;
   }
 
-  /** Draw a session from its beginning. @param {Event[]} events */
-  replayEvents(events) {
+  /** What changed in the state of the session; the first time all of it. `flush` draws it. @param {Partial<State> & {turnList?: TurnState[]}} changed */
+  updateState({ turnList = [], ...changed }) {
+    this.state = /** @type {State} */ ({ ...this.state, ...changed });
+    for (const turn of turnList) {
+      this.turns.set(turn.id, turn);
+      for (const unit of this.flow.turnsById.get(turn.id)?.units ?? []) if (unit.kind === "end") this.flow.mark(unit);
+    }
+    this.stale = true;
+  }
+
+  /** The turns of the session, by id, also those that are not drawn. */
+  get turns() {
+    return this.painter.turns;
+  }
+
+  /** Draw a session from its beginning. @param {Event[]} events @param {any} [state] */
+  replayEvents(events, state) {
     this.clear();
     for (const event of events) this.renderEvent(event);
+    if (state !== undefined) this.updateState(state);
     this.following = true;
     this.flush();
   }
@@ -84,6 +102,10 @@ export class Transcript {
     this.renderEvent(event);
     if (!this.following) this.unseen += this.flow.added - before;
     if (event.type === "assistant_done" && event.parentToolCallId === undefined) this.spoken = String(event.payload?.text ?? "");
+    this.drawSoon();
+  }
+
+  drawSoon() {
     if (this.frame === 0) this.frame = requestAnimationFrame(() => this.flush());
   }
 
@@ -104,13 +126,14 @@ export class Transcript {
     this.spoken = "";
     if (!this.stale) return;
     this.stale = false;
-    const { state } = this;
-    for (const listener of this.listeners) listener(state);
+    for (const listener of this.listeners) listener(this.state);
   }
 
   clear() {
     this.flow = new Flow();
-    this.fold = new State();
+    this.state = null;
+    this.turns.clear();
+    this.lastSeq = 0;
     this.events = [];
     this.damaged.clear();
     this.stale = true;
@@ -124,53 +147,15 @@ export class Transcript {
     this.pane.clear();
   }
 
-  /** The units that pass the filter, in order, into the page. */
+  /** The units that are shown, in order, into the page. */
   arrange() {
     const units = this.flow.turns.flatMap((turn) => turn.units);
-    this.pane.show(this.painter.types === null ? units : units.filter((unit) => this.painter.shows(unit)), this.following);
+    this.pane.show(units.filter((unit) => this.painter.shows(unit)), this.following);
   }
 
   // ---- what others read
 
-  /** Where the session stands. */
-  get state() {
-    const { fold } = this;
-    const turns = () => this.turns();
-    const snapshot = fold.snapshot();
-    return {
-      ...snapshot,
-      agent: fold.agentId ?? snapshot.agentId,
-      status: snapshot.phase,
-      running: fold.running,
-      modes: fold.init?.modes ?? null,
-      models: fold.init?.models ?? null,
-      capabilities: fold.init?.capabilities ?? null,
-      options: fold.options,
-      get turns() {
-        return turns();
-      },
-      pending: [...fold.asked.values()],
-      team: snapshot.teams,
-      context: snapshot.context === null ? null : { used: snapshot.context.tokens, window: snapshot.context.window, percent: snapshot.context.percent },
-      lastSeq: fold.seq,
-      count: this.events.length,
-    };
-  }
-
-  turns() {
-    return this.flow.turns
-      .filter((turn) => turn.id !== null)
-      .map((turn) => ({
-        id: turn.id,
-        title: turn.title,
-        seq: turn.start?.seq ?? turn.units[0]?.event.seq ?? 0,
-        status: turn.end === null ? "running" : String(turn.end.payload.status),
-        startedAt: turn.firstAt,
-        costUsd: turn.costUsd,
-      }));
-  }
-
-  /** Be told when something changed. @param {(state: Transcript["state"]) => void} listener @returns {() => void} to be told no more */
+  /** Be told when something changed. @param {(state: State | null) => void} listener @returns {() => void} to be told no more */
   subscribe(listener) {
     this.listeners.push(listener);
     return () => {
@@ -222,9 +207,23 @@ export class Transcript {
     return this.painter.thinkingOpen;
   }
 
+  /** Show the procedure too, or the conversation alone. @param {boolean} show */
+  showProcedure(show) {
+    this.painter.procedure = show;
+    this.redraw();
+  }
+
+  get procedureShown() {
+    return this.painter.procedure;
+  }
+
   /** Show events of these types alone; null shows all. @param {Iterable<string> | null} types */
   filter(types) {
     this.painter.types = types === null ? null : new Set(types);
+    this.redraw();
+  }
+
+  redraw() {
     for (const turn of this.flow.turns) for (const unit of turn.units) unit.dirty = true;
     for (const tool of this.flow.tools.values()) tool.dirty = true;
     this.flow.changed = true;
@@ -234,7 +233,8 @@ export class Transcript {
   /** Look for words; "" ends it. @param {string} words */
   find(words) {
     this.wanted = words;
-    this.found = words === "" ? [] : matches(this.pane.units, words);
+    const units = this.flow.turns.flatMap((turn) => turn.units).filter((unit) => this.painter.matches(unit));
+    this.found = words === "" ? [] : matches(units, words);
     this.foundAt = -1;
     if (words === "") highlight([], "");
     else if (this.found.length > 0) this.findNext();
@@ -257,16 +257,17 @@ export class Transcript {
     return { count: this.found.length, index: this.foundAt };
   }
 
-  /** The element of a turn, by its place in `state.turns`. @param {number} index */
-  turnElement(index) {
-    const turn = this.flow.turns.filter((one) => one.id !== null)[index];
-    if (turn === undefined || turn.units.length === 0) return null;
-    this.reveal(turn.units[0]);
-    return turn.element;
+  /** Go to the first turn that is here. */
+  toBeginning() {
+    const turn = this.flow.turns.find((one) => one.id !== null && one.units.length > 0);
+    if (turn === undefined) return;
+    this.reveal(turn.units.find((unit) => this.painter.shows(unit)) ?? turn.units[0]);
+    turn.element?.scrollIntoView({ block: "start" });
   }
 
   /** @param {Unit} unit */
   reveal(unit) {
+    if (!this.painter.shows(unit)) this.showProcedure(true);
     let outer = unit;
     while (outer.lane.owner !== null) {
       const { owner } = outer.lane;
@@ -281,11 +282,11 @@ export class Transcript {
     this.flush();
   }
 
-  /** Show an event and mark it; false if it is not drawn. @param {number} seq */
+  /** Show an event and mark it, or the beginning of the turn that it starts; false if it is not drawn. @param {number} seq */
   select(seq) {
     this.log.querySelectorAll(".selected").forEach((element) => element.classList.remove("selected"));
     this.chosen = seq;
-    const drawn = /** @type {any} */ (this.flow.places[seq]);
+    const drawn = /** @type {any} */ (this.flow.places[seq] ?? this.flow.turns.find((turn) => turn.start?.seq === seq)?.units[0]);
     if (drawn === undefined) return false;
     this.reveal(drawn.unit ?? (drawn.items === undefined ? this.unitOf(drawn) : drawn));
     drawn.element?.classList.add("selected");
@@ -376,9 +377,9 @@ export class Transcript {
 
   /** A spinner never stands without a word. */
   drawNow() {
-    const { running } = this.fold;
-    if (this.now.textContent === (running?.word ?? "")) return;
-    this.now.replaceChildren(...(running === null ? [] : [h("span", { class: "pulse", "aria-hidden": "true" }), h("span", { class: "now-word" }, running.word)]));
+    const words = workWords(this.state?.running ?? null);
+    if (this.now.textContent === (words ?? "")) return;
+    this.now.replaceChildren(...(words === null ? [] : [h("span", { class: "pulse", "aria-hidden": "true" }), h("span", { class: "now-word" }, words)]));
   }
 
   drawPill() {

@@ -14,6 +14,7 @@ export interface Event {
   source?: string;
   stream?: string;
   synthetic?: boolean;
+  replay?: boolean;
   frame?: number;
   direction?: "out";
   commandId?: string;
@@ -161,12 +162,44 @@ export interface Turn {
   interrupted: boolean;
   said: boolean;
   error: string | null;
-  usage: any;
-  costUsd: number | null;
-  firstAt: number | null;
-  lastAt: number | null;
   steps: number;
   open: Set<ToolItem>;
   element: HTMLElement | null;
+}
+
+/** The state of a session, as far as the page shows it: `Snapshot` in src/hansard/events/state.py, which has more. Its turns are kept apart. */
+export interface State {
   title: string | null;
+  turnStatus: string | null;
+  running: Running | null;
+  launchedAgent: string | null;
+  agentId: string | null;
+  model: string | null;
+  permissionMode: string | null;
+  mode: string | null;
+  models: any[] | null;
+  modes: any[] | null;
+  cwd: string | null;
+  commands: any[] | null;
+  requests: { requestId: string; seq: number; type: string }[];
+  queue: Record<string, string | null>;
+  plan: any[];
+  teams: Record<string, any>;
+  costUsd: number | null;
+  context: { tokens: number | null; window: number | null } | null;
+}
+
+export interface Running {
+  what: string;
+  toolName: string | null;
+  retryMs: number | null;
+}
+
+export interface TurnState {
+  id: string;
+  seq: number;
+  title: string | null;
+  status: string;
+  durationMs: number | null;
+  usage: any;
 }

@@ -7,7 +7,7 @@
 import { noticeOf, noticeOfChange, noticeOfEnd, noticeOfInit, noticeOfPermission, NOTICED, unknown } from "./procedure.js";
 import { isKnown } from "./payload_shapes.js";
 import { toolInput } from "./tool_inputs.js";
-import { asText, capital, line, textOf } from "./format.js";
+import { asText, capital, textOf } from "./format.js";
 
 /** @typedef {import("./types").Event} Event @typedef {import("./types").Turn} Turn @typedef {import("./types").Unit} Unit */
 /** @typedef {import("./types").Item} Item @typedef {import("./types").ToolItem} ToolItem @typedef {import("./types").Lane} Lane */
@@ -17,7 +17,7 @@ import { asText, capital, line, textOf } from "./format.js";
 
 /** What is drawn by more than a notice. */
 const FOLDED = /** @type {Record<string, (flow: Flow, event: Event) => void>} */ ({
-  turn_start: (flow, event) => flow.turnFor(event),
+  turn_start: (flow, event) => flow.startTurn(event),
   turn_end: (flow, event) => flow.endTurn(event),
   user_message: (flow, event) => flow.said(event),
   user_audio: (flow, event) => flow.said(event),
@@ -64,6 +64,11 @@ export function nameOf(event) {
   return event.id || `${event.seq}`;
 }
 
+/** The lane of an event: "" is the main agent's. @param {Event} event */
+function laneKey(event) {
+  return event.parentToolCallId ?? (event.stream === undefined ? "" : `\0${event.stream}`);
+}
+
 /** @param {string | null} id @param {number} number @returns {Turn} */
 function newTurn(id, number) {
   return {
@@ -75,14 +80,9 @@ function newTurn(id, number) {
     interrupted: false,
     said: false,
     error: null,
-    usage: null,
-    costUsd: null,
-    firstAt: null,
-    lastAt: null,
     steps: 0,
     open: new Set(),
     element: null,
-    title: null,
   };
 }
 
@@ -179,14 +179,12 @@ export class Flow {
     this.agent = /** @type {string | null} */ (null);
     this.init = /** @type {any} */ (null);
     this.settings = { model: /** @type {string | null} */ (null), permissionMode: /** @type {string | null} */ (null), modeId: /** @type {string | null} */ (null) };
-    this.replaying = false;
-    this.heard = false;
     this.turnNumber = 0;
   }
 
   /** Take one event in. @param {Event} event */
   apply(event) {
-    if (this.replaying && event.type !== "session_lifecycle") return;
+    if (event.replay) return;
     const fold = FOLDS_BY_TYPE.get(event.type);
     if (!isKnown(event)) this.note(event, unknown(event));
     else if (fold !== undefined) fold(this, event);
@@ -200,33 +198,21 @@ export class Flow {
     const last = this.turns[this.turns.length - 1];
     const id = event.turnId ?? null;
     const known = id === null ? undefined : this.turnsById.get(id);
-    if (known !== undefined) return this.touch(known, event);
-    if (id === null && last !== undefined && (last.id === null || last.end === null)) return this.touch(last, event);
+    if (known !== undefined) return known;
+    if (id === null && last !== undefined && (last.id === null || last.end === null)) return last;
     if (id !== null) this.turnNumber += 1;
     const turn = newTurn(id, this.turnNumber);
-    if (event.type === "turn_start") turn.start = event;
     this.turns.push(turn);
     if (id !== null) this.turnsById.set(id, turn);
     this.main.speaker = null;
     this.changed = true;
-    return this.touch(turn, event);
-  }
-
-  /** @param {Turn} turn @param {Event} event */
-  touch(turn, event) {
-    if (event.type === "turn_start") turn.start ??= event;
-    const at = event.receivedAt ?? event.timestamp;
-    if (typeof at === "number" && at >= 0) {
-      turn.firstAt ??= at;
-      turn.lastAt = at;
-    }
     return turn;
   }
 
   /** Who speaks: the main agent, or a sub-agent in the call that started it. @param {Event} event @returns {Lane} */
   laneFor(event) {
     const parent = event.parentToolCallId;
-    const key = parent ?? (event.stream === undefined ? "" : `\0${event.stream}`);
+    const key = laneKey(event);
     const known = this.lanes.get(key);
     if (known !== undefined) return known;
     const owner = parent === undefined ? this.tool(event, key, event.stream ?? null, this.main) : this.toolOf(event, parent, this.main);
@@ -323,16 +309,22 @@ export class Flow {
   // ---- turns
 
   /** @param {Event} event */
+  startTurn(event) {
+    this.turnFor(event).start ??= event;
+  }
+
+  /** @param {Event} event */
   endTurn(event) {
     const turn = this.turnFor(event);
     if (this.laneFor(event) !== this.main) return;
     turn.end = event;
+    const isTold = event.payload.status === "interrupted" && turn.interrupted;
     if (event.payload.status === "interrupted") turn.interrupted = true;
     for (const tool of turn.open) this.touchItem(tool, tool.unit, event);
     turn.open.clear();
     for (const [item, unit] of this.unfinished) this.touchItem(item, unit, event);
     this.unfinished.clear();
-    this.unit(event, "end", { notice: noticeOfEnd(event.payload, turn.error) }, this.main);
+    this.unit(event, "end", { notice: isTold ? null : noticeOfEnd(event.payload, turn.error) }, this.main);
   }
 
   /** @param {Event} event */
@@ -354,6 +346,12 @@ export class Flow {
       return;
     }
     this.turnFor(event).error = asText(event.payload.message);
+    if (last?.kind === "notice" && last.event.type === "assistant_done" && last.notice?.words === notice?.words) {
+      last.notice = notice;
+      this.place(event, last);
+      this.mark(last);
+      return;
+    }
     this.note(event, notice);
   }
 
@@ -379,11 +377,6 @@ export class Flow {
     const names = { agent: typeof fromAgentId === "string" ? capital(fromAgentId) : lane.owner === null ? "Agent" : "Task", harness: "Harness" };
     const speaker = event.type === "user_audio" ? "You" : (names[/** @type {"agent" | "harness"} */ (author)] ?? "You");
     const unit = this.unit(event, "said", { speaker }, lane);
-    const text = textOf(event.payload.text) ?? textOf(event.payload.transcription) ?? "";
-    if (author !== "harness") {
-      this.heard = true;
-      if (lane === this.main) unit.turn.title ??= line(text, 80);
-    }
     if (typeof messageId === "string") this.byMessage.set(messageId, [...(this.byMessage.get(messageId) ?? []), unit]);
   }
 
@@ -420,8 +413,13 @@ export class Flow {
   /** @param {Event} event @param {"text" | "thinking"} kind */
   whole(event, kind) {
     const key = this.speakingKey(event, kind);
-    const item = this.speaking.get(key) ?? this.speech(event, kind);
     const said = event.payload;
+    if (said.phase === "error" && !this.speaking.has(key) && this.laneFor(event) === this.main) {
+      this.turnFor(event).error = asText(said.text);
+      this.note(event, { tone: "bad", icon: "✗", words: asText(said.text) }); // the error that follows says the same
+      return;
+    }
+    const item = this.speaking.get(key) ?? this.speech(event, kind);
     item.text = asText(said.text);
     item.done = true;
     this.unfinished.delete(item);
@@ -430,7 +428,6 @@ export class Flow {
     if (item.kind === "text") {
       item.citations = Array.isArray(said.citations) ? said.citations : null;
       item.phase = textOf(said.phase);
-      this.heard = true;
       if (this.laneFor(event) === this.main) this.turnFor(event).said = true;
     } else {
       item.redacted = said.redacted !== undefined;
@@ -646,13 +643,6 @@ export class Flow {
   /** @param {Event} event */
   life(event) {
     const { subtype, messageId } = event.payload;
-    if (subtype === "replay_started") {
-      this.replaying = this.heard;
-      if (this.heard) this.note(event, { tone: "quiet", icon: "↺", words: "The agent repeats its history; it stands above already" });
-      return;
-    }
-    if (subtype === "replay_ended") this.replaying = false;
-    if (this.replaying) return;
     if (subtype === "message_removed" && typeof messageId === "string") this.remove(messageId);
     this.note(event, noticeOf(event));
   }
@@ -686,12 +676,6 @@ export class Flow {
       unit.model = textOf(used.model);
       this.mark(unit);
     }
-    if (used.scope === "turn" && lane === this.main) {
-      const turn = this.turnFor(event);
-      turn.usage = used.usage;
-      turn.costUsd = typeof used.costUsd === "number" ? used.costUsd : turn.costUsd;
-      for (const last of turn.units) if (last.kind === "end") this.mark(last);
-    }
   }
 
   /** The agent's own last word about a turn: drawn where nothing else says it. @param {Event} event */
@@ -699,7 +683,6 @@ export class Flow {
     const result = event.payload;
     const turn = this.turnFor(event);
     if (this.laneFor(event) !== this.main) return;
-    if (typeof result.costUsd === "number") turn.costUsd ??= result.costUsd;
     const blocks = [];
     if (typeof result.text === "string" && result.text !== "" && !turn.said && result.status === "completed") blocks.push({ type: "text", text: result.text });
     if (result.structuredOutput !== undefined && result.structuredOutput !== null) {

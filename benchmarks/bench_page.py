@@ -23,7 +23,7 @@ PAINTED = """async (text) => {
   return { parse: parsed - begun, draw: drawn - parsed, paint: performance.now() - begun, nodes: document.querySelectorAll("*").length };
 }"""
 LIVE = """async ([seconds, rate]) => {
-  const from = shown.state.lastSeq, every = 50; let seq = from, longest = 0, last = performance.now();
+  const from = shown.lastSeq, every = 50; let seq = from, longest = 0, last = performance.now();
   const turn = { turnId: "live", responseId: "live", blockIndex: 0 };
   shown.handleNewEvent({ seq: ++seq, type: "turn_start", turnId: "live", payload: { trigger: "user" } });
   let watching = true;

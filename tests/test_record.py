@@ -66,7 +66,7 @@ PROGRAM = Parrot()
 SCENARIOS = {
     "talk": Scenario(turns=[Turn("Hello", [says("Hello!")]), Turn("Bye", [says("Bye!")])], notes="Two turns."),
     "long": Scenario(turns=[Turn("All of it", [says("word " * 4000)])]),
-    "wait": Scenario(turns=[Turn("wait", [], "interrupted", {"end_on_wire": False})], interrupt_at="waiting"),
+    "wait": Scenario(turns=[Turn("wait", [], "interrupted in text", {"end_on_wire": False})], interrupt_at="waiting"),
     "silent": Scenario(turns=[Turn("Hello", [says("Hello!"), says("Nobody asks for this.")])]),
 }
 """

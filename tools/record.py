@@ -26,6 +26,7 @@ from typing import Any, ClassVar
 from msgspec import Struct, field
 
 from hansard.testing.recordings import write
+from hansard.testing.truth import STORIES
 from tests.driving.model import Call, Model, Step, Text, Thinking, halves, model
 
 PATIENCE = 120.0
@@ -43,13 +44,13 @@ class Result(Struct):
 
 
 class Turn(Struct):
-    """What the user says, what the model answers and the tools give, and how it ends."""
+    """What the user says, what the model answers and the tools give, and which of `STORIES` it is, if any."""
 
     user: str
     model: list[Step | Result]
-    end: str = "completed"
+    story: str | None = None
     also: dict[str, Any] = field(default_factory=dict[str, Any])
-    """What else the truth says of it: ``error_code``, ``end_on_wire``, another ``usage`` than that of whole answers."""
+    """What else the truth says of it: ``end_on_wire``, another ``usage`` than that of whole answers."""
 
 
 class Scenario(Struct, kw_only=True):
@@ -216,10 +217,18 @@ def clean(data: bytes, names: dict[str, str]) -> bytes:
 def truth(scenario: Scenario) -> dict[str, Any]:
     """What was really said, for truth.json."""
     turns = [
-        {"user": turn.user, "model": list(exchange_facts(turn)), "usage": used(turn), "end": turn.end} | turn.also
+        {"user": turn.user, "model": list(exchange_facts(turn)), "usage": used(turn), **end_facts(turn)} | turn.also
         for turn in scenario.turns
     ]
     return {"turns": turns}
+
+
+def end_facts(turn: Turn) -> dict[str, str]:
+    """How it ended: as its story ends for every agent."""
+    if turn.story is None:
+        return {"end": "completed"}
+    status, code = STORIES[turn.story]
+    return {"end": status} | ({} if code is None else {"error_code": code}) | {"story": turn.story}
 
 
 def exchange_facts(turn: Turn) -> Iterator[dict[str, Any]]:

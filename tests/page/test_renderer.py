@@ -301,6 +301,5 @@ def test_those_who_listen_to_the_page_hear_what_it_is(renderer: Watched) -> None
         'article "Claude"',
         'group "Tools"',
         "denied",
-        "Ended after a permission was denied",
     ):
         assert words in heard

@@ -67,7 +67,8 @@ LEVELS: dict[str, Level | ByField] = {
     "session_lifecycle": ByField(
         "subtype",
         {
-            "^(compacted|cleared|forked|rewound|reverted|revert_committed|message_removed|part_removed|log_recovered)$": "conversation",
+            "^(compacted|cleared|forked|rewound|reverted|revert_committed|message_removed|part_removed)$": "conversation",
+            "^(log_recovered|session_archived|session_deleted)$": "conversation",
             "^(checkpoint|attached|launched|updated|asset|stored|exported|copied)$": "record",
         },
         "procedure",

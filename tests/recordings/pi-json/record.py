@@ -49,7 +49,7 @@ def short(tools: str = "read") -> list[str]:
 
 PROGRAM = Pi()
 SCENARIOS = {
-    "text": Scenario(turns=[Turn("Say hello.", [says("Hello from pi, said the magpie.")])], notes="The whole system prompt."),
+    "text": Scenario(turns=[Turn("Say hello.", [says("Hello from pi, said the magpie.")], "text")], notes="The whole system prompt."),
     "multi_turn": Scenario(
         turns=[
             Turn("What is on the roof?", [says("A stork is on the roof.")]),
@@ -110,7 +110,7 @@ SCENARIOS = {
         notes="Two calls in one answer.",
     ),
     "err_auth": Scenario(
-        turns=[Turn("Say hello (bad key).", [Step(status=401)], "error", {"error_code": "provider_auth"})],
+        turns=[Turn("Say hello (bad key).", [Step(status=401)], "HTTP 401")],
         arguments=short(),
         api="openai-responses",
     ),
@@ -120,22 +120,22 @@ SCENARIOS = {
         notes="Asked again after a 429.",
     ),
     "err_server": Scenario(
-        turns=[Turn("Say hello (too busy).", [Step(status=503)] * 3, "error", {"error_code": "api_error"})],
+        turns=[Turn("Say hello (too busy).", [Step(status=503)] * 3, "HTTP 500")],
         arguments=short(),
         notes="Asked again twice, then given up.",
     ),
     "max_tokens": Scenario(
-        turns=[Turn("Tell all of it.", [Step([Text("There was once a")], stop="max_tokens")], "max_tokens")],
+        turns=[Turn("Tell all of it.", [Step([Text("There was once a")], stop="max_tokens")], "max tokens")],
         arguments=short(),
         notes="The stop reason is the script's: the model says max_tokens at the end of a whole answer.",
     ),
     "aborted": Scenario(
-        turns=[Turn("Count slowly to one hundred.", [COUNTS], "interrupted", {**HALF, "error_code": "aborted"})],
+        turns=[Turn("Count slowly to one hundred.", [COUNTS], "interrupted in text", HALF)],
         arguments=[*short(), "--extension", "../abort.ts"],
         notes="An extension calls ctx.abort() at the first piece: what a user's Escape does. A signal only ends the process (interrupt).",
     ),
     "interrupt": Scenario(
-        turns=[Turn("Count slowly to one hundred.", [COUNTS], "interrupted", {**HALF, "error_code": "aborted", "end_on_wire": False})],
+        turns=[Turn("Count slowly to one hundred.", [COUNTS], "interrupted in text", HALF | {"end_on_wire": False})],
         arguments=short(),
         interrupt_at="text_delta",
         notes="SIGINT while the model speaks.",

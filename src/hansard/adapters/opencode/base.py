@@ -410,9 +410,15 @@ class OpenCode(Adapter):
         return ev.thinking_chunk(text=grown) if thinking else ev.assistant_chunk(text=grown)
 
     def hold(self, message: Message, known: PartState, done: ev.Event) -> ev.Event:
-        """Keep a text that is complete until what comes next tells whether the answer was cut off there."""
+        """Keep a text that is complete until what comes next tells whether the answer was cut off there.
+
+        Rows of the database tell the end of an answer before its parts: a text of an answer that ended well is not kept.
+        """
         done.parent_tool_call_id, done.timestamp = self.parent, max(self.now, 0)
-        self.held[message.id] = place_in_message(done, message.id, known.index)
+        placed = place_in_message(done, message.id, known.index)
+        if message.completed and message.failed is None:
+            return placed
+        self.held[message.id] = placed
         return ev.status_change(status="part_ended")
 
     def release(self, message_id: str, status: ev.TurnStatus) -> Iterator[ev.Event]:

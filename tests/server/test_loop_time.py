@@ -20,6 +20,7 @@ import hansard
 from hansard.agents.base import Options
 from hansard.events import Event, assistant_done, session_lifecycle, turn_end, turn_start, user_message
 from hansard.store import JsonlStore, Store
+from tests.driving.surroundings import QUIET_CLAUDE, claude_program
 from tests.proof import Figures, amount
 from tests.server.served import Here, served
 
@@ -73,7 +74,9 @@ async def opening(here: Here, session: str, folder: Path) -> None:
 
 
 async def switch(here: Here, session: str, folder: Path) -> None:
-    await (await here.hub.open(session)).switch("claude", Options(cwd=str(folder), env={"HOME": str(folder)}))
+    """To a program that resumes from a file of its own kind, which is written first."""
+    options = Options(cwd=str(folder), program=claude_program(), env={"HOME": str(folder), **QUIET_CLAUDE})
+    await (await here.hub.open(session)).switch("claude", options)
 
 
 async def first_message(here: Here, session: str, folder: Path) -> None:
@@ -101,7 +104,8 @@ async def export(here: Here, session: str, folder: Path) -> None:
 
 async def fork(here: Here, session: str, folder: Path) -> None:
     async with here.http() as http:
-        assert (await http.post(f"/api/sessions/{session}/fork", json={})).status_code == 201
+        answer = await http.post(f"/api/sessions/{session}/fork", json={})
+        assert answer.status_code == 201, answer.text
 
 
 async def watch_state(here: Here, session: str, folder: Path) -> None:

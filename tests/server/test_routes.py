@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from hansard.agents.base import Options
 from hansard.errors import Refused, StoreUnavailable
 from hansard.events import tool_call, turn_start, user_message
 from hansard.events.originals import wrap
@@ -188,6 +189,17 @@ async def test_a_fork_has_the_events_up_to_there_and_goes_on(tmp_path: Path):
         assert (await http.post(f"/api/sessions/{session}/fork", json={"seq": 0})).status_code == 400
         assert here.store[made["id"]].verify() == []
         assert blob
+
+
+async def test_a_fork_whose_agent_does_not_start_is_a_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    async with served(tmp_path) as here, here.http() as http:
+        session = here.session(format="openai-chat")
+        await (await here.hub.open(session)).switch("openai-chat", Options(model="m", base_url="http://127.0.0.1:9"))
+        made = await http.post(f"/api/sessions/{session}/fork", json={})
+        assert made.status_code == 201
+        sent = await http.post(f"/api/sessions/{made.json()['id']}/commands", json=command("user_message", "c", text="hello"))
+        assert (sent.status_code, sent.json()["error"]["code"]) == (409, "no_agent")
 
 
 async def test_a_fork_takes_its_blobs_along_and_closes_what_was_open(tmp_path: Path):

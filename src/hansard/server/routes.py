@@ -7,6 +7,7 @@ import binascii
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from functools import cache, partial
 from itertools import islice
 from typing import Any, TypeVar
@@ -22,7 +23,7 @@ from hansard._version import __version__
 from hansard.agents import agents
 from hansard.agents.base import Agent, Options
 from hansard.agents.session import Session
-from hansard.errors import BlobDamaged, HansardError, UsageError
+from hansard.errors import AgentError, BlobDamaged, HansardError, UsageError
 from hansard.events import Event, session_lifecycle
 from hansard.projections import format_names, projection_for
 from hansard.projections.redaction.redact import redact
@@ -168,13 +169,14 @@ class Api:
         return Response(status_code=204)
 
     async def fork(self, request: Request) -> Response:
-        """A new session with the events up to a place."""
+        """A new session with the events up to a place. If its agent cannot be started, any agent can continue it."""
         name, wanted = _session(request), await _body(request, protocol.Fork)
         made, past = await run_in_threadpool(fork, self._store, name, wanted.seq, wanted.title)
         if past.launch is not None:
             options = Options(cwd=past.launch.options.cwd, model=past.launch.options.model)
             session = await self._serving.hub.open(made)
-            await session.switch(past.launch.agent, options)
+            with suppress(AgentError):
+                await session.switch(past.launch.agent, options)
         return answer(await self._serving.lists.one(made), 201)
 
     # ---- events

@@ -10,6 +10,7 @@ import pytest
 from hansard import events as ev
 from hansard.cli.verbs.show import transcript
 from hansard.events import TYPES, Event, assistant_done, permission_request, permission_response, tool_call, tool_result, turn_end
+from hansard.events.replays import without_replays
 from hansard.projections.call_order import CallOrder
 from hansard.projections.reading import READERS
 from hansard.projections.reading_levels import LEVELS
@@ -45,7 +46,7 @@ FOLDERS = sorted({recording.path.parent.name for recording in recordings()})
 def test_every_prompt_every_answer_and_every_end_is_shown(folder: str):
     for name, events, lines in conversations(folder):
         text = "\n".join(line.strip() for line in lines)
-        for event in events:
+        for event in without_replays(events):
             match event:
                 case ev.UserMessage(payload=said) if said.author == "human" and ev.is_main_agent(event):
                     assert _squeezed(said.text) in text, name

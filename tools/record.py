@@ -44,13 +44,13 @@ class Result(Struct):
 
 
 class Turn(Struct):
-    """What the user says, what the model answers and the tools give, and which of `STORIES` it is, if any."""
+    """The prompt, the answers of the model, the results of the tools, and which of `STORIES` it is, if any."""
 
     user: str
     model: list[Step | Result]
     story: str | None = None
     also: dict[str, Any] = field(default_factory=dict[str, Any])
-    """What else the truth says of it: ``end_on_wire``, another ``usage`` than that of whole answers."""
+    """More fields of the truth: ``end_on_wire``, another ``usage`` than that of whole answers."""
 
 
 class Scenario(Struct, kw_only=True):

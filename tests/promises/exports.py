@@ -10,7 +10,7 @@ from typing import Any
 import hansard
 from hansard.adapters.normalize import normalize
 from hansard.events import Event
-from hansard.events.content import RefusalBlock, TextBlock
+from hansard.events.content import RefusalBlock, SlashCommandBlock, TextBlock
 from hansard.events.replays import without_replays
 from hansard.projections import Projected, Shape, project, projection_for
 from hansard.projections.output import written
@@ -92,13 +92,15 @@ def page(events: list[Event]) -> str:
 
 
 def text_blocks(events: list[Event]) -> list[str]:
-    """Every text of the conversation. Context of the harness is procedure, and a result may stand in its call."""
+    """Every text of the conversation. Context of the harness is procedure, and a slash command is shown as it was typed."""
     texts: list[str] = []
     for event in events:
         if event.type in ("assistant_done", "thinking_done"):
             texts.append(event.payload.text)
         elif event.type == "user_message" and event.payload.author != "harness":
-            texts += [block.text for block in event.payload.content or [TextBlock(event.payload.text)] if isinstance(block, TextBlock)]
+            content = event.payload.content or []
+            typed = not content or any(isinstance(block, SlashCommandBlock) for block in content)
+            texts += [event.payload.text] if typed else [block.text for block in content if isinstance(block, TextBlock)]
     return texts
 
 

@@ -64,7 +64,7 @@ $ hansard sessions
 SESSION                                      AGENT   TITLE                                            EVENTS  UPDATED           STATUS
 …
 gemini-af16f6f8-3f1e-4d56-9ce3-54dc626ae7ec  gemini  How many ferries leave before noon?                  14  2026-11-15 20:05  completed
-claude-e275c11f-816a-4b9d-a230-9cc0cebe4ae9  claude  Let a helper look at the heron-subagent.             68  2026-11-15 19:47  completed
+claude-e275c11f-816a-4b9d-a230-9cc0cebe4ae9  claude  Let a helper look at the heron-subagent.             69  2026-11-15 19:47  completed
 …
 $ hansard sessions --json | head -n 3
 [
@@ -106,7 +106,7 @@ $ hansard export claude-7653 --to openai-messages --report left-out.json | head 
 """,
     "audit": """\
 $ hansard audit claude-7653
-claude-session: 28 frames, 17.8 kB, 36 events; every one accounted for, byte for byte
+claude-session: 28 frames, 17.8 kB, 37 events; every one accounted for, byte for byte
 …
 """,
     "renormalize": """\

@@ -33,6 +33,8 @@ LIFE = {
     "message_removed": "a message was removed",
     "part_removed": "a part of a message was removed",
     "log_recovered": "the log was damaged and recovered",
+    "session_archived": "archived",
+    "session_deleted": "deleted",
 }
 """What happened to a session, by the subtype of the event."""
 

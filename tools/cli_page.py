@@ -112,7 +112,7 @@ claude-session: 28 frames, 17.8 kB, 37 events; every one accounted for, byte for
     "renormalize": """\
 $ hansard renormalize claude-7653 --session again
 …
-hansard: 38 events from the originals of claude-7653c351-06aa-40fd-9f99-c5faec1b66bc, which has 38; hansard show again
+hansard: 39 events from the originals of claude-7653c351-06aa-40fd-9f99-c5faec1b66bc, which has 39; hansard show again
 """,
     "verify": """\
 $ hansard verify
@@ -128,7 +128,7 @@ sessions: 1 unpacked
     "copy": """\
 $ hansard copy --to ~/elsewhere claude-7653
 sessions: 1 copied
-38 events, … kB in … s, to ~/elsewhere
+39 events, … kB in … s, to ~/elsewhere
 """,
     "ship": """\
 $ hansard ship --to ~/elsewhere

@@ -48,14 +48,19 @@ def database(postgres: Server) -> Iterator[Database]:
 
 
 @pytest.fixture
-def figure() -> Figures:
+def figure(request: pytest.FixtureRequest) -> Figures:
     """Tells what a proof counted: ``figure("kills", 200)``."""
-    return Figures()
+    return Figures(proved(request.node))
+
+
+def proved(item: pytest.Item) -> list[str]:
+    """The ids of what a test proves."""
+    return [name for mark in item.iter_markers("proves") for name in mark.args]
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    ids = [name for mark in item.iter_markers("proves") for name in mark.args]
+    ids = proved(item)
     if ids and call.when == "call":
         figures = getattr(item, "funcargs", {}).get("figure")
         item.user_properties.append(("proof", json.dumps([ids, figures.told if isinstance(figures, Figures) else []])))

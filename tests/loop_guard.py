@@ -17,6 +17,7 @@ import pytest
 import hansard
 from hansard.store import FolderLog, JsonlStore
 from hansard.store.interface import Log, Store
+from hansard.store.postgres.store import PostgresLog, PostgresStore
 
 SOURCE = Path(hansard.__file__).parent
 PASSED_OVER = tuple(str(SOURCE / name) for name in ("store", "events", "adapters", "projections", "agents/session_state.py"))
@@ -90,10 +91,6 @@ class LoopGuard:
 def loop_guard(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopGuard]:
     """Imported by the conftest of every folder whose tests drive sessions or ask a server."""
     guard = LoopGuard(monkeypatch)
-    guard.watch(FolderLog, JsonlStore)
-    if "hansard.store.postgres.store" in sys.modules:
-        from hansard.store.postgres.store import PostgresLog, PostgresStore
-
-        guard.watch(PostgresLog, PostgresStore)
+    guard.watch(FolderLog, JsonlStore, PostgresLog, PostgresStore)
     yield guard
     assert not guard.found, f"the synchronous store was called on the event loop: {guard.found}"

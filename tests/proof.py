@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import os
+import re
 import time
 import tomllib
 from collections import defaultdict
@@ -41,21 +43,49 @@ def proves(*ids: str) -> pytest.MarkDecorator:
     return pytest.mark.proves(*ids)
 
 
+class Promise(msgspec.Struct, forbid_unknown_fields=True):
+    """What is promised about one thing that happens, and the limits of figures that tests report of it."""
+
+    what: str
+    must: str
+    at_most: dict[str, int] = {}
+    at_least: dict[str, int] = {}
+
+    @property
+    def limits(self) -> list[str]:
+        """The limits in words."""
+        most = [f"{name}: at most {limit:,}" for name, limit in self.at_most.items()]
+        return most + [f"{name}: at least {limit:,}" for name, limit in self.at_least.items()]
+
+    def misses(self, name: str, value: float | str) -> bool:
+        """Return whether a figure is beyond its limit."""
+        if isinstance(value, str):
+            return False
+        return not self.at_least.get(name, -math.inf) <= value <= self.at_most.get(name, math.inf)
+
+
+_TIME = re.compile(r"\b(ms|seconds?|CPU)\b")
+"""A word in the name of a figure that depends on the machine."""
+
+
 class Figures:
     """What a test counted. Of several tests that prove one thing whole numbers add up; of other numbers the largest counts."""
 
-    def __init__(self) -> None:
+    def __init__(self, ids: Iterable[str] = ()) -> None:
         self.told: list[tuple[str, float | str]] = []
+        self._promises = [promises()[name] for name in ids]
 
     def __call__(self, name: str, value: float | str) -> None:
-        """One more."""
+        """One more. It is held to its limit, unless it is a time."""
         self.told.append((name, value))
+        if not _TIME.search(name):
+            assert not any(promise.misses(name, value) for promise in self._promises), (name, value)
 
 
 @cache
-def promises() -> dict[str, dict[str, str]]:
+def promises() -> dict[str, Promise]:
     """What is promised, by id."""
-    return tomllib.loads((TESTS / "reliability.toml").read_text("utf-8"))
+    return msgspec.convert(tomllib.loads((TESTS / "reliability.toml").read_text("utf-8")), dict[str, Promise])
 
 
 @cache
@@ -104,18 +134,19 @@ class Found(msgspec.Struct, omit_defaults=True):
             value = max(before, value)
         self.figures[name] = value
 
-    def summary(self) -> str:
-        """The figures in a line."""
+    def summary(self, promise: Promise | None = None) -> str:
+        """The figures in a line, each beyond a limit of the promise called missed."""
         tests = (
             f"{self.passed} passed"
             + (f", {self.failed} failed" if self.failed else "")
             + (f", {self.skipped} skipped" if self.skipped else "")
         )
-        return "; ".join([tests, *(f"{name} {_spelled(value)}" for name, value in self.figures.items())])
+        missed = {name: " (missed)" for name, value in self.figures.items() if promise is not None and promise.misses(name, value)}
+        return "; ".join([tests, *(f"{name} {_spelled(value)}{missed.get(name, '')}" for name, value in self.figures.items())])
 
 
 def _spelled(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:,}" if isinstance(value, int) else f"{value:,.3g}"
+    return value if isinstance(value, str) else f"{value:,}" if isinstance(value, int) else f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 By = dict[str, dict[str, Found]]

@@ -241,9 +241,6 @@ async def test_many_starts_and_ends_leave_nothing(tmp_path: Path, figure: Figure
     figure("starts", runs)
     for name, value in found.items():
         figure(name, value)
-    assert found["zombies"] == 0
-    assert found["descriptors more"] <= 1  # the log that was open at first is not any more
-    assert found["kB more"] < 5_000
 
 
 async def start_and_stop(play: Play, runs: int) -> None:

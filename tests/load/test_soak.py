@@ -191,7 +191,6 @@ async def test_everything_at_once_for_a_while(tmp_path: Path, figure: Figures, m
         figure(name, count)
     figure("minutes", SECONDS / 60)
     figure("grown by MB since the last start", (memory - soak.fresh) / MB)
-    assert memory - soak.fresh < 50 * MB
 
 
 def _counted(store: JsonlStore, session: str) -> list[str]:

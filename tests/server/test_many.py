@@ -92,7 +92,6 @@ async def test_clients_that_stand_still_cost_little_memory_and_go_on_later(tmp_p
         async with asyncio.timeout(300):
             await asyncio.gather(*reading)
         assert {reader.hash.hexdigest() for reader in (*still, *awake)} == {log_hash(store, "still")}
-        assert most - before < 50_000_000
         late = [ms for reader in awake for ms in reader.late]
         figure("events", written.result())
         figure("grown by MB", (most - before) / 1e6)
@@ -113,7 +112,6 @@ async def test_connections_that_come_and_go_leave_nothing_behind(tmp_path: Path,
         await settled(server)
         assert server.descriptors() <= descriptors
         grown = server.memory() - memory
-        assert grown < 20_000_000
     figure("connections", COMING)
     figure("grown by MB", grown / 1e6)
 

@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,20 @@ def traced(root: Path, fsync: str, out: Path) -> list[str]:
     if "ptrace" in done.stderr:
         pytest.skip("strace may not trace here")
     assert done.returncode == 0, done.stderr
-    return [line for line in out.read_text().split("\n") if "(" in line]
+    return list(whole_calls(out.read_text().split("\n")))
+
+
+def whole_calls(lines: list[str]) -> Iterator[str]:
+    """The calls, each when it was done: one that another thread's call came into is in two lines."""
+    begun: dict[str, str] = {}
+    for line in lines:
+        thread = line.partition(" ")[0]
+        if line.endswith("<unfinished ...>"):
+            begun[thread] = line.removesuffix("<unfinished ...>")
+        elif "resumed>" in line:
+            yield begun.pop(thread) + line.partition("resumed>")[2]
+        elif "(" in line:
+            yield line
 
 
 @proves("D-15")

@@ -146,7 +146,9 @@ class Found(msgspec.Struct, omit_defaults=True):
 
 
 def _spelled(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:,}" if isinstance(value, int) else f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    if isinstance(value, str):
+        return value
+    return f"{value:,.3g}" if isinstance(value, float) and abs(value) < 100 else f"{round(value):,}"
 
 
 By = dict[str, dict[str, Found]]

@@ -24,6 +24,7 @@ class Wire:
         self._when: When | None = None
         self._words = b""
         self._stay_down = self._down = False
+        self._guard = threading.Lock()
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         self.cuts = 0
         threading.Thread(target=self._accept, daemon=True).start()
@@ -41,9 +42,10 @@ class Wire:
 
     def down(self) -> None:
         """Nobody gets through."""
-        self._down = True
-        for pair in self._pairs:
-            _close(*pair)
+        with self._guard:
+            self._down = True
+            for pair in self._pairs:
+                _close(*pair)
 
     def up(self) -> None:
         """Everything is well again."""
@@ -53,11 +55,12 @@ class Wire:
         with suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
-                if self._down:
-                    client.close()
-                    continue
-                server = socket.create_connection(("127.0.0.1", self._to))
-                self._pairs.append((client, server))
+                with self._guard:  # none gets through that `down` does not see
+                    if self._down:
+                        client.close()
+                        continue
+                    server = socket.create_connection(("127.0.0.1", self._to))
+                    self._pairs.append((client, server))
                 lost = threading.Event()
                 threading.Thread(target=self._ask, args=(client, server, lost), daemon=True).start()
                 threading.Thread(target=self._answer, args=(server, client, lost), daemon=True).start()

@@ -150,7 +150,10 @@ def test_many_who_come_first_at_once_set_it_up_once(database: Database) -> None:
 
 
 def insist(act: Callable[[], T]) -> T:
-    """As a session does it: what could not be done because the database was away is tried again, as it was."""
+    """As a session does it: what could not be done because the database was away is tried again, as it was.
+
+    Also just after it came back: the thread of the lease may notice only then that it was away, and all pause once more.
+    """
     while True:
         try:
             return act()
@@ -159,13 +162,15 @@ def insist(act: Callable[[], T]) -> T:
 
 
 TERMINATE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'hansard' AND pid <> pg_backend_pid()"
+AND_WAIT = TERMINATE.replace("(pid)", "(pid, 30000)")
+"""The same, and returns when they are gone."""
 
 
 def test_an_append_does_not_notice_that_its_connection_was_ended_before(database: Database, say: Say) -> None:
     with open_store(database.address) as store:
         for number in range(5):
             store["s"].append(say(str(number)))
-            database.execute(TERMINATE)
+            database.execute(AND_WAIT)
         assert texts(store) == list("01234") and is_whole(store)
 
 
@@ -206,8 +211,8 @@ def test_a_batch_that_is_given_again_after_the_way_was_lost_is_written_once(when
             store["s"].append(batch)
         wire.up()
         assert [event.seq for event in insist(partial(store["s"].append, batch))] == [3, 4]
-        assert [event.seq for event in store["s"].append(say("after"))] == [5]
-        assert texts(store) == ["before", "first", "second", "after"] and is_whole(store)
+        assert [event.seq for event in insist(partial(store["s"].append, say("after")))] == [5]
+        assert insist(partial(texts, store)) == ["before", "first", "second", "after"] and insist(partial(is_whole, store))
 
 
 @pytest.mark.parametrize("when", ["request", "answer"])
@@ -219,7 +224,8 @@ def test_another_batch_after_one_whose_fate_is_unknown_stands_behind_it(when: Wh
             store["s"].append(say("perhaps"))
         wire.up()
         insist(partial(store["s"].append, say("after")))
-        assert texts(store) == (["before", "perhaps", "after"] if when == "answer" else ["before", "after"]) and is_whole(store)
+        assert insist(partial(texts, store)) == (["before", "perhaps", "after"] if when == "answer" else ["before", "after"])
+        assert insist(partial(is_whole, store))
 
 
 @pytest.mark.parametrize("when", ["request", "answer"])
@@ -287,8 +293,8 @@ def test_a_database_that_is_killed_again_and_again_loses_and_repeats_nothing(fig
                 server.start()
         for name, done in acknowledged.items():
             assert done == list(range(count))
-            assert texts(store, name) == [str(number) for number in range(count)]
-            assert is_whole(store, name)
+            assert insist(partial(texts, store, name)) == [str(number) for number in range(count)]
+            assert insist(partial(is_whole, store, name))
         figure("kills of the database", kills)
         figure("acknowledged appends", 3 * count)
 
@@ -305,7 +311,8 @@ def test_connections_that_are_ended_in_the_middle_lose_and_repeat_nothing(databa
         while writer.is_alive():
             ended += len(database.execute(TERMINATE))
             time.sleep(0.01)
-        assert acknowledged == list(range(count)) and texts(store) == [str(number) for number in range(count)] and is_whole(store)
+        assert acknowledged == list(range(count)) and insist(partial(texts, store)) == [str(number) for number in range(count)]
+        assert insist(partial(is_whole, store))
     figure("connections ended", ended)
 
 
@@ -321,9 +328,10 @@ def test_closing_while_the_database_is_away_leaves_the_session_to_others(far: st
 
 
 def test_no_process_is_left_behind(database: Database, say: Say) -> None:
-    before = threading.active_count(), len(os.listdir("/proc/self/fd"))
+    threads, descriptors = threading.active_count(), len(os.listdir("/proc/self/fd"))
     for _ in range(3):
         with open_store(database.address) as store:
             store["s"].append(say(1))
-    assert (threading.active_count(), len(os.listdir("/proc/self/fd"))) == before
+    assert threading.active_count() <= threads  # fewer if one of another test ended meanwhile
+    assert len(os.listdir("/proc/self/fd")) <= descriptors
     assert database.execute("SELECT count(*) FROM writer") == [(0,)]

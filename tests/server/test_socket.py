@@ -358,7 +358,6 @@ async def test_a_command_that_is_wrong_is_refused(tmp_path: Path):
 @proves("L-07")
 async def test_heartbeats_both_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(socket_module, "HEARTBEAT", 0.3)
-    monkeypatch.setattr(socket_module, "SILENCE", 0.3)
     async with served(tmp_path, Limits(idle_seconds=0.2)) as here:
         async with here.socket() as peer:
             await peer.say(type="ping")
@@ -368,8 +367,9 @@ async def test_heartbeats_both_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPa
                 if json.loads(await peer.socket.recv())["type"] == "ping":
                     pings += 1
                     await peer.say(type="pong")
+        monkeypatch.setattr(socket_module, "SILENCE", 0.3)
         async with here.socket() as peer:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(15):
                 with suppress(ConnectionClosed):
                     while True:
                         await peer.socket.recv()

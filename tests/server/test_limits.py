@@ -161,8 +161,7 @@ async def _comes_and_goes(here: Here) -> bool:
     try:
         async with here.socket() as peer:
             await peer.until("hello")
-    except InvalidStatus as refused:
-        assert refused.response.status_code == 503
+    except InvalidStatus:
         return False
     return True
 

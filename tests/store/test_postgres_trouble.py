@@ -6,14 +6,15 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
+from psycopg import Connection, OperationalError
 
 from hansard.errors import AppendFailed, HansardError, StoreError, StoreUnavailable, UsageError
 from hansard.events import AssistantChunk, Event, assistant_chunk, user_message
 from hansard.store import Store, display_location, migrate_store, open_store
-from hansard.store.postgres import schema
+from hansard.store.postgres import connection, schema
 from hansard.store.postgres.connection import connect, parse_address
 from tests.cutting import When, Wire
 from tests.ports import stable_port
@@ -108,8 +109,8 @@ def test_without_the_right_to_read_or_write_it_says_so(stranger: str, database: 
 
 def test_an_older_schema_is_refused_until_it_is_migrated(database: Database, say: Say) -> None:
     address = parse_address(database.address)
-    with connect(address) as connection:
-        schema.migrate(connection, address, to=1)
+    with connect(address) as opened:
+        schema.migrate(opened, address, to=1)
     with open_store(database.address) as store, pytest.raises(StoreError, match=r"has schema 1, .*hansard migrate"):
         store.sessions()
     assert migrate_store(database.address) == (1, len(schema.migrations()))
@@ -264,6 +265,32 @@ def test_a_database_that_is_away_is_said_to_be_so_at_once_and_found_when_it_is_b
         figure("calls to a database that is away, per second", round(1000 / (time.monotonic() - began)))
         wire.up()
         assert insist(partial(texts, store)) == ["before"]
+
+
+def test_an_attempt_that_fails_late_does_not_keep_others_from_a_database_that_is_back(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, begun, back = connection._connect, threading.Event(), threading.Event()
+
+    def late(address: connection.Address) -> Connection[Any]:
+        if threading.current_thread() is not thread:
+            return real(address)
+        begun.set()
+        back.wait()
+        raise OperationalError("connection refused")
+
+    def attempt() -> None:
+        with pytest.raises(StoreUnavailable):
+            pool.connect()
+
+    pool, thread = connection.Pool(parse_address(database.address)), threading.Thread(target=attempt)
+    monkeypatch.setattr(connection, "_connect", late)
+    thread.start()
+    begun.wait()
+    pool.connect().close()
+    back.set()
+    thread.join()
+    pool.connect().close()
 
 
 def keep_appending(store: Store, session: str, numbers: range, acknowledged: list[int]) -> None:

@@ -42,7 +42,7 @@ async def test_a_conversation(tmp_path: Path):
         assert (await server.state(made.id))["turns"] == 1
         assert b"# " in await server.export(made.id, "markdown")
         assert (await server.search("entries")).matches
-        assert await server.send(made.id, "count 50")
+        assert await server.send(made.id, "count 5000")
         await eventually(lambda: here.hub.get(made.id).state.busy)
         assert await server.interrupt(made.id)
         assert await server.rename(made.id, "Another") and await server.archive(made.id)

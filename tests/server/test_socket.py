@@ -311,7 +311,7 @@ async def test_two_clients_and_one_agent(tmp_path: Path):
 
 async def test_the_queue_settings_and_the_switch(tmp_path: Path):
     async with served(tmp_path) as here, here.http() as http, here.socket() as peer:
-        session = await demo(http, tmp_path, "count 100")
+        session = await demo(http, tmp_path, "count 5000")
         running = here.hub.get(session)
         await eventually(lambda: running.state.busy)
         await peer.command(session, "say", "q1", text="say one")
@@ -324,7 +324,7 @@ async def test_the_queue_settings_and_the_switch(tmp_path: Path):
         assert (await peer.command(session, "interrupt", "i1"))["type"] == "done"
         await running.idle()
         said = [event.payload.text for event in here.store[session].read(types=["user_message"])]
-        assert said == ["count 100", "say 1"]
+        assert said == ["count 5000", "say 1"]
         assert (await peer.command(session, "set", "s1", modeId="auto"))["type"] == "done"
         assert (await peer.command(session, "set", "s2", model="nonsense"))["type"] == "refused"
         assert (await peer.command(session, "set", "s3"))["code"] == "bad_request"

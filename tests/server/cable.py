@@ -38,7 +38,7 @@ class Cable:
         await asyncio.gather(*self._passing, return_exceptions=True)
         for way in list(self._ways | self._silent):
             way.end("reset")
-        for _ in range(3):  # until the loop has closed what was aborted
+        for _turn in range(3):  # until the loop has closed what was aborted
             await asyncio.sleep(0)
 
     @property

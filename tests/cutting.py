@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Literal, Self
 
@@ -26,14 +27,19 @@ class Wire:
         self._stay_down = self._down = False
         self._guard = threading.Lock()
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
+        self._threads: list[threading.Thread] = []
         self.cuts = 0
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._start(self._accept)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Leave no thread and no connection behind: the next test may count them."""
         self.down()
+        _hang_up(self._listener)  # a thread that waits in `accept` does not notice a close
+        for thread in self._threads:
+            thread.join()
         self._listener.close()
 
     def cut(self, when: When, words: str, stay_down: bool = False) -> None:
@@ -45,11 +51,17 @@ class Wire:
         with self._guard:
             self._down = True
             for pair in self._pairs:
-                _close(*pair)
+                _hang_up(*pair)
 
     def up(self) -> None:
         """Everything is well again."""
         self._down = False
+
+    def _start(self, target: Callable[..., None], *args: object) -> threading.Thread:
+        thread = threading.Thread(target=target, args=args, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+        return thread
 
     def _accept(self) -> None:
         with suppress(OSError):
@@ -61,9 +73,18 @@ class Wire:
                         continue
                     server = socket.create_connection(("127.0.0.1", self._to))
                     self._pairs.append((client, server))
-                lost = threading.Event()
-                threading.Thread(target=self._ask, args=(client, server, lost), daemon=True).start()
-                threading.Thread(target=self._answer, args=(server, client, lost), daemon=True).start()
+                self._start(self._pass, client, server)
+
+    def _pass(self, client: socket.socket, server: socket.socket) -> None:
+        """Close the two only when neither thread reads them any more: their numbers may be given to other files at once."""
+        lost = threading.Event()
+        answering = self._start(self._answer, server, client, lost)
+        self._ask(client, server, lost)
+        answering.join()
+        with self._guard:
+            self._pairs.remove((client, server))
+        client.close()
+        server.close()
 
     def _ask(self, client: socket.socket, server: socket.socket, lost: threading.Event) -> None:
         with suppress(OSError):
@@ -76,7 +97,7 @@ class Wire:
                         break
                     lost.set()
                 server.sendall(data)
-        _close(client, server)
+        _hang_up(client, server)
 
     def _answer(self, server: socket.socket, client: socket.socket, lost: threading.Event) -> None:
         with suppress(OSError):
@@ -85,16 +106,15 @@ class Wire:
                     self._break()
                     break
                 client.sendall(data)
-        _close(client, server)
+        _hang_up(client, server)
 
     def _break(self) -> None:
         if self._stay_down:
             self.down()
 
 
-def _close(*sockets: socket.socket) -> None:
+def _hang_up(*sockets: socket.socket) -> None:
+    """End both directions, which whoever waits there notices."""
     for one in sockets:
         with suppress(OSError):
             one.shutdown(socket.SHUT_RDWR)
-        with suppress(OSError):
-            one.close()

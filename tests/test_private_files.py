@@ -58,7 +58,8 @@ class Watch:
 
     def _once(self) -> None:
         for folder in self._folders:
-            for path in [folder, *folder.rglob("*")]:
+            below = (Path(place) / name for place, folders, files in os.walk(folder) for name in (*folders, *files))
+            for path in (folder, *below):  # not by rglob: it fails where a folder goes meanwhile
                 try:
                     mode = path.lstat().st_mode
                 except OSError:

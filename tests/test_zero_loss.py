@@ -213,7 +213,7 @@ async def test_z1_what_is_said_to_it_while_it_ends_is_counted_or_stands_after_th
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(FolderLog, "append", append_slowly)
-    agent, options = child("import time; time.sleep(0.3)")
+    agent, options = child("import time; time.sleep(0.6)")
     session = await Session.create(JsonlStore(tmp_path / "store"), agent, options)
     with suppress(AgentGone):
         await session.send("Are you there?")

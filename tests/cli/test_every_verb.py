@@ -211,9 +211,10 @@ class Tty:
         deadline = time.monotonic() + PATIENCE
         while until is None or until not in self.shown:
             assert time.monotonic() < deadline, self.shown
+            has_ended = self.process.poll() is not None  # asked first: its last words may come just after the look for them
             if select.select([self._master], [], [], 0.05)[0]:
                 self.shown += os.read(self._master, 65536)
-            elif self.process.poll() is not None:
+            elif has_ended:
                 return
 
     def type(self, keys: bytes) -> None:

@@ -363,11 +363,11 @@ def test_a_conversation_goes_on_until_it_is_left(tty: Callable[..., Tty], store:
 def test_a_message_typed_while_it_works_waits_for_its_turn(tty: Callable[..., Tty], store: Path):
     terminal = tty("demo", *SLOW)
     terminal.expect("> ")
-    terminal.type("count 60\n")
+    terminal.type("count 250\n")  # five seconds, in which the second message is typed
     terminal.expect("1 2 3 ")
     terminal.type("say second\n")
     terminal.expect("(queued; ")
-    terminal.expect("60")
+    terminal.expect("250")
     terminal.expect("  second\n")
     terminal.expect("> ")
     terminal.type("/exit\n")

@@ -67,6 +67,7 @@ class Puppet:
         self._kind = kind
         self._asked = 0
         self._writers: asyncio.Queue[asyncio.StreamWriter] = asyncio.Queue()
+        self._pulling: set[asyncio.Task[None]] = set()
         self.heard: list[dict[str, Any]] = []
 
     async def __aenter__(self) -> Self:
@@ -74,18 +75,29 @@ class Puppet:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        """Leave no connection open: what is collected later is blamed on another test."""
         self._server.close()
+        for task in self._pulling:
+            task.cancel()
+        await asyncio.gather(*self._pulling, return_exceptions=True)
+        await asyncio.sleep(0)  # until the loop has closed them
 
     def agent(self) -> tuple[str, Options]:
         """What to create a session with."""
         return child(_RELAY, str(self._place), kind=self._kind)
 
     async def _pulled(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._pulling.add(task)
+        task.add_done_callback(self._pulling.discard)
         self._writers.put_nowait(writer)
-        with suppress(ConnectionError):  # the process was killed before it read everything
-            while line := await reader.readline():
-                self.heard.append(json.loads(line))
-        writer.close()
+        try:
+            with suppress(ConnectionError):  # the process was killed before it read everything
+                while (line := await reader.readline()).endswith(b"\n"):  # or before it had said everything
+                    self.heard.append(json.loads(line))
+        finally:
+            writer.transport.abort()
 
     async def begins(self) -> None:
         """Wait until the newest process holds the other end."""

@@ -25,6 +25,7 @@ from hansard.events.content import FileBlock, ImageBlock, TextBlock
 from tests.driving.capabilities import shows
 from tests.driving.model import Model, Step, Text, Thinking, calls, model, says
 from tests.driving.surroundings import Surroundings, idle, until
+from tests.ports import stable_port
 
 pytestmark = pytest.mark.anyio
 AGENTS = ("openai-chat", "openai-responses")
@@ -249,24 +250,28 @@ def listening(answer: bytes | None) -> Iterator[int]:
     over = threading.Event()
 
     def serve(server: socket.socket) -> None:
-        with server.accept()[0] as client:
-            while b"\r\n\r\n" not in client.recv(65536):
-                pass
+        with server.accept()[0] as client, suppress(OSError):  # it hangs up in the middle of a response that is too long, or earlier
+            asked = b""
+            while b"\r\n\r\n" not in asked:
+                if not (more := client.recv(65536)):
+                    return
+                asked += more
             if answer is None:
                 over.wait()
-            else:
-                with suppress(OSError):  # the client hangs up in the middle of a response that is too long
-                    client.sendall(answer)
-                    client.shutdown(socket.SHUT_WR)
-                    while client.recv(65536):
-                        pass
+                return
+            client.sendall(answer)
+            client.shutdown(socket.SHUT_WR)
+            while client.recv(65536):
+                pass
 
     with socket.create_server(("127.0.0.1", 0)) as server:
         thread = threading.Thread(target=serve, args=[server])
         thread.start()
-        yield server.getsockname()[1]
-        over.set()
-        thread.join()
+        try:
+            yield server.getsockname()[1]
+        finally:
+            over.set()
+            thread.join()
 
 
 HTTP = b"HTTP/1.1 "
@@ -276,7 +281,7 @@ SSE = HTTP + b"200 OK\r\ncontent-type: text/event-stream\r\n"
 @pytest.mark.parametrize(
     ("answer", "status", "message"),
     [
-        pytest.param(None, None, "sent nothing for 0.2 s", id="silent"),
+        pytest.param(None, None, "sent nothing for 1 s", id="silent"),
         pytest.param(b"", None, "closed the connection before", id="nothing"),
         pytest.param(b"SSH-2.0-OpenSSH\r\n", None, "does not speak HTTP", id="not http"),
         pytest.param(HTTP + b"502 Bad Gateway\r\ncontent-length: 13\r\n\r\n<html>no</ht>", 502, "502 Bad Gateway", id="proxy page"),
@@ -292,7 +297,7 @@ SSE = HTTP + b"200 OK\r\ncontent-type: text/event-stream\r\n"
 async def test_what_is_no_answer_ends_the_turn_with_a_reason(
     agent: str, around: Surroundings, monkeypatch: pytest.MonkeyPatch, answer: bytes | None, status: int | None, message: str
 ) -> None:
-    monkeypatch.setattr(openai, "SILENCE_SECONDS", 0.2 if answer is None else 30.0)
+    monkeypatch.setattr(openai, "SILENCE_SECONDS", 1.0 if answer is None else 30.0)
     with listening(answer) as port:
         session = await around.session(agent, Options(model="m", base_url=f"http://127.0.0.1:{port}"))
         await turn(session, "Hello?")
@@ -303,8 +308,7 @@ async def test_what_is_no_answer_ends_the_turn_with_a_reason(
 
 
 async def test_nobody_listens(agent: str, around: Surroundings) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = stable_port()
     session = await around.session(agent, Options(model="m", base_url=f"http://127.0.0.1:{port}"))
     await turn(session, "Hello?")
     await session.close()

@@ -106,7 +106,7 @@ async def test_every_command_is_done_once_wherever_and_however_often_it_is_given
     await once("answer", requestId=question.payload.request_id, values={"colour": "red"})
     await until(store, session, "turn_end", 3)
     await once("configuration_change", subtype="set_model", model="cuckoo")
-    await once("user_message", text="count 500")
+    await once("user_message", text="count 50000")
     await until(store, session, "turn_start", 4)
     await once("interrupt", reason="user_cancel")
     await until(store, session, "turn_end", 4)
@@ -115,7 +115,7 @@ async def test_every_command_is_done_once_wherever_and_however_often_it_is_given
     await once("session_lifecycle", subtype="closed")
     assert not [info for info in store.sessions() if info.id == session and info.live]
     said = [event.payload.text for event in store[session].read(types=["user_message"])]
-    assert said == ["run", "ask", "say that later", "count 500"]
+    assert said == ["run", "ask", "say that later", "count 50000"]
     figure("commands", done)
     figure("times each", 6)
 

@@ -10,7 +10,6 @@ import os
 import random
 import resource
 import signal
-import socket
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
@@ -21,6 +20,7 @@ import pytest
 
 from hansard.events import AssistantChunk, TurnEnd, UserMessage
 from hansard.store import JsonlStore
+from tests.ports import stable_port
 from tests.proof import LONG, SEED, Figures, amount, proves
 from tests.server.cable import TROUBLES, Cable
 from tests.server.full import no_room
@@ -46,8 +46,7 @@ class Soak:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.chance = folder, random.Random(SEED)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = stable_port()
         self.over = False
         self.counts = dict.fromkeys(("turns", "cuts", "agents killed", "servers killed", "disk full"), 0)
         self.start()
@@ -170,7 +169,7 @@ async def test_everything_at_once_for_a_while(tmp_path: Path, figure: Figures, m
                     reader.going.set()
                 for session in sessions:
                     written[session].set_result(store[session].head().seq)
-                async with asyncio.timeout(60):
+                async with asyncio.timeout(180):
                     await asyncio.gather(*reading)
             for reader in readers:
                 assert reader.problem is None and reader.hash.hexdigest() == log_hash(store, reader.session)

@@ -21,6 +21,8 @@ from hansard.server.auth import HEADERS
 STATIC = Path(__file__).resolve().parents[2] / "src" / "hansard" / "projections" / "page" / "static"
 OURS = Path(__file__).parent
 NAMES = ("chromium", "chromium-browser", "google-chrome")
+PATIENCE = 60_000
+"""Milliseconds that anything in a page may take: other browsers may use the machine, too."""
 T = TypeVar("T")
 
 
@@ -53,7 +55,9 @@ class Chromium:
         return self.do(self._open, url, options)
 
     def _open(self, url: str, options: dict[str, Any]) -> Watched:
-        page = self._browser.new_context(**options).new_page()
+        context = self._browser.new_context(**options)
+        context.set_default_timeout(PATIENCE)
+        page = context.new_page()
         watched = Watched(self, page, url)
         page.goto(url)
         return watched

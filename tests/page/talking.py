@@ -12,7 +12,6 @@ from playwright.sync_api import Page
 from tests.page.chromium import Chromium, Watched
 from tests.server.served import Client, Process
 
-PATIENCE = 15_000
 WIDE = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
 
@@ -39,7 +38,6 @@ class Person:
     def __init__(self, browser: Chromium, server: Client, session: str = "", role: str = "participant", **options: Any) -> None:
         link = f"{server.address}/?token={server.tokens[role]}#{session}"
         self.watched: Watched = browser.open(link, viewport=options.pop("viewport", WIDE), **options)
-        self.do(lambda page: page.set_default_timeout(PATIENCE))
         self.sees("[data-connection=open]")
         if session:
             self.sees(".reader[data-live][data-state]")

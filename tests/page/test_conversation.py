@@ -86,7 +86,7 @@ def test_questions_are_forms(visit: Visit, work: Path) -> None:
 
 def test_messages_wait_and_an_interrupt_lets_them_through(visit: Visit, work: Path) -> None:
     person = visit()
-    person.begins("demo", "count 2000", str(work))
+    person.begins("demo", "count 20000", str(work))
     person.reads("3")
     for text in ("say first", "say second", "say third"):
         person.says(text)
@@ -104,20 +104,20 @@ def test_messages_wait_and_an_interrupt_lets_them_through(visit: Visit, work: Pa
     text = person.text(".chat-log")
     assert "the changed one" in text
     assert "second" not in text
-    person.sees("header .title:has-text('count 2000')")
+    person.sees("header .title:has-text('count 20000')")
 
 
 def test_who_comes_back_in_the_middle_of_a_turn_sees_the_same(visit: Visit, work: Path) -> None:
     person = visit()
-    session = person.begins("demo", "think, plan, and count 400", str(work))
+    session = person.begins("demo", "think, plan, and count 20000", str(work))
     other = visit(session)
     person.reads("10")
     person.writes("half a sentence")
     person.do(lambda page: page.reload())
     person.sees(".reader[data-live]")
     assert person.do(lambda page: page.input_value("textarea.message")) == "half a sentence"
-    person.sees(".composer .stop")
-    person.reads("400")
+    person.sees(".composer .stop:not([hidden])")
+    person.clicks(".composer .stop")
     person.idle()
     other.idle()
     late = visit(session)
@@ -246,22 +246,28 @@ def test_the_page_keeps_up_with_a_thousand_events_in_a_second(visit: Visit, serv
         session = store.create(title="Fast").session_id
         person = visit(session)
         behind: list[int] = []
+        over = threading.Event()
 
         def write() -> None:
-            began = time.monotonic()
-            for tick in range(100):
+            began, tick = time.monotonic(), 0
+            while tick < 100 or not over.is_set():
                 store[session].append([_chunk(f"{tick * 20 + number} ") for number in range(20)])
-                time.sleep(max(0.0, began + (tick + 1) * 0.02 - time.monotonic()))
+                tick += 1
+                time.sleep(max(0.0, began + tick * 0.02 - time.monotonic()))
 
         writer = threading.Thread(target=write)
         writer.start()
-        while writer.is_alive():
-            behind.append(store[session].head().seq - person.seq())
-            time.sleep(0.1)
-        writer.join()
+        try:  # a page that is too slow falls behind for good; one that only had to wait for others comes up again
+            deadline = time.monotonic() + 60
+            while len(behind) < 20 or sorted(behind[-20:])[10] >= 1000:
+                assert time.monotonic() < deadline, behind
+                behind.append(store[session].head().seq - person.seq())
+                time.sleep(0.1)
+        finally:
+            over.set()
+            writer.join()
         person.has_read(store[session].head().seq)
         person.reads("1999")
-        assert sorted(behind)[len(behind) // 2] < 1000, behind
 
 
 def test_claude_code_through_the_page(browser: Chromium, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+from contextlib import suppress
 from typing import Literal, Self
 
 Cut = Literal["reset", "close", "silence"]
@@ -20,6 +21,7 @@ class Cable:
         self.to = to
         self._ways: set[_Way] = set()
         self._silent: set[_Way] = set()
+        self._passing: set[asyncio.Task[None]] = set()
         self.down = False
         """Whether nothing comes through for those either who come now."""
 
@@ -29,10 +31,15 @@ class Cable:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        """Leave nothing open: what is collected later is blamed on another test."""
         self._server.close()
+        for task in self._passing:
+            task.cancel()
+        await asyncio.gather(*self._passing, return_exceptions=True)
         for way in list(self._ways | self._silent):
             way.end("reset")
-        await asyncio.sleep(0)
+        for _turn in range(3):  # until the loop has closed what was aborted
+            await asyncio.sleep(0)
 
     @property
     def open(self) -> int:
@@ -55,9 +62,13 @@ class Cable:
             self._silent.pop().end("reset")
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._passing.add(task)
+        task.add_done_callback(self._passing.discard)
         try:
             there, back = await asyncio.open_connection("127.0.0.1", self.to)
-        except OSError:  # nobody listens there now
+        except (OSError, asyncio.CancelledError):  # nobody listens there now, or the cable is taken away
             writer.transport.abort()
             return
         way = _Way((reader, back), (there, writer))
@@ -98,7 +109,8 @@ class _Way:
             pump.cancel()
         for side in self._sides:
             if how == "reset":
-                side.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                with suppress(OSError):  # the other end was faster
+                    side.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 side.transport.abort()
             else:
                 side.close()

@@ -28,8 +28,8 @@ from hansard.server.uvicorn_protocols import Listener, bound, hosts_of
 from hansard.store import JsonlStore, Store
 from tests.ports import stable_port
 
-PATIENCE = 30
-ENDLESS = 120
+PATIENCE = 60
+ENDLESS = 240
 """Seconds after which a client gives up on a server that goes on talking and never says what the client waits for."""
 
 

@@ -40,7 +40,7 @@ async def test_an_agent_waits_while_there_is_no_room(tmp_path: Path, monkeypatch
                 setting = command("configuration_change", "waits", subtype="set_mode", modeId="auto")
                 await peer.say(type="command", session=session, event=setting)
                 await asyncio.sleep(0.5)
-                assert log.stat().st_size == size
+                await eventually(lambda: log.stat().st_size <= size)  # what was written in part is taken back at once
             assert (await peer.until("done", commandId="waits"))["seq"]
             while not any(event["type"] == "turn_end" for event in peer.events_of()):
                 await peer.hear()

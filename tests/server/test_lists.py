@@ -90,12 +90,10 @@ async def test_a_thousand_sessions_are_listed_quickly_and_watched_cheaply(tmp_pa
         async with server.http() as http, server.socket() as peer:
             await peer.say(type="watch")
             assert len((await peer.until("sessions"))["changed"]) == 1000
-            took = []
+            before = cpu(server.pid)  # not the time that passes: others use the machine, too
             for _ in range(5):
-                began = time.perf_counter()
                 assert len((await http.get("/api/sessions?limit=1000")).json()["sessions"]) == 1000
-                took.append(time.perf_counter() - began)
-            assert min(took) < 0.4
+            assert cpu(server.pid) - before < 5 * 0.4
             await peer.socket.ping()
             before = cpu(server.pid)
             time.sleep(4)

@@ -37,15 +37,16 @@ async def test_fifty_clients_of_which_ten_are_slow_and_ten_are_cut_off(tmp_path:
         broken = [Reader(server, "many", head.log_id) for _ in range(10)]
         written = asyncio.get_running_loop().create_future()
         reading = [asyncio.create_task(reader.read(written)) for reader in (*fast, *slow, *broken)]
-        for number in range(0, EVENTS, 200):
+        number = 0
+        while number < EVENTS or sum(reader.cuts for reader in broken) <= 10:  # on a busy machine they come late, and come back late
             store["many"].append(words(200, number))
+            number += 200
             chance.choice(broken).cut()
             await asyncio.sleep(0.02)
         written.set_result(store["many"].head().seq)
         async with asyncio.timeout(300):
             await asyncio.gather(*reading)
         assert {reader.hash.hexdigest() for reader in (*fast, *slow, *broken)} == {log_hash(store, "many")}
-        assert sum(reader.cuts for reader in broken) > 10
 
 
 async def test_the_state_of_a_client_is_that_of_the_log(tmp_path: Path):
@@ -109,8 +110,7 @@ async def test_connections_that_come_and_go_leave_nothing_behind(tmp_path: Path,
         await settled(server)
         descriptors, memory = server.descriptors(), server.memory()
         await come_and_go(server, session, COMING)
-        await settled(server)
-        assert server.descriptors() <= descriptors
+        await eventually(lambda: server.descriptors() <= descriptors)
         grown = server.memory() - memory
     figure("connections", COMING)
     figure("grown by MB", grown / 1e6)

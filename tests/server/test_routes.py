@@ -146,7 +146,7 @@ async def test_renamed_and_put_away(tmp_path: Path):
 
 async def test_deleted_with_everything(tmp_path: Path):
     async with served(tmp_path / "store") as here, here.http() as http:
-        session = await demo(http, tmp_path, "count 100")
+        session = await demo(http, tmp_path, "count 5000")
         running = here.hub.get(session)
         await eventually(lambda: running.running)
         assert (await http.delete(f"/api/sessions/{session}")).status_code == 204

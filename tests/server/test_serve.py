@@ -21,14 +21,14 @@ import hansard
 from hansard.server.uvicorn_protocols import bound
 from hansard.store import JsonlStore
 from tests.proof import Figures, proves
-from tests.server.served import Process, command, demo, eventually, process
+from tests.server.served import PATIENCE, Process, command, demo, eventually, process
 
 pytestmark = pytest.mark.anyio
 
 
 def run(*arguments: str, **more) -> subprocess.CompletedProcess[str]:
     """One that is expected to end by itself."""
-    return subprocess.run([sys.executable, "-m", "hansard", "serve", *arguments], capture_output=True, text=True, timeout=30, **more)
+    return subprocess.run([sys.executable, "-m", "hansard", "serve", *arguments], capture_output=True, text=True, timeout=PATIENCE, **more)
 
 
 def test_one_clear_line_with_the_link(tmp_path: Path):
@@ -40,7 +40,7 @@ def test_one_clear_line_with_the_link(tmp_path: Path):
         assert "to look only" in second and first.split("token=")[1] != second.split("token=")[1]
         assert len(first.split("token=")[1].strip()) == 43
         server.send_signal(signal.SIGINT)
-        assert server.wait(20) == 0
+        assert server.wait(PATIENCE) == 0
         assert server.stdout.read() == server.stderr.read() == ""
 
 
@@ -107,7 +107,7 @@ def test_with_tls_everything_is_secure(tmp_path: Path):
             insecure = {"Origin": address.replace("https", "http")}
             assert http.post(f"{address}/api/sessions", json={}, headers=insecure).status_code == 403
         server.terminate()
-        assert server.wait(20) == 0
+        assert server.wait(PATIENCE) == 0
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
@@ -154,14 +154,14 @@ async def test_a_stop_ends_agents_and_closes_sessions(how: signal.Signals, tmp_p
                 await peer.hear()
             agent = next(event["payload"]["pid"] for event in peer.events_of() if event["type"] == "process")
             server.process.send_signal(how)
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE):
                 while True:
                     try:
                         await peer.hear()
                     except Exception:
                         break
             assert peer.socket.close_code == 1012
-        assert await asyncio.to_thread(server.process.wait, 20) == 0
+        assert await asyncio.to_thread(server.process.wait, PATIENCE) == 0
         assert server.stop() == ""
     await eventually(lambda: not os.path.exists(f"/proc/{agent}"))
     with JsonlStore(tmp_path / "store") as store:
@@ -181,7 +181,7 @@ async def test_a_stop_does_not_wait_for_streams(tmp_path: Path):
             with suppress(httpx.TransportError):
                 async for _ in lines:
                     pass
-            assert await asyncio.to_thread(server.process.wait, 20) == 0
+            assert await asyncio.to_thread(server.process.wait, PATIENCE) == 0
         assert server.stop() == ""
 
 
@@ -265,7 +265,7 @@ async def test_a_server_that_is_killed_leaves_nothing_running(tmp_path: Path, fi
 
 
 async def _until(http: httpx.AsyncClient, session: str, holds: Callable[[dict], bool]) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while not holds((await http.get(f"/api/sessions/{session}/state")).json()):
             await asyncio.sleep(0.05)
 

@@ -312,7 +312,7 @@ async def test_two_clients_and_one_agent(tmp_path: Path):
 
 async def test_the_queue_settings_and_the_switch(tmp_path: Path):
     async with served(tmp_path) as here, here.http() as http, here.socket() as peer:
-        session = await demo(http, tmp_path, "count 100")
+        session = await demo(http, tmp_path, "count 5000")
         running = here.hub.get(session)
         await eventually(lambda: running.state.busy)
         await peer.command(session, "user_message", "q1", text="say one")
@@ -325,7 +325,7 @@ async def test_the_queue_settings_and_the_switch(tmp_path: Path):
         assert (await peer.command(session, "interrupt", "i1", reason="user_cancel"))["type"] == "done"
         await running.idle()
         said = [event.payload.text for event in here.store[session].read(types=["user_message"])]
-        assert said == ["count 100", "say 1"]
+        assert said == ["count 5000", "say 1"]
         assert (await peer.command(session, "configuration_change", "s1", subtype="set_mode", modeId="auto"))["type"] == "done"
         for _ in range(2):  # a change that the agent refused is refused again
             refused = await peer.command(session, "configuration_change", "s2", subtype="set_model", model="nonsense")
@@ -363,7 +363,6 @@ async def test_a_command_that_is_wrong_is_refused(tmp_path: Path):
 @proves("L-07")
 async def test_heartbeats_both_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(socket_module, "HEARTBEAT", 0.3)
-    monkeypatch.setattr(socket_module, "SILENCE", 0.3)
     async with served(tmp_path, Limits(idle_seconds=0.2)) as here:
         async with here.socket() as peer:
             await peer.say(type="ping")
@@ -373,8 +372,9 @@ async def test_heartbeats_both_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPa
                 if json.loads(await peer.socket.recv())["type"] == "ping":
                     pings += 1
                     await peer.say(type="pong")
+        monkeypatch.setattr(socket_module, "SILENCE", 0.3)
         async with here.socket() as peer:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(15):
                 with suppress(ConnectionClosed):
                     while True:
                         await peer.socket.recv()

@@ -5,7 +5,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -112,9 +111,10 @@ def test_a_look_at_the_lock_does_not_get_in_a_writers_way(store: JsonlStore, say
     store["s"].release()
     with (store.root / "s" / "lock").open() as looking:
         fcntl.flock(looking, fcntl.LOCK_SH)
-        threading.Timer(0.01, lambda: fcntl.flock(looking, fcntl.LOCK_UN)).start()
+        looked = threading.Timer(0.3, lambda: fcntl.flock(looking, fcntl.LOCK_UN))  # as long as a busy machine may make it
+        looked.start()
         store["s"].append(say(1))
-        time.sleep(0.02)
+        looked.join()  # before the file is closed
 
 
 @proves("S-08")

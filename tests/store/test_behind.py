@@ -36,7 +36,7 @@ def test_a_wish_to_stop_is_not_cleared_with_the_others(monkeypatch: pytest.Monke
     late = threading.Timer(0.1, stopping.start)  # by then the thread is about to clear
     late.start()
     late.join()
-    stopping.join(5)
+    stopping.join(60)
     assert not stopping.is_alive()
 
 

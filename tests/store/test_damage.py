@@ -310,7 +310,7 @@ def test_a_checkpoint_that_cannot_be_written_does_not_keep_a_log_from_closing(
 def following(closed: JsonlStore, then: Callable[[], object]) -> None:
     async def run() -> None:
         events = closed["s"].follow()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             async for event in events:
                 if event.seq == 20:
                     then()

@@ -5,7 +5,6 @@ import asyncio
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from tests.proof import Figures, amount, proves
 
 Say = Callable[..., list[Event]]
 
-PATIENCE = 20
+PATIENCE = 60
 
 
 def run(work: Coroutine[Any, Any, object]) -> None:
@@ -68,7 +67,7 @@ def test_a_follower_starts_behind_its_cursor(store: Store, say: Say) -> None:
 
 
 @pytest.mark.parametrize("how", ["inotify", "poll"])
-def test_an_event_arrives_soon_after_it_was_written(how: str, store: JsonlStore, say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_event_arrives_before_the_next_one_is_written(how: str, store: JsonlStore, say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
     if how == "poll":
         monkeypatch.setattr(follow, "_shared_inotify", lambda: None)
 
@@ -79,7 +78,7 @@ def test_an_event_arrives_soon_after_it_was_written(how: str, store: JsonlStore,
             waiting = asyncio.ensure_future(anext(following))
             await asyncio.sleep(0.005)
             store["s"].append(say(1))
-            assert (await asyncio.wait_for(waiting, 2)).seq == seq
+            assert (await waiting).seq == seq
 
     run(work())
 
@@ -95,9 +94,13 @@ def count_looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_a_follower_does_not_look_while_nothing_happens(store: JsonlStore, say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
         store["s"].append([*say(1), user_message(text="synced, so that no sync comes later")])
-        following = asyncio.create_task(collect(store, 4))
-        await asyncio.sleep(0.1)
         looks = count_looks(monkeypatch)
+        following = asyncio.create_task(collect(store, 4))
+        before = -1
+        while not looks or len(looks) > before:  # it reads what is there, and at last it rests
+            before = len(looks)
+            await asyncio.sleep(0.5)
+        looks.clear()
         await asyncio.sleep(0.5)
         assert looks == []
         store["s"].append(say(1))
@@ -143,47 +146,41 @@ def test_a_follower_goes_on_in_a_new_file(store: JsonlStore, say: Say, monkeypat
 
 
 WRITER = """
-import sys, time
+import sys
 from hansard.events import assistant_chunk
 from hansard.store import open_store
 store = open_store(sys.argv[1])
-count, pause = int(sys.argv[2]), float(sys.argv[3])
 store["s"].append([assistant_chunk(text="first")])
 print("ready", flush=True)
-sys.stdin.readline()
-for number in range(count):
-    store["s"].append([assistant_chunk(text=f"{time.time_ns()} " + "x" * (number % 1000))])
-    if pause:
-        time.sleep(pause)
+for count in sys.stdin:
+    for number in range(int(count)):
+        store["s"].append([assistant_chunk(text="x" * (number % 1000))])
 store.close()
 """
 
 
-def another_writer(root: Path | str, count: int, pause: float) -> subprocess.Popen[str]:
+def another_writer(root: Path | str) -> subprocess.Popen[str]:
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-c", WRITER, str(root), str(count), str(pause)]
+    command = [sys.executable, "-c", WRITER, str(root)]
     writer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
     assert writer.stdout is not None and writer.stdout.readline() == "ready\n"
     return writer
 
 
-def go(writer: subprocess.Popen[str]) -> None:
+def write(writer: subprocess.Popen[str], count: int) -> None:
+    """Let it append so many events, one by one."""
     assert writer.stdin is not None
-    writer.stdin.write("go\n")
+    writer.stdin.write(f"{count}\n")
     writer.stdin.flush()
 
 
 def test_events_of_another_process_arrive_one_by_one(either: Store, place: str) -> None:
     async def work() -> None:
-        with another_writer(place, 50, 0.01) as writer:
+        with another_writer(place) as writer:
             following = either["s"].follow(2)
-            asyncio.get_running_loop().call_later(0.05, go, writer)
-            delays: list[float] = []
             for seq in range(3, 53):
-                event = await asyncio.wait_for(anext(following), 2)
-                assert event.seq == seq
-                delays.append(time.time_ns() - int(event.payload.text.split()[0]))
-            assert sorted(delays)[25] < 1e9  # they did not come all at once at the end
+                write(writer, 1)  # the next one is not written before this one has come
+                assert (await anext(following)).seq == seq
 
     run(work())
 
@@ -207,10 +204,10 @@ def test_twenty_readers_each_get_every_record_once(either: Store, place: str, fi
         return found
 
     async def work() -> None:
-        with another_writer(place, count, 0) as writer:
+        with another_writer(place) as writer:
             early = [asyncio.create_task(read(0)) for _ in range(17)]
             await asyncio.sleep(0.05)
-            go(writer)
+            write(writer, count)
             await asyncio.sleep(0.2)
             late = [asyncio.create_task(read(after)) for after in (0, 1, 2)]
             for after, found in zip([0] * 17 + [0, 1, 2], await asyncio.gather(*early, *late), strict=True):
@@ -235,8 +232,8 @@ def test_followers_of_one_loop_share_one_inotify_and_leave_none_behind(store: Js
         assert descriptors() <= before + 150 + 1
         store["s"].append(say(1))
         await asyncio.gather(*followers)
-        await asyncio.sleep(0.05)
-        assert descriptors() <= before + 1
+        while descriptors() > before:  # the loop closes what they leave a moment later; `run` does not wait for ever
+            await asyncio.sleep(0.05)
 
     run(work())
 

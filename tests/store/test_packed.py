@@ -216,7 +216,7 @@ def test_a_follower_goes_on_while_the_log_is_compressed_and_unpacked(closed: Jso
                 found.append(record.seq)  # noqa: PERF401 (seen while it grows)
 
         async def seen(seq: int) -> None:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while not found or found[-1] < seq:
                     await asyncio.sleep(0.01)
 

@@ -137,7 +137,7 @@ async def test_damage_is_followed_where_it_stands(either: Store, elsewhere: Json
     for after in (0, 3):
         left = [record.line for record in elsewhere["s"].records(after)]
         following, found = either["s"].follow_records(after), list[bytes]()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             async for record in following:
                 found.append(record.line)
                 if len(found) == 2:

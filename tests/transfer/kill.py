@@ -158,7 +158,7 @@ def main_retire(source: str, target: str, kills: int, seed: int) -> None:
         result["kills"] += os.WIFSIGNALED(status)
         look(source, target, dict(list(sums.items())[-20:]), result)  # what was there before was looked at before, and is at the end
     left = ["?"]
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while left and time.monotonic() < end:  # what a killed run held, its own record too, is not free before its lease is over
         retire(source, target)
         with open_store(source) as store:

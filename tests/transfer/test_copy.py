@@ -308,7 +308,7 @@ def test_followers_of_the_copy_see_it_grow(stores, fill):
         source["s"].append([user_message(text="more")])
         source["s"].release()
         await asyncio.to_thread(copy_session, source, target, "s")
-        return await asyncio.wait_for(task, 10)
+        return await asyncio.wait_for(task, 60)
 
     before = source["s"].head().seq
     assert asyncio.run(both()) == list(range(before + 1, source["s"].head().seq + 1))

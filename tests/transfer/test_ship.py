@@ -19,7 +19,7 @@ from hansard.store.transfer.retire import Retirement, find_old_sessions
 from hansard.store.transfer.ship import Shipper, sessions_to_ship
 from tests.proof import proves
 
-PATIENCE = 30
+PATIENCE = 60
 
 
 @pytest.fixture(autouse=True)

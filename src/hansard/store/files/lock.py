@@ -12,7 +12,10 @@ from typing import Literal
 from hansard.errors import LogLocked
 from hansard.store.files import paths
 
-_WAIT_SECONDS = 0.05  # `writer` takes the lock for a moment; a writer that comes just then tries again
+_WAIT_SECONDS = 0.05
+"""How long a writer waits for another one that may be about to let go."""
+_WAIT_FOR_READERS_SECONDS = 5.0
+"""How long a writer waits for `writer_state`, which takes the lock for a moment. On a busy machine the moment may be a long one."""
 
 
 class WriterLock:
@@ -59,15 +62,16 @@ def is_held(folder: Path) -> bool:
 
 
 def _lock(folder: Path) -> int:
-    deadline = time.monotonic() + _WAIT_SECONDS
+    began = time.monotonic()
     while True:
         fd = paths.open_file(folder, paths.LOCK, os.O_RDWR | os.O_CREAT)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             pid = _holder(fd)
+            patience = _WAIT_FOR_READERS_SECONDS if _is_only_read(fd) else _WAIT_SECONDS
             os.close(fd)
-            if time.monotonic() > deadline:
+            if time.monotonic() > began + patience:
                 by = "another process" if pid is None else f"process {pid}"
                 raise LogLocked(f"{folder.name!r} is being written by {by}", folder, pid) from None
             time.sleep(0.002)
@@ -78,6 +82,15 @@ def _lock(folder: Path) -> int:
         if _is_current(folder, fd):
             return fd
         os.close(fd)  # the session was deleted while we waited
+
+
+def _is_only_read(fd: int) -> bool:
+    """Whether no writer holds the lock: only `writer_state` shares it."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _is_current(folder: Path, fd: int) -> bool:

@@ -125,6 +125,7 @@ class Pool:
         weakref.finalize(self, _close_all, self._idle)  # a store that only reads need not be closed
         self._prepared = False
         self._away: tuple[float, StoreError] | None = None
+        self._reached_at = 0.0
 
     @contextmanager
     def connection(self) -> Generator[Connection[Any]]:
@@ -154,6 +155,7 @@ class Pool:
     def connect(self) -> Connection[Any]:
         """Opens a connection that is not in the pool, and sets up the tables of an empty database."""
         self._check_pause()
+        began = time.monotonic()
         try:
             connection = _connect(self.address)
             try:
@@ -166,9 +168,10 @@ class Pool:
                 raise
         except psycopg.Error as problem:
             error = self.store_error(problem)
-            self._away = time.monotonic() + RETRY_PAUSE_SECONDS, error
+            if self._reached_at < began:  # else another thread has reached it meanwhile: it was away, and is back
+                self._away = time.monotonic() + RETRY_PAUSE_SECONDS, error
             raise error from problem
-        self._away = None
+        self._away, self._reached_at = None, time.monotonic()
         return connection
 
     def close(self) -> None:

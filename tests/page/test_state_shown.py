@@ -31,8 +31,9 @@ from hansard.events import (
 from hansard.events.state import State
 from hansard.projections.output import encode
 from hansard.store import JsonlStore
+from tests.page.chromium import PATIENCE
 from tests.page.recorded import known
-from tests.page.talking import PATIENCE, Person, store_of
+from tests.page.talking import Person, store_of
 from tests.proof import SEED, amount
 from tests.recorded import rank
 from tests.server.served import Process

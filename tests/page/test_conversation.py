@@ -282,6 +282,7 @@ def test_claude_code_through_the_page(browser: Chromium, tmp_path: Path, monkeyp
         says("Not then."),
         Step([Text("A long story " * 20)], hang=True),
         says("Yes?"),
+        says("I was told."),
     ]
     with model(*script) as scripted:
         for name, value in (QUIET_CLAUDE | {"ANTHROPIC_BASE_URL": scripted.url, "HOME": str(home)}).items():
@@ -308,6 +309,16 @@ def test_claude_code_through_the_page(browser: Chromium, tmp_path: Path, monkeyp
             person.idle()
             person.says("Are you there?")
             person.reads("Yes?")
+            person.idle()
+            person.clicks("[aria-label=More]")
+            person.clicks("[role=menuitem]:has-text('End the agent')")
+            log = JsonlStore(tmp_path / "store")[person.session()]
+            while not any(event.payload.subtype == "closed" for event in log.read(types=["session_lifecycle"])):
+                time.sleep(0.05)
+            shutil.rmtree(home / ".claude/projects")
+            person.says("Do you remember?")
+            person.clicks("dialog:has-text('cannot resume') .button.primary")
+            person.reads("I was told.")
             person.idle()
             person.clicks(".composer .with-menu > button")
             person.clicks(".composer [role=menuitemradio]:has-text('The demo agent')")

@@ -8,7 +8,7 @@ import * as api from "./api.js";
 import { Asking } from "./request_stack.js";
 import { Banner } from "./offline_banner.js";
 import { Composer } from "./composer.js";
-import { Connection } from "./connection.js";
+import { Connection, Refused } from "./connection.js";
 import { confirmed } from "./dialog.js";
 import { exportDialog } from "./export_dialog.js";
 import { filterDialog } from "./type_filter.js";
@@ -256,15 +256,41 @@ export class Page {
     }
   }
 
+  /** Send a message. An agent that cannot resume its own session can have the conversation in a new one. @param {object} message */
+  async _say(message) {
+    try {
+      await this._do("user_message", message);
+    } catch (problem) {
+      if (problem instanceof Refused && problem.code === "resume_failed" && (await this._handedOff())) {
+        await this._do("user_message", message);
+        return;
+      }
+      failed("The message was not sent")(problem);
+      throw problem;
+    }
+  }
+
+  /** Whether the conversation was handed off to a new session of the same agent. */
+  async _handedOff() {
+    const agent = this._agent();
+    if (agent === undefined) return false;
+    const sure = await confirmed({
+      title: `Continue in a new session of ${agent.title}?`,
+      text: `${agent.title} cannot resume its own session. The log has the whole conversation: a new session can continue from it.`,
+      yes: "Continue",
+      no: "Cancel",
+      harmless: true,
+    });
+    if (sure) await this._do("agent_switch", { toAgentId: agent.name });
+    return sure;
+  }
+
   _composerHooks() {
     return {
       say: async (/** @type {string} */ text, /** @type {any[]} */ blocks, /** @type {boolean} */ steer) => {
         const content = blocks.length ? { content: [...(text ? [{ type: "text", text }] : []), ...blocks] } : {};
         this.view?.toEnd();
-        await this._do("user_message", { text, ...content, ...(steer && { steer }) }).catch((problem) => {
-          failed("It was not said")(problem);
-          throw problem;
-        });
+        await this._say({ text, ...content, ...(steer && { steer }) });
       },
       interrupt: () => this.interrupt(),
       edit: (/** @type {string} */ itemId, /** @type {string} */ text) => void this._do("queue_update", { action: "edited", itemId, text }).catch(failed("It was not changed")),

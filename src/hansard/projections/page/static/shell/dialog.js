@@ -31,8 +31,8 @@ export function dialog(look, ...body) {
 }
 
 /**
- * Ask before something is done that cannot be undone.
- * @param {{title: string, text: string, yes: string}} words
+ * Ask before something is done that cannot be undone, or that costs something: `no` is what stays as it is.
+ * @param {{title: string, text: string, yes: string, no?: string, harmless?: boolean}} words
  * @returns {Promise<boolean>}
  */
 export function confirmed(words) {
@@ -42,8 +42,8 @@ export function confirmed(words) {
       said = yes;
       element.close();
     };
-    const no = h("button", { type: "button", class: "button", onclick: () => choose(false) }, "Keep");
-    const yes = h("button", { type: "button", class: "button danger", onclick: () => choose(true) }, words.yes);
+    const no = h("button", { type: "button", class: "button", onclick: () => choose(false) }, words.no ?? "Keep");
+    const yes = h("button", { type: "button", class: `button ${words.harmless ? "primary" : "danger"}`, onclick: () => choose(true) }, words.yes);
     const element = dialog(
       { title: words.title, class: "narrow", closed: () => answer(said) },
       h("p", { dir: "auto" }, words.text),

@@ -172,6 +172,7 @@ def test_where_nobody_can_be_asked_a_word_decides(process: Any, store: Path, pol
         (["acp", "hello", "--program", "sh"], "full path"),
         (["gemini", "hello", "--env", "PATH=/nowhere"], "not installed"),
         (["demo", "hello", "--mcp", __file__], "no list of MCP servers"),
+        (["demo", "hello", "--allow", "--deny"], "exclude each other"),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence_and_2(process: Any, arguments: list[str], why: str):

@@ -60,8 +60,8 @@ if TYPE_CHECKING:
     "--talk", "messaging", is_flag=True, help="Let it send messages to other agents; what those ask for, --allow or --deny decides."
 )
 @click.option("--resume", metavar="ID", help="The agent's own name of an earlier session to go on with.")
-@click.option("--allow", "policy", flag_value="allow", help="Allow whatever it asks for.")
-@click.option("--deny", "policy", flag_value="deny", help="Deny whatever it asks for. So it is when nobody can be asked.")
+@click.option("--allow", is_flag=True, help="Allow whatever it asks for.")
+@click.option("--deny", is_flag=True, help="Deny whatever it asks for. So it is when nobody can be asked.")
 @click.option("--all", "all", is_flag=True, help="Show the procedure too: rate limits, the queue, injected context, the agent's process.")
 @click.option("--json", "as_json", is_flag=True, help="Events as JSON, one a line; asks nothing.")
 @store_option
@@ -80,8 +80,10 @@ def command(agent: str, prompt: str | None, going_on: str | None, all: bool, as_
     from hansard.cli.interactive import AnswerFrontend, JsonFrontend, TerminalFrontend, converse
     from hansard.store import open_store
 
-    policy, images = about.pop("policy"), [picture(path) for path in about.pop("images")]
+    allow, deny, images = about.pop("allow"), about.pop("deny"), [picture(path) for path in about.pop("images")]
     hand_off, timeout, schema = about.pop("hand_off"), about.pop("timeout"), about.pop("schema")
+    if allow and deny:
+        raise UsageError("--allow and --deny exclude each other")
     if hand_off and going_on is None:
         raise UsageError("--hand-off needs --session: the session whose conversation the agent gets")
     said = _prompt(prompt)
@@ -91,7 +93,8 @@ def command(agent: str, prompt: str | None, going_on: str | None, all: bool, as_
         raise UsageError(f"{option} needs a prompt: an argument, or - to read it from stdin")
     expected = output_schema(None if schema is None else _schema(schema))
     quiet = as_json or schema is not None
-    asks = policy or ("ask" if not quiet and sys.stdin.isatty() and sys.stdout.isatty() else "deny")
+    terminal = not quiet and sys.stdin.isatty() and sys.stdout.isatty()
+    asks = "allow" if allow else "ask" if terminal and not deny else "deny"
     frontend = JsonFrontend if as_json else partial(TerminalFrontend, all=all) if schema is None else AnswerFrontend
     root = store_place(store)
     options: dict[str, Any] = _options(about) | {"schema": expected.json_schema}

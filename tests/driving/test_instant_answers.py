@@ -16,8 +16,10 @@ from hansard.errors import Refused
 from hansard.events import PermissionRequest, Question
 from hansard.store import JsonlStore
 from tests.driving.claude_stage import stage as claude_stage
-from tests.driving.model import Step, calls, model, says
-from tests.driving.surroundings import PATIENCE
+from tests.driving.model import Call, Step, calls, model, says
+from tests.driving.real_agents import ACTORS, WRITES, execute_options
+from tests.driving.surroundings import PATIENCE, Surroundings
+from tests.driving.test_answers import is_step
 from tests.driving.test_codex import ASKING, Stage
 from tests.proof import amount
 
@@ -52,7 +54,7 @@ class Answerer:
 
 
 @asynccontextmanager
-async def answering(session: Session, root: Path, answer: Answering, count: int):
+async def answering(session: Session, root: Path, answer: Answering, count: int, questions: int | None = None):
     """Answer what is asked meanwhile, and look at the end whether all of it was asked and none refused."""
     answerer = Answerer(session, root, answer)
     task = asyncio.create_task(answerer.follow())
@@ -60,7 +62,7 @@ async def answering(session: Session, root: Path, answer: Answering, count: int)
     task.cancel()
     await session.close()
     assert answerer.refused == []
-    assert answerer.answered == {"permission": count, "question": count}
+    assert answerer.answered == {"permission": count, "question": count if questions is None else questions}
 
 
 async def say(session: Session, text: str) -> None:
@@ -121,3 +123,35 @@ async def test_codex(tmp_path: Path) -> None:
             await session.configure("set_mode", mode_id="plan")
             for _ in range(COUNT):
                 await say(session, "Plan it.")
+
+
+OTHERS = sorted({"opencode", *ACTORS, *WRITES} - {"claude", "codex"})
+"""Agents that ask for permissions and have no questions for the user."""
+
+
+@pytest.mark.all_agents
+@pytest.mark.parametrize("agent", OTHERS)
+async def test_agents_that_ask_for_permissions_alone(agent: str, tmp_path: Path) -> None:
+    around, times = Surroundings(tmp_path), amount(6, 100)
+    script: list[Step] = []
+    for number in range(times):
+        script.append(Step([asking_call(agent, around.work / f"note{number}")]))
+        if agent in WRITES or number % 2 == 0:  # allowed, or the model hears of the denial
+            script.append(says("So be it."))
+    with model(*script, is_step=is_step) as scripted:
+        given = execute_options(agent, scripted, around)
+        session = await Session.create(given.pop("store"), agent, Options(**given))
+        async with answering(session, around.store.root, no_question, times, 0):
+            for _ in range(times):
+                await say(session, "Make it.")
+
+
+def asking_call(agent: str, place: Path) -> Call:
+    """A call that has to be allowed."""
+    if agent == "opencode":
+        return Call("bash", {"command": f"touch {place}", "description": "Make it"})
+    return WRITES[agent](place) if agent in WRITES else ACTORS[agent].write(place)
+
+
+async def no_question(session: Session, asked: Any, yes: bool) -> None:
+    raise AssertionError(f"a question: {asked}")

@@ -206,7 +206,8 @@ class Feed:
 
     async def _follow(self) -> None:
         try:
-            async for record in self._store[self.session_id].follow_records(self._last.seq):
+            records = await asyncio.to_thread(self._store[self.session_id].follow_records, self._last.seq)
+            async for record in records:
                 if self._due is None:
                     await self._rest()
                 self._take(record)

@@ -161,16 +161,12 @@ class PostgresLog(Log):
 
     def follow_records(self, after: int | Cursor = 0) -> AsyncIterator[Record]:
         """Like `follow`, but yields the lines."""
-        return self._follow(after)
+        head = self.head()
+        return self._follow(head, reader.position_after(self._pool, head, resolve_cursor(head, after)))
 
-    async def _follow(self, after: int | Cursor) -> AsyncIterator[Record]:
-        head, position = await asyncio.to_thread(self._position_after, after)
+    async def _follow(self, head: Head, position: LogPosition) -> AsyncIterator[Record]:
         async for record in follow(self._pool, self._listener(), head, position):
             yield record
-
-    def _position_after(self, after: int | Cursor) -> tuple[Head, LogPosition]:
-        head = self.head()
-        return head, reader.position_after(self._pool, head, resolve_cursor(head, after))
 
     def verify(self) -> list[Finding]:
         """Returns everything that is wrong with the log."""

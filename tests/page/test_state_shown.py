@@ -83,7 +83,8 @@ def expected(state: dict[str, Any]) -> dict[str, Any]:
         "now": work,
         "cost": money(state["costUsd"]),
         "context": gauge(state["context"]),
-        "queue": [text if text is not None else "the answer of another agent" for text in state["queue"].values()],
+        "queue": [text or "a message" for text in state["agentQueue"]]
+        + [text if text is not None else "the answer of another agent" for text in state["queue"].values()],
         "plan": [entry["content"] for entry in plan],
         "done": sum(entry["status"] == "completed" for entry in plan),
         "card": first and [first["type"], first["requestId"]],

@@ -217,6 +217,9 @@ class Snapshot(Struct, rename="camel"):
     pending_permissions: list[PermissionRequestPayload]
     pending_questions: list[QuestionPayload]
     queue: dict[str, str | None]
+    """The messages that hansard sends when their turn comes, by item; None is the answer of another agent."""
+    agent_queue: list[str | None]
+    """The messages in the agent's own queue, which only the agent can change; None is one whose text is not known."""
     plan: list[PlanEntry]
     teams: dict[str, Team]
     usage: TotalUsage
@@ -286,8 +289,12 @@ class State(Struct):
     """What clients commanded, by command id: the same id is done once."""
     queue: dict[str, QueueUpdatePayload] = field(default_factory=dict[str, QueueUpdatePayload])
     """The messages that wait for their turn, in order."""
-    agent_queue: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
-    """The texts in the agent's own queue."""
+    agent_queue: list[QueueUpdatePayload] = field(default_factory=list[QueueUpdatePayload])
+    """The messages in the agent's own queue, in order."""
+    queued_texts: dict[str, str] = field(default_factory=dict[str, str])
+    """The messages that were sent during a turn, by id: what becomes of them in the agent's queue is told by the id alone."""
+    taken: QueueUpdatePayload | None = None
+    """The message that the agent took out of its queue last, until it appears in the conversation."""
 
     turns: dict[str, Event] = field(default_factory=dict[str, Event])
     """The main agent's open turns, by id; "" has none."""
@@ -421,7 +428,8 @@ class State(Struct):
             requests=[_open_request(name, asked) for name, asked in self.asked.items()],
             pending_permissions=[asked.payload for asked in self.asked.values() if isinstance(asked, PermissionRequest)],
             pending_questions=[asked.payload for asked in self.asked.values() if isinstance(asked, Question)],
-            queue={name: item.text for name, item in self.queue.items()} | self.agent_queue,
+            queue={name: item.text for name, item in self.queue.items()},
+            agent_queue=[item.text for item in self.agent_queue],
             plan=list(self.plan),
             teams=_copy(self.teams),
             usage=usage,
@@ -500,6 +508,7 @@ def _lifecycle(state: State, event: SessionLifecycle) -> None:
         state.agent_session_id = life.provider_session_id
     if life.subtype == "closed":
         state.closed = True
+        state.agent_queue.clear()
 
 
 @_on(SessionInit)
@@ -549,6 +558,8 @@ def _settings(change: ConfigurationChangePayload) -> dict[str, str | None]:
 def _process(state: State, event: Process) -> None:
     news = event.payload
     state.gone = news.event in ("exited", "killed")
+    if news.event != "stderr":
+        state.agent_queue.clear()  # it was in the memory of the process
     if news.event == "started":
         state.process_id = news.pid
     elif state.gone:
@@ -689,9 +700,13 @@ def _user_message(state: State, event: UserMessage) -> None:
     message = event.payload
     if event.direction == "out":
         state.needs_handoff = False
+        if message.queued and message.message_id is not None:
+            _put(state.queued_texts, message.message_id, message.text)
         if message.from_session_id is not None and message.message_id is not None:
             _put(state.inbox.received, message.message_id, event)
         _caused(state, event)
+    elif state.agent_queue or state.taken is not None:
+        _leave_queue(state, event)
     if message.author != "harness" and is_main_agent(event):
         _count_message(state, event, "user", message.text)
         known = state.turn_list.get(event.turn_id or "")
@@ -715,12 +730,8 @@ def _queue(state: State, event: QueueUpdate) -> None:
     change = event.payload
     if change.callback is not None:
         state.inbox.awaiting_callback.pop(change.callback.message_id, None)
-    if event.source is not None or change.item_id is None:  # the agent's own queue
-        name = change.item_id or change.text or ""
-        if change.action in ("queued", "edited"):
-            _put(state.agent_queue, name, change.text)
-        else:
-            state.agent_queue.pop(name, None)
+    if event.source is not None or change.item_id is None:
+        _change_agent_queue(state, change)
         return
     item = change.item_id
     match change.action:
@@ -730,6 +741,44 @@ def _queue(state: State, event: QueueUpdate) -> None:
             state.queue[item] = msgspec.structs.replace(state.queue[item], text=change.text, content=change.content)
         case _:
             state.queue.pop(item, None)
+
+
+def _change_agent_queue(state: State, change: QueueUpdatePayload) -> None:
+    """Apply a change to the agent's own queue. Claude Code's file has no ids: what it takes out is the oldest message."""
+    queue = state.agent_queue
+    if change.action == "queued":
+        text = state.queued_texts.pop(change.item_id or "", None)
+        queue.append(change if change.text is not None else msgspec.structs.replace(change, text=text))
+        del queue[:-MAX_ENTRIES]
+        return
+    found = _find_queued(queue, change)
+    if change.action == "edited" and found is None:  # all of them are back in the input
+        queue.clear()
+    elif change.action == "edited" and found is not None:
+        queue[queue.index(found)] = change
+    elif found is not None:
+        queue.remove(found)
+        state.taken = found
+
+
+def _find_queued(queue: list[QueueUpdatePayload], change: QueueUpdatePayload) -> QueueUpdatePayload | None:
+    """Returns the message that a change is about: the one with its id, else with its text; if it has neither, the oldest."""
+    if change.item_id is None and change.text is None and change.action != "edited":
+        return next(iter(queue), None)
+    by_id = (item for item in queue if change.item_id is not None and item.item_id == change.item_id)
+    by_text = (item for item in queue if change.text is not None and item.text == change.text)
+    return next(by_id, None) or next(by_text, None)
+
+
+def _leave_queue(state: State, event: UserMessage) -> None:
+    """A message that the agent repeats in the conversation waits no longer, even if nothing tells that it was taken out."""
+    text = event.payload.text.split()
+    taken, state.taken = state.taken, None
+    if taken is not None and (taken.text or "").split() == text:
+        return
+    found = next((item for item in state.agent_queue if (item.text or "").split() == text), None)
+    if found is not None:
+        state.agent_queue.remove(found)
 
 
 @_on(AgentMessage)

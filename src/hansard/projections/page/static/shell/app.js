@@ -18,6 +18,7 @@ import { help, welcome } from "./help.js";
 import { Keys } from "./keys.js";
 import { failed, notices, tell } from "./toasts.js";
 import { palette } from "./palette.js";
+import { waitingMessages } from "./queue.js";
 import { Sessions, standingOf, title } from "./session_list.js";
 import { Side } from "./details_panel.js";
 import { Sidebar } from "./sidebar.js";
@@ -174,7 +175,7 @@ export class Page {
       can: agent?.can,
       running: Boolean(state?.running) && view.driven !== null,
       commands: state?.commands ?? null,
-      queue: Object.entries(state?.queue ?? {}).map(([itemId, text]) => ({ itemId, text: text ?? "the answer of another agent", fixed: text === null })),
+      queue: waitingMessages(state),
       readOnly: this.role === "observer" ? OBSERVER : null,
       record: state !== null && view.driven === null && view.isLive,
       agents: this.agents,

@@ -105,7 +105,7 @@ export class Composer {
     if (event.isComposing || this.slash.key(event)) return;
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this._send(this.now?.can?.steer === true && this.now.running);
     else if (event.key === "Enter" && !event.shiftKey && !matchMedia("(pointer: coarse)").matches) this._send(false);
-    else if (event.key === "ArrowUp" && this.input.value === "" && this.now?.queue.length) this.queue.edit(this.now.queue.at(-1)?.itemId ?? null);
+    else if (event.key === "ArrowUp" && this.input.value === "" && this.now?.queue.length) this.queue.editLast();
     else if (event.key === "Escape" && !this.now?.running) this.input.blur();
     else return;
     event.preventDefault();

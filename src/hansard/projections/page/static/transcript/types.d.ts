@@ -183,6 +183,7 @@ export interface State {
   commands: any[] | null;
   requests: { requestId: string; seq: number; type: string }[];
   queue: Record<string, string | null>;
+  agentQueue: (string | null)[];
   plan: any[];
   teams: Record<string, any>;
   costUsd: number | null;

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 
-from hansard.events import Event, QueueUpdate, UserMessage, process, queue_update, session_lifecycle, user_message
+from hansard.events import (
+    Event,
+    QueueUpdate,
+    Result,
+    UserMessage,
+    is_main_agent,
+    process,
+    queue_update,
+    session_lifecycle,
+    user_message,
+)
 from hansard.events.state import State
+from hansard.events.usage_totals import TOKENS, TotalUsage
+from hansard.projections import project
+from hansard.projections.formats.usage import UsageTotals
 from tests.recorded import Case, recordings
 
 FOLDERS = sorted({recording.path.parent.name for recording in recordings()})
@@ -74,3 +88,67 @@ def test_a_message_in_the_queue_of_an_agent_has_the_text_it_was_sent_with() -> N
     sent = queue_update(action="sent", item_id="m")
     sent.source = "claude-control"
     assert State.from_events([said, queued, sent]).snapshot().agent_queue == []
+
+
+# ---- tokens and costs
+
+
+def usage_of(events: list[Event]) -> UsageTotals:
+    (report,) = project(events, "usage")
+    return report
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_turns_add_up_to_their_session_and_no_total_is_less_than_its_parts(folder: str) -> None:
+    for name, events in conversations(folder):
+        state, report = State.from_events(events).snapshot(), usage_of(events)
+        used = [turn.usage for turn in state.turn_list if turn.usage is not None]
+        assert used == [turn.total for turn in report.turns if turn.total != TotalUsage()], name
+        for total in (state.usage, *used, *report.models.values()):
+            assert total.total_tokens is None or total.total_tokens >= (total.input_tokens or 0) + (total.output_tokens or 0), name
+        for number in (*TOKENS, "cost_usd"):
+            counts = [count for total in used if (count := getattr(total, number)) is not None]
+            if counts or getattr(state.usage, number) is None:  # else the agent counted nothing but the session
+                assert sum(counts) == pytest.approx(getattr(state.usage, number) or 0), (name, number)
+
+
+def running_totals(events: list[Event]) -> list[tuple[str | None, float]]:
+    """The agent's own totals of money, each with the turn it came in."""
+    found = [(event.turn_id, event.payload.cost_usd) for event in events if isinstance(event, Result) and is_main_agent(event)]
+    return [(turn, cost) for turn, cost in found if cost is not None]
+
+
+def test_the_cost_of_a_turn_is_by_how_much_the_total_of_its_agent_grew() -> None:
+    seen: Counter[str] = Counter()
+    for folder in FOLDERS:
+        for name, events in conversations(folder):
+            totals = running_totals(events)
+            if len(totals) < 2 or len({turn for turn, _ in totals}) < len(totals):
+                continue
+            costs = {turn.id: turn.usage.cost_usd for turn in State.from_events(events).snapshot().turn_list if turn.usage is not None}
+            before = 0.0
+            for turn, cost in totals:
+                assert costs[turn or ""] == pytest.approx(cost - before if cost >= before else cost), name
+                before = cost
+            seen[folder] += 1
+    assert seen.keys() >= {"claude-control", "claude-agent-sdk", "claude-stream-json"}
+
+
+# ---- the context
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_turn_that_fails_leaves_the_context_as_full_as_it_was(folder: str) -> None:
+    told, failed = {}, {}
+    for name, events in conversations(folder):
+        format = name.partition("(")[2]
+        state = State.from_events(events)
+        if state.turn_status == "completed" and (context := state.usage.context()) is not None and context.tokens:
+            told.setdefault(format, (events, context.tokens))
+        if state.turn_status == "error":
+            failed.setdefault(format, []).append((name, events))
+    for format, (before, tokens) in told.items():
+        for name, after in failed.get(format, []):
+            alone = State.from_events(after).usage.context()
+            context = State.from_events([*before, *after]).usage.context()
+            assert context is not None and context.tokens in {tokens, None if alone is None else alone.tokens} - {None, 0}, name

@@ -77,7 +77,7 @@ from hansard.events.types import (
     is_main_agent,
     process,
 )
-from hansard.events.usage_totals import USAGE_RULES, Context, TotalUsage, TurnSpent, UsageFold
+from hansard.events.usage_totals import NOTHING_USED, USAGE_RULES, Context, TotalUsage, TurnSpent, UsageFold
 
 Phase = Literal["idle", "running", "waiting", "closed"]
 """``waiting``: for a person's answer."""
@@ -89,7 +89,6 @@ PREVIEW_CHARACTERS = 500
 """The length of the preview of the last message."""
 MAX_ENTRIES = 10_000
 """The size of every table of the state. The oldest entry goes first: a damaged log may never close what it opened."""
-NOTHING_USED = TotalUsage()
 STOPPED_WAITING = "agent_message_not_waited"
 """The status that says that an agent no longer waits for the answer to a message, which comes as a callback instead."""
 
@@ -145,7 +144,7 @@ class Turn(Struct, rename="camel", frozen=True):
     started: int | None = None
     duration_ms: int | None = None
     usage: TotalUsage | None = None
-    """What the main agent used."""
+    """What it used, with its subagents."""
 
 
 class TeamEntry(Struct, rename="camel"):
@@ -617,8 +616,8 @@ def _change_turn(state: State, event: Event, **changes: Any) -> None:
 
 def _count_turn(turns: dict[str, Turn], spent: TurnSpent) -> None:
     known = turns.get(spent.turn_id or "")
-    if known is not None and spent.main != NOTHING_USED:
-        turns[known.id] = msgspec.structs.replace(known, usage=spent.main)
+    if known is not None and spent.total != NOTHING_USED:
+        turns[known.id] = msgspec.structs.replace(known, usage=spent.total)
 
 
 def _calendar_time(event: Event) -> int | None:

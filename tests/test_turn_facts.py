@@ -11,6 +11,7 @@ from hansard.events import (
     Event,
     QueueUpdate,
     Result,
+    TurnStart,
     UserMessage,
     is_main_agent,
     process,
@@ -22,6 +23,7 @@ from hansard.events.state import State
 from hansard.events.usage_totals import TOKENS, TotalUsage
 from hansard.projections import project
 from hansard.projections.formats.usage import UsageTotals
+from hansard.projections.transcript import Transcript
 from tests.recorded import Case, recordings
 
 FOLDERS = sorted({recording.path.parent.name for recording in recordings()})
@@ -152,3 +154,19 @@ def test_a_turn_that_fails_leaves_the_context_as_full_as_it_was(folder: str) -> 
             alone = State.from_events(after).usage.context()
             context = State.from_events([*before, *after]).usage.context()
             assert context is not None and context.tokens in {tokens, None if alone is None else alone.tokens} - {None, 0}, name
+
+
+# ---- turns
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_turns_are_numbered_in_their_session_wherever_a_reader_begins(folder: str) -> None:
+    for name, events in conversations(folder):
+        state = State.from_events(events).snapshot()
+        assert [turn.number for turn in state.turn_list] == list(range(1, state.turns + 1)), name
+        if state.turns < 2:
+            continue
+        start = [number for number, event in enumerate(events) if isinstance(event, TurnStart) and is_main_agent(event)][-1]
+        shown = Transcript(turns_before=State.from_events(events[:start]).turn_count)
+        lines = [line.text for event in events[start:] for line in shown.lines(event) if line.tone == "rule"]
+        assert lines[0].split()[1:3] == ["turn", str(state.turns)], name

@@ -62,8 +62,8 @@ SHOWN = """() => {
     place: card?.querySelector(".card-head .small").textContent ?? null,
   };
 }"""
-TURNS = """() => [...document.querySelectorAll(".palette-list li")].map((one) => [one.querySelector(".clip").textContent,
-  one.querySelector(".standing").className.replace("standing ", "")])"""
+TURNS = """() => [...document.querySelectorAll(".palette-list li")].map((one) => [one.querySelector(".number").textContent,
+  one.querySelector(".clip").textContent, one.querySelector(".standing").className.replace("standing ", "")])"""
 STANDING = {"completed": "done", "interrupted": "stopped", "denied": "stopped", "running": "running"}
 
 
@@ -166,7 +166,7 @@ class Reader:
     def sees_turns(self, events: list[Event]) -> None:
         self.person.presses("n")
         turns = folded(events)["turnList"]
-        assert self.person.run(TURNS) == [[turn["title"], STANDING.get(turn["status"], "failed")] for turn in turns]
+        assert self.person.run(TURNS) == [[str(turn["number"]), turn["title"], STANDING.get(turn["status"], "failed")] for turn in turns]
         self.person.presses("Escape")
 
 

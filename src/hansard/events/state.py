@@ -137,6 +137,8 @@ class Turn(Struct, rename="camel", frozen=True):
     id: str
     seq: int
     """Its first event."""
+    number: int
+    """Its position among all turns of the session, from 1."""
     title: str | None = None
     """The beginning of the message that started it."""
     status: str = "running"
@@ -585,7 +587,7 @@ def _turn_start(state: State, event: TurnStart) -> None:
     _put(state.turns, event.turn_id or "", event)
     state.turn_count += 1
     state.error, state.doing, state.closed, state.gone = None, None, False, False
-    _change_turn(state, event, status="running", started=_calendar_time(event), duration_ms=None)
+    _change_turn(state, event, number=state.turn_count, status="running", started=_calendar_time(event), duration_ms=None)
 
 
 @_on(TurnEnd)
@@ -610,7 +612,7 @@ def _change_turn(state: State, event: Event, **changes: Any) -> None:
     """Change a turn in the list; the first event of a turn puts it there."""
     name = event.turn_id
     if name:
-        known = state.turn_list.get(name) or _put(state.turn_list, name, Turn(name, event.seq))
+        known = state.turn_list.get(name) or _put(state.turn_list, name, Turn(name, event.seq, state.turn_count + 1))
         state.turn_list[name] = msgspec.structs.replace(known, **changes)
 
 

@@ -1,8 +1,9 @@
 """What a session used: tokens and money, each counted once, however often and in how many scopes the wire repeats it.
 
 The counts of messages are the truth where they are complete; what they are silent about (Claude's stream says no output tokens, Qwen's not
-every answer) the agent's own word for the turn fills in. A number nobody said is None, never 0; only a total is at least its input and output. Money is added up from messages or turns
-where they have a price; otherwise it is the growth of the agent's running total, which starts anew with a new process.
+every answer) the agent's own word for the turn fills in. A number nobody said is None, never 0; only a total is at least its input and
+output. Money is added up from messages or turns where they have a price; otherwise it is the growth of the agent's running total, which
+starts anew with a new process.
 """
 
 from __future__ import annotations

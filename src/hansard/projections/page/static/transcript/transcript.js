@@ -30,7 +30,7 @@ export class Transcript {
     this.announcer = h("div", { class: "unheard", role: "status", "aria-live": "polite" });
     container.append(this.scroller, this.pill, this.announcer);
     this.painter = new Painter(hooks);
-    this.pane = new Pane(this.scroller, this.log, (unit) => this.painter.unit(unit));
+    this.pane = new Pane(this.scroller, this.log, (unit) => this.painter.unit(unit), (turn) => this.nameOfTurn(turn));
     this.menu = new Menu(this.scroller, hooks, (words) => this.announce(words));
     /** @type {((state: State | null) => void)[]} */
     this.listeners = [];
@@ -77,9 +77,17 @@ export class Transcript {
     this.state = /** @type {State} */ ({ ...this.state, ...changed });
     for (const turn of turnList) {
       this.turns.set(turn.id, turn);
-      for (const unit of this.flow.turnsById.get(turn.id)?.units ?? []) if (unit.kind === "end") this.flow.mark(unit);
+      const drawn = this.flow.turnsById.get(turn.id);
+      for (const unit of drawn?.units ?? []) if (unit.kind === "end") this.flow.mark(unit);
+      if (drawn?.element) this.pane.frame(drawn);
     }
     this.stale = true;
+  }
+
+  /** The name of a turn, if the state has its number: this may be a part of the session. @param {import("./types").Turn} turn */
+  nameOfTurn(turn) {
+    const known = this.turns.get(turn.id ?? "");
+    return known === undefined ? null : `Turn ${known.number}`;
   }
 
   /** The turns of the session, by id, also those that are not drawn. */

@@ -155,7 +155,6 @@ export interface Lane {
 
 export interface Turn {
   id: string | null;
-  number: number;
   units: Unit[];
   start: Event | null;
   end: Event | null;
@@ -199,6 +198,7 @@ export interface Running {
 export interface TurnState {
   id: string;
   seq: number;
+  number: number;
   title: string | null;
   status: string;
   durationMs: number | null;

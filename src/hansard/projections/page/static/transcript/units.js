@@ -69,11 +69,10 @@ function laneKey(event) {
   return event.parentToolCallId ?? (event.stream === undefined ? "" : `\0${event.stream}`);
 }
 
-/** @param {string | null} id @param {number} number @returns {Turn} */
-function newTurn(id, number) {
+/** @param {string | null} id @returns {Turn} */
+function newTurn(id) {
   return {
     id,
-    number,
     units: [],
     start: null,
     end: null,
@@ -179,7 +178,6 @@ export class Flow {
     this.agent = /** @type {string | null} */ (null);
     this.init = /** @type {any} */ (null);
     this.settings = { model: /** @type {string | null} */ (null), permissionMode: /** @type {string | null} */ (null), modeId: /** @type {string | null} */ (null) };
-    this.turnNumber = 0;
   }
 
   /** Take one event in. @param {Event} event */
@@ -200,8 +198,7 @@ export class Flow {
     const known = id === null ? undefined : this.turnsById.get(id);
     if (known !== undefined) return known;
     if (id === null && last !== undefined && (last.id === null || last.end === null)) return last;
-    if (id !== null) this.turnNumber += 1;
-    const turn = newTurn(id, this.turnNumber);
+    const turn = newTurn(id);
     this.turns.push(turn);
     if (id !== null) this.turnsById.set(id, turn);
     this.main.speaker = null;

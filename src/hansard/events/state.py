@@ -795,7 +795,8 @@ def _agent_callback(state: State, event: AgentCallback) -> None:
     if event.direction == "out":
         state.needs_handoff = False
     state.inbox.awaiting_callback.pop(event.payload.message_id, None)
-    _caused(state, event)
+    if not event.payload.as_result:
+        _caused(state, event)
 
 
 def _caused(state: State, event: Event) -> None:

@@ -403,13 +403,17 @@ class AgentMessage(Event, tag="agent_message", kw_only=True):
 
 
 class AgentCallbackPayload(Part):
-    """The other agent's answer. If it came to no good end, ``error`` says why, and ``result`` is what there is of an answer."""
+    """The other agent's answer. If it came to no good end, ``error`` says why, and ``result`` is what there is of an answer.
+
+    ``as_result``: the agent that asked waited, and got the answer as the result of its call. It is not told again.
+    """
 
     message_id: str
     result: Any
     from_agent_id: str | None = None
     from_session_id: str | None = None
     error: str | None = None
+    as_result: bool = False
 
 
 class AgentCallback(Event, tag="agent_callback", kw_only=True):

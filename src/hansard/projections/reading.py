@@ -508,8 +508,10 @@ class Reader:
             yield Notice(text=f"→ {event.payload.target_agent_id}: {event.payload.message}", important=True)
 
     def agent_callback(self, event: ev.AgentCallback) -> Iterator[AnyItem]:
-        """The other agent's answer."""
+        """The other agent's answer, unless the result of the call has it."""
         answered = event.payload
+        if answered.as_result:
+            return
         why = "" if answered.error is None else f"no answer: {answered.error} "
         yield Notice(text=f"← {answered.from_agent_id or 'agent'}: {why}{plain_text(answered.result)}".rstrip(), important=True)
 

@@ -19,7 +19,7 @@ import { Keys } from "./keys.js";
 import { failed, notices, tell } from "./toasts.js";
 import { palette } from "./palette.js";
 import { waitingMessages } from "./queue.js";
-import { Sessions, standingOf, title } from "./session_list.js";
+import { isOver, Sessions, standingOf, title } from "./session_list.js";
 import { Side } from "./details_panel.js";
 import { Sidebar } from "./sidebar.js";
 import { newSession } from "./new_session.js";
@@ -62,7 +62,7 @@ export class Page {
       answer: (event, values, action) => this._answered(this._do("answer", { requestId: event.payload.requestId, values, action })),
     });
     this.composer = new Composer(this._composerHooks());
-    this.findBar = new FindBar(() => this.view?.transcript ?? null);
+    this.findBar = new FindBar(() => this.view);
     this.side = new Side(() => this.view?.inspector.update());
     this.keys = new Keys(this._keys());
     this.room = h("div", { class: "room" });
@@ -109,7 +109,7 @@ export class Page {
   }
 
   _welcome() {
-    return welcome(this.sessions.all.size > 0, () => this.create());
+    return welcome(this.sessions, () => this.create());
   }
 
   _listed() {
@@ -147,7 +147,10 @@ export class Page {
     }
     const state = view.state;
     const pending = view.isLive ? view.pending : [];
-    const now = pending.length ? "waiting" : state?.running ? "running" : state?.turnStatus ?? (info ? standingOf(info) ?? null : null);
+    view.transcript.end(info !== undefined && isOver(info) && (info.head ?? 0) >= view.lastSeq); // else the list does not know it yet
+    const running = view.transcript.running;
+    const ended = state?.running && !running ? "unfinished" : (state?.turnStatus ?? (info ? standingOf(info) ?? null : null));
+    const now = pending.length ? "waiting" : running ? "running" : ended;
     const known = state ?? info;
     const name = known ? title(known) : "";
     const agent = this._agent();
@@ -159,7 +162,7 @@ export class Page {
       models: state?.models ?? null,
       modes: state?.modes ?? null,
       standing: now,
-      doing: workWords(state?.running ?? null),
+      doing: workWords(running),
       context: state?.context ?? null,
       costUsd: known?.costUsd ?? null,
       readOnly: this.role === "observer",
@@ -173,7 +176,8 @@ export class Page {
       session: view.session,
       agent: agent?.title ?? state?.agentId ?? "the agent",
       can: agent?.can,
-      running: Boolean(state?.running) && view.driven !== null,
+      running: running !== null && view.driven !== null,
+      isKnown: state !== null,
       commands: state?.commands ?? null,
       queue: waitingMessages(state),
       readOnly: this.role === "observer" ? OBSERVER : null,
@@ -261,8 +265,9 @@ export class Page {
     return {
       say: async (/** @type {string} */ text, /** @type {any[]} */ blocks, /** @type {boolean} */ steer) => {
         const content = blocks.length ? { content: [...(text ? [{ type: "text", text }] : []), ...blocks] } : {};
-        this.view?.toEnd();
-        await this._do("user_message", { text, ...content, ...(steer && { steer }) }).catch((problem) => {
+        const sent = this.view?.send({ text, ...content, ...(steer && { steer }) });
+        if (this.connection.state.name !== "open") this._connected(this.connection.state);
+        await sent?.catch((problem) => {
           failed("It was not said")(problem);
           throw problem;
         });
@@ -329,8 +334,10 @@ export class Page {
     if (this.role === "observer") return tell(OBSERVER, "bad");
     this.sheet(false);
     await this.agentsKnown;
-    newSession(this.agents, (session) => {
-      location.hash = href(session);
+    newSession(this.agents, (session, agent, text) => {
+      history.pushState(null, "", href(session));
+      this._go();
+      if (text) this.view?.starts(text, agent);
       this.composer.focus();
     });
   }
@@ -341,7 +348,7 @@ export class Page {
 
   /** Stop the agent, if it is asked for twice. */
   _interruptTwice() {
-    if (!this.view?.state?.running || this.view.driven === null || this.role === "observer") return;
+    if (!this.view?.transcript.running || this.view.driven === null || this.role === "observer") return;
     const now = performance.now();
     if (now - this.interruptAsked < TWICE) {
       this.interruptAsked = 0;

@@ -33,6 +33,7 @@ export function stateOf(tool) {
     return tool.stopped ? "interrupted" : "error";
   }
   if (denied) return "denied";
+  if (tool.turn.unfinished) return "interrupted";
   if (tool.turn.end !== null && tool.lane?.key.startsWith("\0") !== true) return "interrupted";
   if (tool.called === null || (tool.asked !== null && tool.answered === null) || (tool.question !== null && tool.answer === null)) return "pending";
   return "running";
@@ -47,7 +48,7 @@ function outcome(tool, state) {
     running: "running",
     done: "",
     error: typeof given?.exitCode === "number" ? String(given.exitCode) : "failed",
-    interrupted: "interrupted",
+    interrupted: tool.turn.unfinished ? "unfinished" : "interrupted",
     denied: "denied",
   };
   return [words[state], took === null ? "" : duration(took)].filter(Boolean).join(" · ");

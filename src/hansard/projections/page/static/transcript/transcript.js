@@ -43,6 +43,8 @@ export class Transcript {
     this.flow = new Flow();
     /** The state of the session; null until it is known. @type {State | null} */
     this.state = null;
+    /** Whether nothing more is written: a turn that has not ended is unfinished, and nothing is running. */
+    this.isOver = false;
     this.lastSeq = 0;
     /** @type {Event[]} */
     this.events = [];
@@ -140,6 +142,7 @@ export class Transcript {
   clear() {
     this.flow = new Flow();
     this.state = null;
+    this.isOver = false;
     this.turns.clear();
     this.lastSeq = 0;
     this.events = [];
@@ -384,8 +387,21 @@ export class Transcript {
   }
 
   /** A spinner never stands without a word. */
+  /** @param {boolean} isOver whether nobody writes the log any more */
+  end(isOver) {
+    if (isOver === this.isOver) return;
+    this.isOver = isOver;
+    this.flow.leave(isOver);
+    this.drawSoon();
+  }
+
+  /** What is being done now. */
+  get running() {
+    return this.isOver ? null : (this.state?.running ?? null);
+  }
+
   drawNow() {
-    const words = workWords(this.state?.running ?? null);
+    const words = workWords(this.running);
     if (this.now.textContent === (words ?? "")) return;
     this.now.replaceChildren(...(words === null ? [] : [h("span", { class: "pulse", "aria-hidden": "true" }), h("span", { class: "now-word" }, words)]));
   }

@@ -159,6 +159,7 @@ export interface Turn {
   start: Event | null;
   end: Event | null;
   interrupted: boolean;
+  unfinished: boolean;
   said: boolean;
   error: string | null;
   steps: number;

@@ -77,6 +77,7 @@ function newTurn(id) {
     start: null,
     end: null,
     interrupted: false,
+    unfinished: false,
     said: false,
     error: null,
     steps: 0,
@@ -315,6 +316,7 @@ export class Flow {
     const turn = this.turnFor(event);
     if (this.laneFor(event) !== this.main) return;
     turn.end = event;
+    turn.unfinished = false;
     const isTold = event.payload.status === "interrupted" && turn.interrupted;
     if (event.payload.status === "interrupted") turn.interrupted = true;
     for (const tool of turn.open) this.touchItem(tool, tool.unit, event);
@@ -363,6 +365,18 @@ export class Flow {
       return;
     }
     this.note(event, noticeOf(event));
+  }
+
+  /** The turns that have not ended are unfinished, because nobody writes the log any more; or they are not. @param {boolean} isOver */
+  leave(isOver) {
+    for (const turn of this.turns) {
+      if (turn.end !== null || turn.unfinished === isOver) continue;
+      turn.unfinished = isOver;
+      for (const tool of turn.open) {
+        tool.dirty = true;
+        this.mark(tool.unit);
+      }
+    }
   }
 
   // ---- speech

@@ -112,6 +112,8 @@ class Conversation:
                     self._waiting.setdefault(event.parent_tool_call_id, []).append(returned)
                 else:
                     yield returned
+            case ev.AgentCallback(payload=back) if back.as_result:
+                pass  # the result of the call has it
             case ev.UserMessage() | ev.UserAudio() | ev.AgentCallback():
                 yield from self.close(event.parent_tool_call_id)
                 yield _input_message(event)

@@ -163,9 +163,13 @@ AnyItem = (
 
 
 class Reader:
-    """Turns events into items. ``all`` adds the procedure; ``asking`` shows permission requests before they are answered."""
+    """Turns events into items.
 
-    def __init__(self, all: bool = False, asking: bool = False) -> None:
+    ``all`` adds the procedure; ``asking`` shows permission requests before they are answered. ``turns_before`` is the number of turns
+    before the first event: turns are numbered in their session, wherever a reader begins.
+    """
+
+    def __init__(self, all: bool = False, asking: bool = False, turns_before: int = 0) -> None:
         self.held: ToolUse | None = None
         """A call whose result may come next. It is given out with its result, or before anything else."""
         self.cwd: str | None = None
@@ -181,7 +185,7 @@ class Reader:
         self._requests: dict[str, str | None] = {}
         self._said: dict[str | None, str] = {}
         self._plan: list[tuple[str, str]] = []
-        self._turns = 0
+        self._turns_before = self._turns = turns_before
         self._turn = Turn()
         self._took: list[int | None] = []
         self._shown = TotalUsage()
@@ -205,9 +209,10 @@ class Reader:
         yield from self._turn.left()
         self._turn = Turn()
         total = self._usage.session()
-        if self._turns > 1 or (self._turns and _tokens(total) != _tokens(self._shown)):
+        turns = self._turns - self._turns_before
+        if turns > 1 or (turns and _tokens(total) != _tokens(self._shown)):
             took = None if None in self._took else sum(took or 0 for took in self._took)
-            yield Total(facts=[f"{self._turns} turn{'s' * (self._turns > 1)}", *_facts(total, took)])
+            yield Total(facts=[f"{turns} turn{'s' * (turns > 1)}", *_facts(total, took)])
         if unknown := self.hidden["raw"]:
             yield Notice(text=f"{unknown:,} event{'s' * (unknown > 1)} not understood")
 
@@ -503,8 +508,10 @@ class Reader:
             yield Notice(text=f"→ {event.payload.target_agent_id}: {event.payload.message}", important=True)
 
     def agent_callback(self, event: ev.AgentCallback) -> Iterator[AnyItem]:
-        """The other agent's answer."""
+        """The other agent's answer, unless the result of the call has it."""
         answered = event.payload
+        if answered.as_result:
+            return
         why = "" if answered.error is None else f"no answer: {answered.error} "
         yield Notice(text=f"← {answered.from_agent_id or 'agent'}: {why}{plain_text(answered.result)}".rstrip(), important=True)
 

@@ -69,15 +69,15 @@ function laneKey(event) {
   return event.parentToolCallId ?? (event.stream === undefined ? "" : `\0${event.stream}`);
 }
 
-/** @param {string | null} id @param {number} number @returns {Turn} */
-function newTurn(id, number) {
+/** @param {string | null} id @returns {Turn} */
+function newTurn(id) {
   return {
     id,
-    number,
     units: [],
     start: null,
     end: null,
     interrupted: false,
+    unfinished: false,
     said: false,
     error: null,
     steps: 0,
@@ -128,6 +128,7 @@ function newTool(event, id, name, turn, unit) {
     content: null,
     result: null,
     stopped: false,
+    task: null,
     asked: null,
     answered: null,
     question: null,
@@ -179,7 +180,6 @@ export class Flow {
     this.agent = /** @type {string | null} */ (null);
     this.init = /** @type {any} */ (null);
     this.settings = { model: /** @type {string | null} */ (null), permissionMode: /** @type {string | null} */ (null), modeId: /** @type {string | null} */ (null) };
-    this.turnNumber = 0;
   }
 
   /** Take one event in. @param {Event} event */
@@ -200,8 +200,7 @@ export class Flow {
     const known = id === null ? undefined : this.turnsById.get(id);
     if (known !== undefined) return known;
     if (id === null && last !== undefined && (last.id === null || last.end === null)) return last;
-    if (id !== null) this.turnNumber += 1;
-    const turn = newTurn(id, this.turnNumber);
+    const turn = newTurn(id);
     this.turns.push(turn);
     if (id !== null) this.turnsById.set(id, turn);
     this.main.speaker = null;
@@ -318,6 +317,7 @@ export class Flow {
     const turn = this.turnFor(event);
     if (this.laneFor(event) !== this.main) return;
     turn.end = event;
+    turn.unfinished = false;
     const isTold = event.payload.status === "interrupted" && turn.interrupted;
     if (event.payload.status === "interrupted") turn.interrupted = true;
     for (const tool of turn.open) this.touchItem(tool, tool.unit, event);
@@ -366,6 +366,29 @@ export class Flow {
       return;
     }
     this.note(event, noticeOf(event));
+  }
+
+  /** The turns that have not ended are unfinished, because the log is no longer written; or they are not. @param {boolean} isOver */
+  leave(isOver) {
+    for (const turn of this.turns) {
+      if (turn.end !== null || turn.unfinished === isOver) continue;
+      turn.unfinished = isOver;
+      for (const tool of turn.open) {
+        tool.dirty = true;
+        this.mark(tool.unit);
+      }
+    }
+  }
+
+  /** Where subagents and background commands stand, by the state. @param {import("./types").Task[]} tasks */
+  setTasks(tasks) {
+    for (const task of tasks) {
+      const tool = this.tools.get(task.id);
+      if (tool === undefined || tool.task?.status === task.status) continue;
+      tool.task = task;
+      tool.dirty = true;
+      this.mark(tool.unit);
+    }
   }
 
   // ---- speech

@@ -70,6 +70,7 @@ def _called(main: list[ev.Event], live: list[ev.Event]) -> Told:
     return {
         "calls": [(call.tool_call_id, call.tool_name) for call in calls],
         "called": sorted((call.tool_call_id, call.tool_name) for call in calls),
+        "called ids": sorted(call.tool_call_id for call in calls),
         "call count": sum(call.tool_call_id not in others for call in calls),
         "shown calls": [(call.tool_call_id, call.tool_name) for call in calls if call.tool_call_id not in others],
         "names": [re.sub(r"[^\w-]", "_", call.tool_name) for call in calls],
@@ -141,6 +142,7 @@ def _cost(live: list[ev.Event], main: list[ev.Event]) -> Told:
         "costs": turn_costs(live),
         "cost": session_cost(live),
         "cost so far": session_cost(live[: live.index(ends[-1])]) if ends else None,
+        "main costs": [None if not cost else f"${cost:.4f}" if cost < 0.1 else f"${cost:.2f}" for cost in turn_costs(live)],
         "shown costs": [_dollars(turn_costs(live[: live.index(end)], lanes=True)) for end in ends],
     }
 
@@ -230,7 +232,7 @@ def is_same(found: Any, wanted: Any) -> bool:
     """Returns whether a surface tells what it should. Empty texts are left out everywhere."""
     match found, wanted:
         case Text(), list():
-            return _is_woven([_letters(text) for text in wanted], _letters(found))
+            return _is_woven([letters(text) for text in wanted], letters(found))
         case list(), list():
             return [one for one in found if one != ""] == [one for one in wanted if one != ""]
         case _:
@@ -251,7 +253,8 @@ SHORT = 12
 """So few letters may be in another text by chance."""
 
 
-def _letters(text: str) -> str:
+def letters(text: str) -> str:
+    """Returns the letters and digits of a text: what is left of it however it is drawn."""
     return re.sub(r"[^\w]|_", "", text)
 
 
@@ -307,7 +310,7 @@ def read_items(events: list[ev.Event]) -> Told:
 
 
 def _is_same_error(text: str, message: str) -> bool:
-    said, error = _letters(text), _letters(message)
+    said, error = letters(text), letters(message)
     return len(error) > SHORT and len(said) > SHORT and (said in error or error in said)
 
 
@@ -761,7 +764,7 @@ LACKING: dict[str, dict[str, str]] = {
 """What a surface does not tell although it uses the events that carry it, and why. Whatever else is missing, its format leaves out."""
 ELSEWHERE = {
     "acp": "tests/promises/exports.py reads it back",
-    "html": "tests/page/test_truth_shown.py draws it",
+    "html": "the page's own renderer over the events, which tests/page/test_truth_shown.py reads",
     "native": "the bytes of the wire, which tests/promises/streams.py compares",
     "recording": "the bytes of the wire, which its referee reads back",
     "vercel-ui": "the stream of vercel-ui-messages",
@@ -773,7 +776,8 @@ class Session:
     """A recording in one of its formats: its events, what they say, and what of it is the truth."""
 
     def __init__(self, recording: str, format: str, events: list[ev.Event], truth: Json, facts: list[Fact]) -> None:
-        self.name = f"{recording} {format}"
+        self.name, self.format = f"{recording} {format}", format
+        self.recording, self.scenario = recording, recording.partition("/")[2]
         self.events = events
         self.told = account(events)
         self._truth = truth
@@ -798,12 +802,10 @@ class Session:
         match kind:
             case "tokens":
                 return not self.wrong_tokens(found)
-            case "shown tokens":
-                turns = [turn for turn, _ in self.told["reported ends"]]
-                shown = {
-                    turn: dict(zip(NAMES, counts, strict=True)) for turn, counts in zip(turns, found, strict=True) if counts is not None
-                }
-                return not self.wrong_tokens(shown, but=self._with_subagents())
+            case "main tokens" | "shown tokens":
+                shown = zip(self.told["reported ends"], found, strict=True)
+                known = {turn: dict(zip(NAMES, counts, strict=True)) for (turn, _), counts in shown if counts is not None}
+                return not self.wrong_tokens(known, but=self._with_subagents() if kind == "shown tokens" else frozenset[str]())
             case _:
                 return is_same(found, self.told[kind])
 
@@ -855,5 +857,5 @@ NAMES: tuple[str, ...] = ("input_tokens", "output_tokens")
 
 def _is_scripted(text: str, words: str) -> bool:
     """Whether a prompt is words of the script. Programs put quotes around them, or attach files."""
-    said, scripted = _letters(text), _letters(words)
+    said, scripted = letters(text), letters(words)
     return bool(scripted) and (scripted in said or said in scripted)

@@ -160,7 +160,8 @@ export interface Turn {
   start: Event | null;
   end: Event | null;
   interrupted: boolean;
-  said: boolean;
+  /** The last text of the main agent in it. */
+  answer: string;
   error: string | null;
   steps: number;
   open: Set<ToolItem>;

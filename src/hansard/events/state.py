@@ -642,6 +642,8 @@ def _turn_end(state: State, event: TurnEnd) -> None:
     if turn:
         _put(state.inbox.ends, turn, event)
     state.turn_status = event.payload.status
+    if event.payload.status == "completed":
+        state.error = None  # the agent recovered from it
     state.error = event.payload.error or state.error
     _change_turn(state, event, status=event.payload.status, duration_ms=None if start is None else _time_between(start, event))
 

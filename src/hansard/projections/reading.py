@@ -334,7 +334,7 @@ class Reader:
         self._turn.reported_ms = result.duration_ms
         if result.structured_output is not None and not self._is_last_answer(result.structured_output):
             yield self._agent_message(event, json.dumps(result.structured_output, ensure_ascii=False, indent=2), ["structured output"])
-        elif result.text and result.status == "completed" and not self._turn.answer:
+        elif result.text and result.status == "completed" and not self._turn.answer and result.text != self._said.get(None):
             yield self._agent_message(event, result.text, [])
 
     def _is_last_answer(self, value: Any) -> bool:
@@ -348,7 +348,10 @@ class Reader:
     def tool_call(self, event: ev.ToolCall) -> Iterator[AnyItem]:
         """A call, held back until its result."""
         payload = event.payload
-        use = self._remember(payload, event)
+        use = self._calls.get(payload.tool_call_id)
+        if use is None or use is not self.held:
+            use = self._remember(payload, event)
+        use.call.payload = payload  # a request for permission may come before the call
         match tools.tool_input(payload):
             case tools.WritePlan(steps=steps):
                 yield from self._show_plan([(step.content, step.status or "") for step in steps])
@@ -447,7 +450,8 @@ class Reader:
             return
         message = turn.take_error_text(error.message)
         turn.errors.append(message)
-        yield Failure(error=error, message="" if message in turn.answer else message)
+        is_answer = message in turn.answer or bool(turn.answer and message.endswith(turn.answer))
+        yield Failure(error=error, message="" if is_answer else message)
 
     def interrupt(self, event: ev.Interrupt) -> Iterator[AnyItem]:
         """An interrupt: the end of the turn tells it."""
@@ -524,7 +528,8 @@ class Reader:
         """The life of the session."""
         life = event.payload
         what = LIFE.get(life.subtype, f"session {life.subtype.replace('_', ' ')}")
-        words = [what, life.title, life.format, life.reason, life.text]
+        text = None if self._turn.answer and self._turn.answer in (life.text or "") else life.text  # a summary that was shown
+        words = [what, life.title, life.format, life.reason, text]
         yield Notice(text=" · ".join(word for word in words if word), important=level_of(event) == "conversation")
 
     def team(self, event: ev.TeamMessage | ev.TeamTaskUpdate | ev.TeamStateChange) -> Iterator[AnyItem]:

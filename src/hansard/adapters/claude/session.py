@@ -87,6 +87,7 @@ class ClaudeSession(Adapter):
         self.half_told: dict[str | None, str | None] = {}
         self.budget: float | None = None
         self.lines: tuple[int | None, int | None] | None = None
+        self.structured_output: Any = None
         self.prompt: str | None = None
         self.said_now = -1
         """When this line was written, or the last one before it that is of the conversation."""
@@ -423,7 +424,8 @@ class ClaudeSession(Adapter):
                 model = identity.get("modelId")
                 yield ev.configuration_change(subtype="model", model=model if isinstance(model, str) else None, options=attached.identity)
             case disk.StructuredOutput():
-                yield ev.result(status="completed", subtype="structured_output", structured_output=attached.data)
+                self.structured_output = attached.data
+                yield ev.status_change(status="structured_output")
             case _:  # disk.MaxTurnsReached
                 yield from self.note(attached)
                 if not line.is_sidechain:
@@ -592,12 +594,15 @@ class ClaudeSession(Adapter):
         self.inferred = InferredTurn()
 
     def summed_up(self, status: ev.TurnStatus, failure: ev.ErrorInfo | None) -> Iterator[ev.Event]:
-        """The lines that the program added and removed, which it writes down when it exits: a result of its last turn."""
-        if self.lines is not None:
-            added, removed = self.lines
-            self.lines = None
+        """What the program writes down besides messages: structured output and, when it exits, the lines that it added and removed."""
+        output, lines = self.structured_output, self.lines
+        self.structured_output = self.lines = None
+        if output is not None or lines is not None:
+            added, removed = lines or (None, None)
             reason = self.inferred.stop_reason
-            yield ev.result(status=status, stop_reason=reason, lines_added=added, lines_removed=removed, error=failure)
+            yield ev.result(
+                status=status, stop_reason=reason, structured_output=output, lines_added=added, lines_removed=removed, error=failure
+            )
 
     def end_of_stream(self) -> Iterator[ev.Event]:
         """The file ends here. A program that left in order, or a command that needs no model, leaves no lost turn."""

@@ -161,7 +161,8 @@ export interface Turn {
   end: Event | null;
   interrupted: boolean;
   unfinished: boolean;
-  said: boolean;
+  /** The last text of the main agent in it. */
+  answer: string;
   error: string | null;
   steps: number;
   open: Set<ToolItem>;

@@ -78,7 +78,7 @@ function newTurn(id) {
     end: null,
     interrupted: false,
     unfinished: false,
-    said: false,
+    answer: "",
     error: null,
     steps: 0,
     open: new Set(),
@@ -141,6 +141,11 @@ function newTool(event, id, name, turn, unit) {
   };
 }
 
+/** Whether a unit shows an error, or the agent's text about one. @param {Unit} unit */
+function isErrorNotice(unit) {
+  return unit.kind === "notice" && (unit.event.type === "error" || unit.event.type === "assistant_done");
+}
+
 export class Flow {
   constructor() {
     /** @type {Turn[]} */
@@ -180,6 +185,8 @@ export class Flow {
     this.agent = /** @type {string | null} */ (null);
     this.init = /** @type {any} */ (null);
     this.settings = { model: /** @type {string | null} */ (null), permissionMode: /** @type {string | null} */ (null), modeId: /** @type {string | null} */ (null) };
+    /** The last text of the main agent. */
+    this.answer = "";
   }
 
   /** Take one event in. @param {Event} event */
@@ -345,14 +352,19 @@ export class Flow {
       this.mark(last);
       return;
     }
-    this.turnFor(event).error = asText(event.payload.message);
-    if (last?.kind === "notice" && last.event.type === "assistant_done" && last.notice?.words === notice?.words) {
-      last.notice = notice;
-      this.place(event, last);
-      this.mark(last);
+    const turn = this.turnFor(event);
+    const message = asText(event.payload.message);
+    turn.error = message;
+    const known = this.laneFor(event) === this.main ? turn.units.find((unit) => isErrorNotice(unit) && unit.notice?.words.includes(message)) : undefined;
+    if (known !== undefined && notice !== null) {
+      const times = known.event.type === "error" ? (known.notice?.times ?? 1) + 1 : undefined;
+      known.notice = { ...notice, words: known.notice?.words ?? "", times };
+      this.place(event, known);
+      this.mark(known);
       return;
     }
-    this.note(event, notice);
+    const isAnswer = turn.answer !== "" && (turn.answer.includes(message) || message.endsWith(turn.answer));
+    this.note(event, notice !== null && isAnswer ? { ...notice, words: "" } : notice);
   }
 
   /** @param {Event} event */
@@ -451,7 +463,7 @@ export class Flow {
     if (item.kind === "text") {
       item.citations = Array.isArray(said.citations) ? said.citations : null;
       item.phase = textOf(said.phase);
-      if (this.laneFor(event) === this.main) this.turnFor(event).said = true;
+      if (this.laneFor(event) === this.main) this.answer = this.turnFor(event).answer = item.text;
     } else {
       item.redacted = said.redacted !== undefined;
       item.durationMs = typeof said.durationMs === "number" ? said.durationMs : null;
@@ -707,7 +719,8 @@ export class Flow {
     const turn = this.turnFor(event);
     if (this.laneFor(event) !== this.main) return;
     const blocks = [];
-    if (typeof result.text === "string" && result.text !== "" && !turn.said && result.status === "completed") blocks.push({ type: "text", text: result.text });
+    const isNew = turn.answer === "" && result.text !== this.answer;
+    if (typeof result.text === "string" && result.text !== "" && isNew && result.status === "completed") blocks.push({ type: "text", text: result.text });
     if (result.structuredOutput !== undefined && result.structuredOutput !== null) {
       blocks.push({ type: "code", language: "json", code: JSON.stringify(result.structuredOutput, null, 2) });
     }

@@ -11,12 +11,17 @@ from hansard.events import (
     Event,
     QueueUpdate,
     Result,
+    ToolCall,
+    ToolResult,
     TurnStart,
     UserMessage,
     is_main_agent,
     process,
     queue_update,
     session_lifecycle,
+    tool_call,
+    tool_progress,
+    tool_result,
     user_message,
 )
 from hansard.events.state import State
@@ -141,15 +146,15 @@ def test_the_cost_of_a_turn_is_by_how_much_the_total_of_its_agent_grew() -> None
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_a_turn_that_fails_leaves_the_context_as_full_as_it_was(folder: str) -> None:
-    told, failed = {}, {}
+    full, failed = {}, {}
     for name, events in conversations(folder):
         format = name.partition("(")[2]
         state = State.from_events(events)
         if state.turn_status == "completed" and (context := state.usage.context()) is not None and context.tokens:
-            told.setdefault(format, (events, context.tokens))
+            full.setdefault(format, (events, context.tokens))
         if state.turn_status == "error":
             failed.setdefault(format, []).append((name, events))
-    for format, (before, tokens) in told.items():
+    for format, (before, tokens) in full.items():
         for name, after in failed.get(format, []):
             alone = State.from_events(after).usage.context()
             context = State.from_events([*before, *after]).usage.context()
@@ -170,3 +175,47 @@ def test_turns_are_numbered_in_their_session_wherever_a_reader_begins(folder: st
         shown = Transcript(turns_before=State.from_events(events[:start]).turn_count)
         lines = [line.text for event in events[start:] for line in shown.lines(event) if line.tone == "rule"]
         assert lines[0].split()[1:3] == ["turn", str(state.turns)], name
+
+
+# ---- subagents and background tasks
+
+UNTOLD = {"claude-acp/background_bash (acp)", "claude-acp/subagent_background (acp)", "codex-exec-json/subagent (codex-exec-json)"}
+"""The conversations whose wire does not tell how a task in the background ended."""
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_subagent_and_background_task_has_a_start_an_end_and_an_outcome(folder: str) -> None:
+    for name, events in conversations(folder):
+        tasks = State.from_events(events).snapshot().tasks
+        parents = {event.parent_tool_call_id for event in events if event.parent_tool_call_id is not None}
+        calls = {event.payload.tool_call_id for event in events if isinstance(event, ToolCall) and is_main_agent(event)}
+        assert parents & calls <= {task.id for task in tasks}, name
+        for task in tasks:
+            assert task.seq > 0 and (task.status == "completed") is (name not in UNTOLD), (name, task)
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_task_in_the_background_runs_on_after_its_call_has_a_result(folder: str) -> None:
+    for name, events in conversations(folder):
+        state, running = State(), {}
+        for event in events:
+            state.apply(event)
+            if isinstance(event, ToolResult) and event.payload.background:
+                running[event.payload.tool_call_id] = state.tasks[event.payload.tool_call_id]
+        assert all(task.background and (task.status, task.duration_ms) == ("running", None) for task in running.values()), name
+        seconds = [(state.tasks[call].duration_ms, task) for call, task in running.items() if task.started and name not in UNTOLD]
+        assert all(took for took, _ in seconds), name
+
+
+def test_the_tasks_of_a_process_end_with_it() -> None:
+    call = tool_call(tool_call_id="c", tool_name="Agent", args={"prompt": "look"}, kind="agent")
+    begun = [call, tool_result(tool_call_id="c", result={}, background=True)]
+    for event, status in (
+        (process(event="stderr", text="x"), "running"),
+        (process(event="exited", exit_code=0), "lost"),
+        (tool_progress(tool_call_id="c", status="failed"), "error"),
+        (tool_progress(tool_call_id="c", status="killed"), "interrupted"),
+        (tool_progress(tool_call_id="c", status="running"), "running"),
+    ):
+        (task,) = State.from_events([*begun, event]).snapshot().tasks
+        assert task.status == status

@@ -49,7 +49,7 @@ def test_the_first_message_is_on_view_while_the_agent_starts(visit: Visit, serve
     store[session].release()
 
 
-@pytest.mark.parametrize(("complete", "words"), [(True, "No matches for “xylophone42”."), (False, "stopped before it had read every session")])
+@pytest.mark.parametrize(("complete", "words"), [(True, "No matches for “xylophone42”."), (False, "before it had read every session")])
 def test_a_search_that_did_not_read_everything_does_not_say_that_there_is_nothing(visit: Visit, complete: bool, words: str) -> None:
     person = visit()
     answers(person, "**/api/search*", {"matches": [], "complete": complete})
@@ -59,14 +59,15 @@ def test_a_search_that_did_not_read_everything_does_not_say_that_there_is_nothin
     assert words in person.text(".search-results .hint")
 
 
-def test_a_turn_that_was_left_open_is_not_running_once_nobody_writes(visit: Visit, server: Process) -> None:
+def test_a_turn_that_was_left_open_is_not_running_once_no_one_writes(visit: Visit, server: Process) -> None:
     store = JsonlStore(store_of(server))
     session = store.create(title="Ferries").session_id
     call = tool_call(tool_call_id="c", tool_name="Bash", args={})
     store[session].append(in_turn(session_init(agent_id="claude"), turn_start(trigger="user"), user_message(text="Go"), call))
     person = visit(session)
     person.until(f"document.querySelector('[data-session-id=\"{session}\"] .standing.running') !== null")
-    assert person.run(STANDINGS, session) == {"header": "standing running", "row": "standing running", "now": "running Bash", "call": "running"}
+    running = {"header": "standing running", "row": "standing running", "now": "running Bash", "call": "running"}
+    assert person.run(STANDINGS, session) == running
     store[session].release()
     person.until(f"document.querySelector('[data-session-id=\"{session}\"] .standing.stopped') !== null")
     person.until("document.querySelector('.header .standing.stopped') !== null")

@@ -225,9 +225,9 @@ class Messaging:
 
     async def _record_result(self, asking: Session, asked: ev.AgentMessage, answered: ev.AgentCallbackPayload) -> None:
         """Records an answer that the agent gets as the result of its call: every message that was answered has its answer in the log."""
-        told = ev.AgentCallback(payload=msgspec.structs.replace(answered, as_result=True))
-        told.turn_id = asked.turn_id
-        await asking.recorder.put([told])
+        callback = ev.AgentCallback(payload=msgspec.structs.replace(answered, as_result=True))
+        callback.turn_id = asked.turn_id
+        await asking.recorder.put([callback])
 
     # ---- whom, and how often
 

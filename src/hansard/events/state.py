@@ -89,6 +89,13 @@ PREVIEW_CHARACTERS = 500
 """The length of the preview of the last message."""
 MAX_ENTRIES = 10_000
 """The size of every table of the state. The oldest entry goes first: a damaged log may never close what it opened."""
+TASK_ENDS = {
+    "completed": "completed",
+    "failed": "error",
+    "error": "error",
+    **dict.fromkeys(("killed", "stopped", "cancelled", "interrupted"), "interrupted"),
+}
+"""How a task in the background ended, by the agent's word for it."""
 STOPPED_WAITING = "agent_message_not_waited"
 """The status that says that an agent no longer waits for the answer to a message, which comes as a callback instead."""
 
@@ -147,6 +154,23 @@ class Turn(Struct, rename="camel", frozen=True):
     duration_ms: int | None = None
     usage: TotalUsage | None = None
     """What it used, with its subagents."""
+
+
+class Task(Struct, rename="camel", frozen=True):
+    """A subagent, or a command in the background."""
+
+    id: str
+    """The call that started it."""
+    seq: int
+    """The event that started it."""
+    tool_name: str
+    title: str | None = None
+    background: bool = False
+    """Whether the agent continued without waiting for it."""
+    status: str = "running"
+    """How it ended; ``running`` until it ends."""
+    started: int | None = None
+    duration_ms: int | None = None
 
 
 class TeamEntry(Struct, rename="camel"):
@@ -213,6 +237,8 @@ class Snapshot(Struct, rename="camel"):
     messages: int
     last_message: MessagePreview | None
     calls: list[OpenCall]
+    tasks: list[Task]
+    """The subagents and background commands, in the order in which they were started."""
     requests: list[OpenRequest]
     """The open permission requests and questions, in the order in which they were asked."""
     pending_permissions: list[PermissionRequestPayload]
@@ -293,7 +319,7 @@ class State(Struct):
     agent_queue: list[QueueUpdatePayload] = field(default_factory=list[QueueUpdatePayload])
     """The messages in the agent's own queue, in order."""
     queued_texts: dict[str, str] = field(default_factory=dict[str, str])
-    """The messages that were sent during a turn, by id: what becomes of them in the agent's queue is told by the id alone."""
+    """The messages that were sent during a turn, by id. What becomes of them in the agent's queue is reported by id only."""
     taken: QueueUpdatePayload | None = None
     """The message that the agent took out of its queue last, until it appears in the conversation."""
 
@@ -303,6 +329,10 @@ class State(Struct):
     """The open blocks, by response and index."""
     calls: dict[str, OpenCall] = field(default_factory=dict[str, OpenCall])
     """The tool calls without a result."""
+    tasks: dict[str, Task] = field(default_factory=dict[str, Task])
+    """The subagents and background commands, by the call that started them."""
+    task_calls: dict[str, Event] = field(default_factory=dict[str, Event])
+    """The open calls that are not known to be tasks."""
     asked: dict[str, Event] = field(default_factory=dict[str, Event])
     """The open permission requests and questions, by request id."""
     superseded: dict[str, Event] = field(default_factory=dict[str, Event])
@@ -353,6 +383,8 @@ class State(Struct):
         if event.replay:
             return
         kind = type(event)
+        if event.parent_tool_call_id is not None and (call := self.task_calls.pop(event.parent_tool_call_id, None)) is not None:
+            _start_task(self, call)
         self.summary.apply(event)
         if event.command_id is not None:
             _put(self.commands, event.command_id, event)
@@ -426,6 +458,7 @@ class State(Struct):
             messages=self.messages,
             last_message=self.last_message,
             calls=list(self.calls.values()),
+            tasks=list(self.tasks.values()),
             requests=[_open_request(name, asked) for name, asked in self.asked.items()],
             pending_permissions=[asked.payload for asked in self.asked.values() if isinstance(asked, PermissionRequest)],
             pending_questions=[asked.payload for asked in self.asked.values() if isinstance(asked, Question)],
@@ -561,6 +594,8 @@ def _process(state: State, event: Process) -> None:
     state.gone = news.event in ("exited", "killed")
     if news.event != "stderr":
         state.agent_queue.clear()  # it was in the memory of the process
+        for task in [task for task in state.tasks.values() if task.background]:
+            _end_task(state, task.id, event, "lost")
     if news.event == "started":
         state.process_id = news.pid
     elif state.gone:
@@ -594,6 +629,9 @@ def _turn_start(state: State, event: TurnStart) -> None:
 def _turn_end(state: State, event: TurnEnd) -> None:
     """The end of a turn closes what its own agent left open in it. A subagent may continue in the background."""
     if not is_main_agent(event):
+        task = state.tasks.get(event.parent_tool_call_id or "")
+        if task is not None and task.background:
+            _end_task(state, task.id, event, event.payload.status)
         return
     turn = event.turn_id or ""
     start = state.turns.pop(turn, None)
@@ -810,6 +848,10 @@ def _caused(state: State, event: Event) -> None:
 @_on(ToolCall)
 def _tool_call(state: State, event: ToolCall) -> None:
     call = event.payload
+    if call.kind == "agent" and "prompt" in as_object(call.args):
+        _start_task(state, event)
+    else:
+        _put(state.task_calls, call.tool_call_id, event)
     made = OpenCall(call.tool_call_id, call.tool_name, call.title, event.parent_tool_call_id, event.turn_id, _calendar_time(event))
     _put(state.calls, call.tool_call_id, made)
 
@@ -822,7 +864,46 @@ def _tool_input(state: State, event: ToolInputChunk) -> None:
 @_on(ToolResult)
 def _tool_result(state: State, event: ToolResult) -> None:
     _do(state, event, "working")
-    state.calls.pop(event.payload.tool_call_id, None)
+    result = event.payload
+    state.calls.pop(result.tool_call_id, None)
+    call = state.task_calls.pop(result.tool_call_id, None)
+    if result.background and call is not None and result.tool_call_id not in state.tasks:
+        _start_task(state, call)
+    task = state.tasks.get(result.tool_call_id)
+    if task is None:
+        return
+    if result.background:
+        state.tasks[task.id] = msgspec.structs.replace(task, background=True)
+    else:
+        failed = result.is_error or result.error is not None
+        _end_task(state, task.id, event, "completed" if not failed else "interrupted" if event.synthetic else "error")
+
+
+def _start_task(state: State, event: Event) -> None:
+    call = event.payload
+    title = call.title or as_object(call.args).get("description")
+    task = Task(call.tool_call_id, event.seq, call.tool_name, title if isinstance(title, str) else None, started=_calendar_time(event))
+    _put(state.tasks, task.id, task)
+
+
+def _end_task(state: State, call_id: str | None, event: Event, status: str) -> None:
+    """A task ends once. A subagent that is sent another message ends again, and its first end holds."""
+    task = state.tasks.get(call_id or "")
+    if task is None or task.status != "running":
+        return
+    took = event.payload.duration_ms if isinstance(event, ToolResult) else None
+    end = _calendar_time(event)
+    if not took and task.started is not None and end is not None and end > task.started:
+        took = end - task.started
+    state.tasks[task.id] = msgspec.structs.replace(task, status=status, duration_ms=took or None)
+
+
+@_on(ToolProgress)
+def _tool_progress(state: State, event: ToolProgress) -> None:
+    """Progress after the result of a call is that of a task in the background."""
+    task = state.tasks.get(event.payload.tool_call_id)
+    if task is not None and task.background and event.payload.status in TASK_ENDS:
+        _end_task(state, task.id, event, TASK_ENDS[event.payload.status])
 
 
 @_on(PermissionRequest, Question)
@@ -886,7 +967,7 @@ UNFOLDED = frozenset(
     str(kind.__struct_config__.tag)
     for kind in (
         *(AudioChunk, AudioDone, AuthStatus, ContentBlock, ControlRequest, ControlResponse, Heartbeat, Interrupt),
-        *(RawEvent, ToolOutputChunk, ToolProgress, ToolUseSummary),
+        *(RawEvent, ToolOutputChunk, ToolUseSummary),
     )
 )
 """The types that only move `State.seq` and the times. Every type is in one of the two sets."""

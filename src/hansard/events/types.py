@@ -351,7 +351,10 @@ class ToolProgress(Event, tag="tool_progress", kw_only=True):
 
 
 class ToolResultPayload(Part):
-    """What a tool gave back. ``result`` is any JSON, its structure kept."""
+    """What a tool gave back. ``result`` is any JSON, its structure kept.
+
+    ``background``: it was only started, and continues after its result. A ``tool_progress`` with the last status tells how it ended.
+    """
 
     tool_call_id: str
     result: Any
@@ -361,6 +364,7 @@ class ToolResultPayload(Part):
     error: str | None = None
     exit_code: int | None = None
     duration_ms: int | None = None
+    background: bool = False
 
 
 class ToolResult(Event, tag="tool_result", kw_only=True):
@@ -405,7 +409,7 @@ class AgentMessage(Event, tag="agent_message", kw_only=True):
 class AgentCallbackPayload(Part):
     """The other agent's answer. If it came to no good end, ``error`` says why, and ``result`` is what there is of an answer.
 
-    ``as_result``: the agent that asked waited, and got the answer as the result of its call. It is not told again.
+    ``as_result``: the agent that asked waited, and got the answer as the result of its call. It is not sent again.
     """
 
     message_id: str

@@ -446,7 +446,7 @@ def _sum(counts: list[MessageUsage]) -> Sum:
 
 
 def _at_least(numbers: dict[str, Number]) -> dict[str, Number]:
-    """Returns counts whose total nobody said, or not for everything: it is at least what the others add up to."""
+    """Returns counts whose total is not known, or only in part: it is at least what the others add up to."""
     known = [numbers[name] for name in ("input_tokens", "output_tokens") if name in numbers]
     return {**numbers, TOTAL: max(sum(known), numbers.get(TOTAL, 0))} if known else numbers
 

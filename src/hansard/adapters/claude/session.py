@@ -17,7 +17,16 @@ from hansard.adapters.blocks import text_of
 from hansard.adapters.claude import blocks, wire
 from hansard.adapters.claude import session_wire as disk
 from hansard.adapters.claude.inferred_turns import InferredTurn, Lanes, PromptQueue
-from hansard.adapters.claude.messages import SYNTHETIC, Message, Messages, context_usage, split_results, tool_result, user_message
+from hansard.adapters.claude.messages import (
+    SYNTHETIC,
+    Message,
+    Messages,
+    context_usage,
+    split_results,
+    task_ended,
+    tool_result,
+    user_message,
+)
 from hansard.adapters.claude.outcomes import error_of
 from hansard.adapters.fields import camel_fields, parse_iso_ms, place_in_message, tag_of, whole_ms
 from hansard.adapters.framing import Lines
@@ -318,6 +327,7 @@ class ClaudeSession(Adapter):
         if self.begins_turn(line, text, author):
             yield from self.begin(line, text, author)
         yield self.spoken_line(said, self.typed(text) if author == "human" else text, author, line)
+        yield from task_ended(text)
         if not text.startswith(_CAVEAT) and self.turn is not None:  # the model has yet to answer this
             self.inferred.final = self.exited = False
             self.inferred.failure = None
@@ -436,6 +446,7 @@ class ClaudeSession(Adapter):
         other: Author | None = "agent" if as_object(attached.origin).get("kind") in _AGENTS else None if human else "harness"
         author = author_of(text, wire=other)
         yield user_message(said, text, author, attached.source_uuid or line.uuid, queued=True)
+        yield from task_ended(text)
 
     def file(self, attached: disk.File, line: disk.Attachment) -> ev.Event:
         """A file that was put beside the prompt: what the model saw as text, the file itself as a block."""

@@ -58,7 +58,7 @@ export function standingOf(info) {
   return info.status === "running" && isOver(info) ? "unfinished" : info.status;
 }
 
-/** Whether nobody writes it any more. @param {Info} info */
+/** Whether it is no longer written. @param {Info} info */
 export function isOver(info) {
   return !info.live && !info.here;
 }

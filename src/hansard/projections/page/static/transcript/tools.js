@@ -28,7 +28,7 @@ export function stateOf(tool) {
   if (tool.result !== null) {
     const given = tool.result.payload;
     const failed = given.isError === true || typeof given.error === "string" || (typeof given.exitCode === "number" && given.exitCode !== 0);
-    if (!failed) return "done";
+    if (!failed) return given.background === true ? (TASKS[tool.task?.status ?? "running"] ?? "interrupted") : "done";
     if (denied) return "denied";
     return tool.stopped ? "interrupted" : "error";
   }
@@ -39,16 +39,20 @@ export function stateOf(tool) {
   return "running";
 }
 
+/** @type {Record<string, ToolState>} */
+const TASKS = { running: "running", completed: "done", error: "error" };
+
 /** @param {ToolItem} tool @param {ToolState} state */
 function outcome(tool, state) {
   const given = tool.result?.payload;
-  const took = typeof given?.durationMs === "number" && given.durationMs > 0 ? given.durationMs : between(tool.called?.timestamp, tool.result?.timestamp);
+  const isBackground = given?.background === true;
+  const took = isBackground ? (tool.task?.durationMs ?? null) : typeof given?.durationMs === "number" && given.durationMs > 0 ? given.durationMs : between(tool.called?.timestamp, tool.result?.timestamp);
   const words = {
     pending: tool.asked !== null || tool.question !== null ? "waiting for an answer" : "being written",
-    running: "running",
+    running: isBackground ? "running in the background" : "running",
     done: "",
     error: typeof given?.exitCode === "number" ? String(given.exitCode) : "failed",
-    interrupted: tool.turn.unfinished ? "unfinished" : "interrupted",
+    interrupted: isBackground ? (tool.task?.status ?? "") : tool.turn.unfinished ? "unfinished" : "interrupted",
     denied: "denied",
   };
   return [words[state], took === null ? "" : duration(took)].filter(Boolean).join(" · ");

@@ -77,6 +77,7 @@ export class Transcript {
   /** What changed in the state of the session; the first time all of it. `flush` draws it. @param {Partial<State> & {turnList?: TurnState[]}} changed */
   updateState({ turnList = [], ...changed }) {
     this.state = /** @type {State} */ ({ ...this.state, ...changed });
+    if (changed.tasks) this.flow.setTasks(changed.tasks);
     for (const turn of turnList) {
       this.turns.set(turn.id, turn);
       const drawn = this.flow.turnsById.get(turn.id);
@@ -387,11 +388,12 @@ export class Transcript {
   }
 
   /** A spinner never stands without a word. */
-  /** @param {boolean} isOver whether nobody writes the log any more */
+  /** @param {boolean} isOver whether the log is no longer written */
   end(isOver) {
     if (isOver === this.isOver) return;
     this.isOver = isOver;
     this.flow.leave(isOver);
+    this.flow.setTasks((this.state?.tasks ?? []).map((task) => (isOver && task.status === "running" ? { ...task, status: "unfinished" } : task)));
     this.drawSoon();
   }
 

@@ -88,6 +88,7 @@ export interface ToolItem extends Drawn {
   result: Event | null;
   /** Whether it came to an end because somebody stopped it. */
   stopped: boolean;
+  task: Task | null;
   asked: Event | null;
   answered: Event | null;
   question: Event | null;
@@ -184,10 +185,18 @@ export interface State {
   requests: { requestId: string; seq: number; type: string }[];
   queue: Record<string, string | null>;
   agentQueue: (string | null)[];
+  tasks: Task[];
   plan: any[];
   teams: Record<string, any>;
   costUsd: number | null;
   context: { tokens: number | null; window: number | null } | null;
+}
+
+/** A subagent or a command in the background, by the call that started it. */
+export interface Task {
+  id: string;
+  status: string;
+  durationMs: number | null;
 }
 
 export interface Running {

@@ -128,6 +128,7 @@ function newTool(event, id, name, turn, unit) {
     content: null,
     result: null,
     stopped: false,
+    task: null,
     asked: null,
     answered: null,
     question: null,
@@ -367,7 +368,7 @@ export class Flow {
     this.note(event, noticeOf(event));
   }
 
-  /** The turns that have not ended are unfinished, because nobody writes the log any more; or they are not. @param {boolean} isOver */
+  /** The turns that have not ended are unfinished, because the log is no longer written; or they are not. @param {boolean} isOver */
   leave(isOver) {
     for (const turn of this.turns) {
       if (turn.end !== null || turn.unfinished === isOver) continue;
@@ -376,6 +377,17 @@ export class Flow {
         tool.dirty = true;
         this.mark(tool.unit);
       }
+    }
+  }
+
+  /** Where subagents and background commands stand, by the state. @param {import("./types").Task[]} tasks */
+  setTasks(tasks) {
+    for (const task of tasks) {
+      const tool = this.tools.get(task.id);
+      if (tool === undefined || tool.task?.status === task.status) continue;
+      tool.task = task;
+      tool.dirty = true;
+      this.mark(tool.unit);
     }
   }
 

@@ -56,6 +56,7 @@ def _spoken(main: list[ev.Event]) -> Told:
         "whole texts": [said.text for said in answers if not said.interrupted],
         "cut": [said.text for said in answers if said.interrupted],
         "cut count": sum(said.interrupted for said in answers),
+        "message count": _count_messages(main),
         "titles": [preview(text).rstrip("…") for text in prompts],
         "answers' titles": [preview(text).rstrip("…") for text in texts],
     }
@@ -155,6 +156,22 @@ def _dollars(costs: list[float | None]) -> str | None:
 
 PREVIEW = 500
 """The length of the last message in the state and in the summary."""
+
+
+def _count_messages(main: list[ev.Event]) -> int:
+    """How many messages people and agents wrote. The texts of one response are one message."""
+    names: list[str | None] = []
+    for event in main:
+        match event:
+            case ev.UserMessage(payload=said) if said.author != "harness":
+                names.append(None)
+            case ev.UserAudio():
+                names.append(None)
+            case ev.AssistantDone(response_id=name) if name is None or name != next((one for one in reversed(names) if one), None):
+                names.append(name or "")
+            case _:
+                pass
+    return len(names)
 
 
 def _in_order_of_beginning(main: list[ev.Event]) -> list[str]:
@@ -412,13 +429,14 @@ def read_state(events: list[ev.Event]) -> Told:
         "cost": state["costUsd"],
         "last": _last(state),
         "last code": (state["error"] or {}).get("code"),
+        "message count": state["messages"],
     }
 
 
 def read_summary(events: list[ev.Event]) -> Told:
     """The summary: how many turns, the last of them, and the totals."""
     summary = _document("summary", events)
-    return {"count": summary["turns"], "cost": summary["costUsd"], "last": _last(summary)}
+    return {"count": summary["turns"], "cost": summary["costUsd"], "last": _last(summary), "message count": summary["messages"]}
 
 
 def read_usage(events: list[ev.Event]) -> Told:

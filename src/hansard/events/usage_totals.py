@@ -118,7 +118,7 @@ class OpenTurn(Struct):
         return self._filled([count for count in self.messages.values() if not count.by_subagent])
 
     def subagents(self) -> Sum | None:
-        """What sub-agents used; None if they said nothing."""
+        """What subagents used; None if they said nothing."""
         theirs = [count for count in self.messages.values() if count.by_subagent]
         return _sum(theirs) if theirs else None
 
@@ -144,7 +144,7 @@ class OpenTurn(Struct):
                 made.numbers[name] = max(number - (0 if mine else self.ahead.get(name, 0)), said)
                 made.incomplete -= set() if self.cut else {name}
             else:
-                made.numbers[name] = max(number - theirs.get(name, 0), said)  # some count sub-agents in, some do not
+                made.numbers[name] = max(number - theirs.get(name, 0), said)  # some count subagents in, some do not
         if self.cut and not mine:
             made.incomplete |= made.numbers.keys()
         if not has_every_total:
@@ -153,7 +153,7 @@ class OpenTurn(Struct):
 
 
 class TurnSpent(Struct, rename="camel", frozen=True):
-    """One turn: what the main agent used, what its sub-agents did besides, and both together."""
+    """One turn: what the main agent used, what its subagents did besides, and both together."""
 
     turn_id: str | None
     messages: int
@@ -213,7 +213,7 @@ class UsageFold(Struct):
         return [self._spent(turn) for turn in self.open]
 
     def session(self) -> TotalUsage:
-        """Everything so far, sub-agents too."""
+        """Everything so far, subagents too."""
         whole = Sum(dict(self.total.numbers), set(self.total.incomplete))
         for turn in self.open:
             for part in (turn.main(), turn.subagents()):
@@ -233,7 +233,7 @@ class UsageFold(Struct):
         return None if total == NOTHING_USED else total
 
     def subagents(self) -> TotalUsage | None:
-        """What sub-agents used of it; None if they said nothing."""
+        """What subagents used of it; None if they said nothing."""
         parts = [part for part in (self.total_by_subagents, *(turn.subagents() for turn in self.open)) if part is not None]
         if not parts:
             return None

@@ -92,7 +92,7 @@ class Spans(Projection[Json]):
         self._before: Span | None = None
         """The turn before."""
         self._before_turn: list[Json] = []
-        """What was said to the agent before the turn that begins next."""
+        """The messages to the agent before the turn that begins next."""
         self._lanes: dict[str, Span] = {}
         """The sub-agents of this turn."""
         self._calls: dict[str, Span] = {}
@@ -111,7 +111,7 @@ class Spans(Projection[Json]):
         self._now = min(max(event.timestamp, self._now), _LATEST)
         match event:
             case TurnStart() if not is_main_agent(event):
-                self.skip(event, "a sub-agent's: its span begins with its first words")
+                self.skip(event, "a subagent's: its span begins with its first words")
             case TurnStart():
                 yield from self._close_all()
                 self._start_turn(event)
@@ -154,7 +154,7 @@ class Spans(Projection[Json]):
     def _item(self, item: AnyItem) -> Iterator[Json]:
         match item:
             case InputMessage():
-                self._heard(item)
+                self._add_input(item)
             case OutputMessage():
                 count = next((event.payload for event in item.events if isinstance(event, UsageEvent)), None)
                 self._chat(item.events, item.id, item.model, count, item.blocks)
@@ -167,10 +167,10 @@ class Spans(Projection[Json]):
             case TurnEnded(lane=None):
                 yield from self._end(item.first)
             case TurnEnded():
-                self.skip(item.first, "a sub-agent's: its span ends with the result of its call")
+                self.skip(item.first, "a subagent's: its span ends with the result of its call")
 
-    def _heard(self, item: InputMessage) -> None:
-        """What was said to an agent. Instructions before a turn belong to the turn that they are for."""
+    def _add_input(self, item: InputMessage) -> None:
+        """A message to an agent. Instructions before a turn belong to the turn that they are for."""
         said: Json = {"role": "user", "parts": [_part(block) for block in item.blocks]}
         if self._turn is None and item.lane is None:
             self._before_turn.append(said)

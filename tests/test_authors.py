@@ -48,7 +48,7 @@ def _texts(prompt: Any) -> list[str]:
             return []
 
 
-def told(recording: Recording) -> dict[str, list[Event]]:
+def read_events(recording: Recording) -> dict[str, list[Event]]:
     """Returns the messages to the main agent by format: those of the wire, and those of the files that the program keeps."""
     found: dict[str, list[Event]] = defaultdict(list)
     for stream in recording.streams:
@@ -74,7 +74,7 @@ def test_each_prompt_of_the_truth_is_a_persons_and_nothing_else_is(folder: str) 
     for recording in (recording for recording in WITH_TRUTH if recording.path.parent.name == folder):
         wanted = [letters(text) for text in prompts(recording)]
         arguments = [letters(turn["user"]) for turn in recording.truth["turns"] if "command" in turn]  # OpenCode keeps the command's text
-        for format, messages in told(recording).items():
+        for format, messages in read_events(recording).items():
             for event in messages:
                 text = letters(event.payload.text)
                 known = any(is_said(text, prompt) for prompt in wanted) or any(argument in text for argument in arguments)

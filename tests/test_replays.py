@@ -89,10 +89,10 @@ def test_an_export_has_each_message_of_the_truth_once(recording: Recording, form
 @every_agent
 @pytest.mark.parametrize("format", sorted(set(FORMATS) - CARRIED))
 def test_a_format_is_the_same_without_the_replays(recording: Recording, format: str) -> None:
-    def made(events: list[Event]) -> bytes:
+    def export(events: list[Event]) -> bytes:
         return b"".join(written(project(events, format), projection_for(format).output))
 
-    assert made(resumed(recording)) == made(list(without_replays(resumed(recording))))
+    assert export(resumed(recording)) == export(list(without_replays(resumed(recording))))
 
 
 @every_agent
@@ -145,7 +145,7 @@ Kept = tuple[JsonlStore, list[Event]]
 
 
 @pytest.fixture(params=["marked", "0.1"])
-def kept(request: pytest.FixtureRequest, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[Recording], Kept]:
+def keep(request: pytest.FixtureRequest, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[Recording], Kept]:
     """The log of a resumed session in a store, as this version writes it, or as 0.1 wrote it: with the two ends of each replay."""
 
     def keep(recording: Recording) -> Kept:
@@ -168,8 +168,8 @@ def marks(events: Any) -> list[bool]:
 
 
 @every_agent
-def test_a_log_is_read_with_its_replays_marked(kept: Callable[[Recording], Kept], recording: Recording) -> None:
-    store, events = kept(recording)
+def test_a_log_is_read_with_its_replays_marked(keep: Callable[[Recording], Kept], recording: Recording) -> None:
+    store, events = keep(recording)
     log = store["resumed"]
     wanted = marks(events)
     assert any(wanted) and marks(log) == wanted
@@ -181,23 +181,23 @@ def test_a_log_is_read_with_its_replays_marked(kept: Callable[[Recording], Kept]
 
 
 @every_agent
-def test_the_file_of_a_log_has_its_replays_marked(kept: Callable[[Recording], Kept], recording: Recording) -> None:
-    store, events = kept(recording)
+def test_the_file_of_a_log_has_its_replays_marked(keep: Callable[[Recording], Kept], recording: Recording) -> None:
+    store, events = keep(recording)
     path = store["resumed"].folder / "events.jsonl"
     assert marks(events_of_log([path.read_bytes()])) == marks(events)
     assert [row[12] for row in frame(path) if row[3] == "user_message" and row[11] == "human"] == prompts(recording)
 
 
 @every_agent
-def test_a_search_finds_each_message_once(kept: Callable[[Recording], Kept], recording: Recording) -> None:
-    store, _ = kept(recording)
+def test_a_search_finds_each_message_once(keep: Callable[[Recording], Kept], recording: Recording) -> None:
+    store, _ = keep(recording)
     for prompt, count in Counter(prompts(recording)).items():
         assert len(list(SearchQuery(store, f'"{prompt}"', types=["user_message"]))) == count
 
 
 @every_agent
-def test_a_fork_and_the_totals_of_the_list_count_once(kept: Callable[[Recording], Kept], recording: Recording) -> None:
-    store, events = kept(recording)
+def test_a_fork_and_the_totals_of_the_list_count_once(keep: Callable[[Recording], Kept], recording: Recording) -> None:
+    store, events = keep(recording)
     made, past = fork(store, "resumed", None, None)
     assert marks(store[made]) == marks(events)
     assert past.turn_count == len(prompts(recording))
@@ -209,8 +209,8 @@ def test_a_fork_and_the_totals_of_the_list_count_once(kept: Callable[[Recording]
 
 @pytest.mark.anyio
 @every_agent
-async def test_the_page_gets_the_marks(kept: Callable[[Recording], Kept], recording: Recording) -> None:
-    store, events = kept(recording)
+async def test_the_page_gets_the_marks(keep: Callable[[Recording], Kept], recording: Recording) -> None:
+    store, events = keep(recording)
     feeds = Feeds(store, Folds(store), Filter().limit)
     feed, head = await feeds.subscribe("resumed", lambda: None)
     place, sent = FeedPosition(0), list[Any]()

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 )
 @click.option("--resume", metavar="ID", help="The agent's own name of an earlier session to go on with.")
 @click.option("--allow", is_flag=True, help="Allow whatever it asks for.")
-@click.option("--deny", is_flag=True, help="Deny whatever it asks for. So it is when nobody can be asked.")
+@click.option("--deny", is_flag=True, help="Deny whatever it asks for; the default when no one can be asked.")
 @click.option("--all", "all", is_flag=True, help="Show the procedure too: rate limits, the queue, injected context, the agent's process.")
 @click.option("--json", "as_json", is_flag=True, help="Events as JSON, one a line; asks nothing.")
 @store_option

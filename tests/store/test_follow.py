@@ -2,9 +2,11 @@
 # pyright: basic
 
 import asyncio
+import gc
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from hansard.events import Event, user_message
 from hansard.store import JsonlStore, Store, is_database
 from hansard.store.files import follow
 from hansard.store.files.reader import Reader
+from hansard.store.postgres import follow as database
 from tests.proof import Figures, amount, proves
 
 Say = Callable[..., list[Event]]
@@ -181,6 +184,35 @@ def test_events_of_another_process_arrive_one_by_one(either: Store, place: str) 
             for seq in range(3, 53):
                 write(writer, 1)  # the next one is not written before this one has come
                 assert (await anext(following)).seq == seq
+
+    run(work())
+
+
+def test_a_follower_that_is_collected_on_another_thread_ends_on_its_own(
+    either: Store, place: str, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever leaves an `async for` early leaves the follower to the garbage collector, which runs on whatever thread is busy."""
+    owner, method = (database.Listener, "unwatch") if is_database(place) else (follow._Inotify, "remove")
+    ended: list[threading.Thread] = []
+    end = getattr(owner, method)
+    monkeypatch.setattr(owner, method, lambda *arguments: (ended.append(threading.current_thread()), end(*arguments)))
+
+    async def abandon() -> None:
+        followers = [either["s"].follow_records()]
+        followers.append(followers)  # pyright: ignore  (a cycle: only the collector ends it)
+        await anext(followers[0])
+
+    async def work() -> None:
+        either["s"].append(say("hello"))
+        gc.disable()
+        try:
+            await abandon()
+            await asyncio.to_thread(gc.collect)
+        finally:
+            gc.enable()
+        while not ended:
+            await asyncio.sleep(0.01)
+        assert ended == [threading.main_thread()]
 
     run(work())
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
 from types import TracebackType
 from typing import Any, Literal, Self
 from urllib.parse import parse_qs, quote, urlencode, urlsplit, urlunsplit
@@ -116,8 +117,8 @@ class Client:
         pause = FIRST_PAUSE
         while True:
             try:
-                async with self._socket() as socket:
-                    async for event in self._events(socket, wanted, live):
+                async with self._socket() as socket, aclosing(self._events(socket, wanted, live)) as events:
+                    async for event in events:
                         pause = FIRST_PAUSE
                         yield event
                     return

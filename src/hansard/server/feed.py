@@ -9,6 +9,7 @@ import asyncio
 import json
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import aclosing
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -207,10 +208,11 @@ class Feed:
     async def _follow(self) -> None:
         try:
             records = await asyncio.to_thread(self._store[self.session_id].follow_records, self._last.seq)
-            async for record in records:
-                if self._due is None:
-                    await self._rest()
-                self._take(record)
+            async with aclosing(records):  # cancelled between two records, it must not be left to the garbage collector
+                async for record in records:
+                    if self._due is None:
+                        await self._rest()
+                    self._take(record)
         except HansardError as problem:
             self.broken = problem
         except OSError as problem:

@@ -7,7 +7,8 @@ capabilities: attributes of the store, None where the engine does not have them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import aclosing
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -67,7 +68,7 @@ class Log(ABC):
         """Like `read`, but yields the lines."""
 
     @abstractmethod
-    def follow_records(self, after: int | Cursor = 0) -> AsyncIterator[Record]:
+    def follow_records(self, after: int | Cursor = 0) -> AsyncGenerator[Record]:
         """Like `follow`, but yields the lines."""
 
     @abstractmethod
@@ -134,10 +135,9 @@ class Log(ABC):
             end = min(end, before)
         return list(self.read(max(0, end - 1 - n), before=end))
 
-    def follow(self, after: int | Cursor = 0) -> AsyncIterator[Event]:
+    def follow(self, after: int | Cursor = 0) -> AsyncGenerator[Event]:
         """Yields everything after the cursor, then every new event as it is written, without a gap or a repeat. It does not end."""
-        records, unmarked = self.follow_records(after), self.unmarked_replays()
-        return (mark(lines.decode_record(record), unmarked) async for record in records)
+        return _decode_records(self.follow_records(after), self.unmarked_replays())
 
     def original(self, event: Event) -> bytes:
         """Returns the bytes of the wire frame that an event came from."""
@@ -254,3 +254,9 @@ class Store(ABC):
         from hansard.store.notebook import sessions_html
 
         return sessions_html(self.sessions())
+
+
+async def _decode_records(records: AsyncGenerator[Record], unmarked: Sequence[range]) -> AsyncGenerator[Event]:
+    async with aclosing(records):
+        async for record in records:
+            yield mark(lines.decode_record(record), unmarked)

@@ -9,7 +9,7 @@ import asyncio
 import sys
 import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -166,10 +166,11 @@ async def _scene(store: Store, scene: Scene, speed: float) -> None:
     shown = Transcript(fold=10)
     with _threads() as threads:
         threads.start(lambda: play(store, scene, speed, threads.stop))
-        async for event in store[scene.session].follow():
-            if isinstance(event, SessionLifecycle) and event.payload.subtype == "closed":
-                break
-            print_lines(shown.lines(event), raw=False)
+        async with aclosing(store[scene.session].follow()) as events:
+            async for event in events:
+                if isinstance(event, SessionLifecycle) and event.payload.subtype == "closed":
+                    break
+                print_lines(shown.lines(event), raw=False)
     print_lines(shown.finish(), raw=False)
 
 

@@ -103,6 +103,7 @@ def write(lines: Iterable[bytes]) -> None:
 def follow_session(root: StoreLocation, session: str, after: int, types: frozenset[str], limit: int | None, no_original: bool) -> None:
     """Everything after a seq, then everything as it is written."""
     import asyncio
+    from contextlib import aclosing
 
     from hansard.store import open_store
 
@@ -110,14 +111,15 @@ def follow_session(root: StoreLocation, session: str, after: int, types: frozens
         left = limit
         if left == 0:
             return
-        async for record in open_store(root)[session].follow_records(after):
-            if types and record.type not in types:
-                continue
-            write([line(record, no_original)])
-            if left is not None:
-                left -= 1
-                if left == 0:
-                    return
+        async with aclosing(open_store(root)[session].follow_records(after)) as records:
+            async for record in records:
+                if types and record.type not in types:
+                    continue
+                write([line(record, no_original)])
+                if left is not None:
+                    left -= 1
+                    if left == 0:
+                        return
 
     asyncio.run(run())
 

@@ -10,10 +10,9 @@ import ctypes
 import os
 import struct
 import sys
-from collections.abc import AsyncIterator, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 from weakref import WeakKeyDictionary
 
 from hansard.store.files.reader import LogFiles, Reader
@@ -30,40 +29,55 @@ _HEADER = struct.Struct("iIII")
 
 
 class ChangeNotifier(Protocol):
-    """Something that rings when a folder may have changed."""
+    """Rings when a folder may have changed, until the `with` block ends.
+
+    It is a class, not a generator: an abandoned follower is collected on any thread, and only the event loop may run its `__exit__`.
+    """
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
 
     async def wait(self) -> None:
         """Return at the next change, or at once if there was one since the last call."""
         ...
 
 
-@contextmanager
-def watch(folder: Path) -> Generator[ChangeNotifier]:
-    """An alarm for a folder. What changes from here on is not missed."""
+def watch(folder: Path) -> ChangeNotifier:
+    """A notifier for a folder. It misses nothing that changes from here on."""
     inotify = _shared_inotify()
     wd = inotify.add(folder) if inotify else None
     if inotify is None or wd is None:
-        yield _PollingNotifier()
-        return
-    bell = _InotifyNotifier()
-    bells = inotify.bells.setdefault(wd, set())
-    bells.add(bell)
-    try:
-        yield bell
-    finally:
-        bells.discard(bell)
-        if not bells:
-            inotify.remove(wd)
+        return _PollingNotifier()
+    return _InotifyNotifier(inotify, wd)
 
 
 class _PollingNotifier:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
     async def wait(self) -> None:
         await asyncio.sleep(POLL_SECONDS)
 
 
 class _InotifyNotifier:
-    def __init__(self) -> None:
+    def __init__(self, inotify: _Inotify, wd: int) -> None:
         self.rung = asyncio.Event()
+        self._inotify = inotify
+        self._wd = wd
+        inotify.bells.setdefault(wd, set()).add(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        bells = self._inotify.bells[self._wd]
+        bells.discard(self)
+        if not bells:
+            self._inotify.remove(self._wd)
 
     async def wait(self) -> None:
         await self.rung.wait()
@@ -127,7 +141,7 @@ def _shared_inotify() -> _Inotify | None:
     return found
 
 
-async def follow(folder: Path, after: int) -> AsyncIterator[Record]:
+async def follow(folder: Path, after: int) -> AsyncGenerator[Record]:
     """Every record after a seq, each once, for ever. Ends with `LogReset` or `LogDeleted` when the file is no longer the same."""
     with watch(folder) as alarm, LogFiles(folder) as log:  # the watch comes first: what is written from now on rings
         reader, order = Reader(log, after), RecordOrder(log, after)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
@@ -152,7 +152,7 @@ class FolderLog(Log):
             found = (record for record in found if record.type in wanted)
         return islice(found, limit)
 
-    def follow_records(self, after: int | Cursor = 0) -> AsyncIterator[Record]:
+    def follow_records(self, after: int | Cursor = 0) -> AsyncGenerator[Record]:
         """Like `follow`, but yields the lines."""
         seq = self._seq(after)
         from hansard.store.files.follow import follow  # with asyncio, which takes longer to import than most commands take to run

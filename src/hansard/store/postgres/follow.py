@@ -6,10 +6,10 @@ A notification only says when to look. A lost one, or a lost connection, costs a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Generator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any, cast
+from typing import Any, Self, cast
 from uuid import UUID
 from zlib import crc32
 
@@ -113,14 +113,26 @@ class WatchedSession:
 
 
 class Wakeup:
-    """Rings when a log may have changed."""
+    """Rings when a log may have changed, until the `with` block ends.
 
-    def __init__(self, log: Head, watched: WatchedSession) -> None:
+    It is a class, not a generator: an abandoned follower is collected on any thread, and only the event loop may run its `__exit__`.
+    """
+
+    def __init__(self, listener: Listener, log: Head, watched: WatchedSession) -> None:
         self.watched = watched
+        self.session_id = log.session_id
         self.log_id = log.log_id
         self.seen = -1
         """So many bytes of the log were seen."""
         self.event = asyncio.Event()
+        self._listener = listener
+        watched.wakeups.add(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.unwatch(self)
 
     async def wait(self) -> None:
         """Return at the next ring, or at once if there was one since the last call."""
@@ -142,20 +154,18 @@ class Listener:
         """Whether somebody came whose channel is perhaps not heard yet."""
         self._task: asyncio.Task[None] | None = None
 
-    @contextmanager
-    def watch(self, log: Head) -> Generator[Wakeup]:
-        """A bell for a log. What changes after this is not missed."""
-        watched = self._watched.setdefault(log.session_id, WatchedSession())
-        wakeup = Wakeup(log, watched)
-        watched.wakeups.add(wakeup)
+    def watch(self, log: Head) -> Wakeup:
+        """A bell for a log, until its `with` block ends. What changes after this is not missed."""
+        wakeup = Wakeup(self, log, self._watched.setdefault(log.session_id, WatchedSession()))
         self._begin()
-        try:
-            yield wakeup
-        finally:
-            watched.wakeups.discard(wakeup)
-            if not watched.wakeups:
-                del self._watched[log.session_id]
-            self._wakeup.set()  # without bells the task ends by itself
+        return wakeup
+
+    def unwatch(self, wakeup: Wakeup) -> None:
+        """End a watch: without bells the task ends by itself."""
+        wakeup.watched.wakeups.discard(wakeup)
+        if not wakeup.watched.wakeups:
+            del self._watched[wakeup.session_id]
+        self._wakeup.set()
 
     @contextmanager
     def watch_messages(self) -> Generator[asyncio.Event]:
@@ -259,7 +269,7 @@ class Listener:
 _RETRY_SECONDS = 0.2
 
 
-async def follow(pool: Pool, listener: Listener, log: Head, place: LogPosition) -> AsyncIterator[Record]:
+async def follow(pool: Pool, listener: Listener, log: Head, place: LogPosition) -> AsyncGenerator[Record]:
     """Every line behind a place, each once, for ever, also while the database comes and goes. Ends with `LogReset` or `LogDeleted`."""
     span = Span(log)
     with listener.watch(log) as wakeup:

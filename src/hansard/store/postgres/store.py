@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from bisect import bisect_left
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, aclosing
 from itertools import chain, islice
 from operator import attrgetter
 from typing import Any
@@ -159,14 +159,15 @@ class PostgresLog(Log):
         span, position = Span(log.head, before, rows=rows), LogPosition(resolve_cursor(log.head, after))
         return reader.read_pages(pool, position, span, log.now, log.first)
 
-    def follow_records(self, after: int | Cursor = 0) -> AsyncIterator[Record]:
+    def follow_records(self, after: int | Cursor = 0) -> AsyncGenerator[Record]:
         """Like `follow`, but yields the lines."""
         head = self.head()
         return self._follow(head, reader.position_after(self._pool, head, resolve_cursor(head, after)))
 
-    async def _follow(self, head: Head, position: LogPosition) -> AsyncIterator[Record]:
-        async for record in follow(self._pool, self._listener(), head, position):
-            yield record
+    async def _follow(self, head: Head, position: LogPosition) -> AsyncGenerator[Record]:
+        async with aclosing(follow(self._pool, self._listener(), head, position)) as records:
+            async for record in records:
+                yield record
 
     def verify(self) -> list[Finding]:
         """Returns everything that is wrong with the log."""

@@ -432,8 +432,9 @@ def test_a_sub_agents_turn_is_not_ours() -> None:
         "params": {"threadId": "t2", "turnId": "u2", "item": {"type": "agentMessage", "id": "m", "text": "child"}},
     }
     over = {"method": "turn/completed", "params": {"threadId": "t2", "turn": {"id": "u2", "status": "failed", "error": {"message": "no"}}}}
-    events = feed(adapter, child, over)
+    *events, end = feed(adapter, child, over)
     assert {event.parent_tool_call_id for event in events} == {"call"}
+    assert (end.parent_tool_call_id, end.payload.tool_call_id, end.payload.status) == (None, "call", "failed")
     assert adapter.turn is not None
     assert not payloads(events, "turn_end")
 

@@ -89,6 +89,7 @@ def test_a_long_line_is_shortened_and_counted():
         ({"result": "no", "is_error": True}, "✗"),
         ({"result": "", "error": "no such tool"}, "✗ no such tool"),
         ({"result": "slow", "duration_ms": 4100}, "✓ 4.1 s"),
+        ({"result": "launched", "background": True}, "started in the background"),
     ],
 )
 def test_a_call_is_one_line_with_its_outcome(result: dict[str, object], outcome: str):

@@ -211,8 +211,8 @@ async def test_a_message_that_comes_too_late_to_steer_has_a_turn_of_its_own(tmp_
     async with stage("claude", tmp_path, Step([Text("A long story " * 20)], hang=True), says("In red.")) as play:
         await play.session.send("Tell me a story.")
         await until(play.session, lambda past: bool(past.blocks))
-        late = await play.session.send("In red, please.", steer=True)
-        await until(play.session, lambda past: late.payload.message_id in past.agent_queue)
+        await play.session.send("In red, please.", steer=True)
+        await until(play.session, lambda past: [waiting.text for waiting in past.agent_queue] == ["In red, please."])
         await play.session.interrupt()
         await idle(play.session)
         await play.ends()

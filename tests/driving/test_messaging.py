@@ -87,13 +87,19 @@ async def soon(session: Session, holds: Callable[[SessionState], bool]) -> None:
 async def called_back(session: Session) -> Any:
     await soon(session, lambda past: any(isinstance(cause, AgentCallback) for cause in past.inbox.causes.values()))
     await idle(session)
-    return log(session, AgentCallback)[0]
+    return next(back for back in log(session, AgentCallback) if not back.payload.as_result)
+
+
+def unanswered(session: Session) -> list[str]:
+    """The messages that the log has no answer to."""
+    answered = {back.payload.message_id for back in log(session, AgentCallback)}
+    return [sent.payload.message for sent in log(session, AgentMessage) if sent.payload.message_id not in answered]
 
 
 # ---- what comes back
 
 
-async def test_an_answer_that_is_waited_for_is_what_comes_back_and_nothing_else_is_recorded(hub: Hub, talking: Callable[[], Options]):
+async def test_an_answer_that_is_waited_for_is_what_comes_back_and_it_is_told_once(hub: Hub, talking: Callable[[], Options]):
     asking = await busy(hub, talking())
     answered = await hub.talks.message(asking, "demo", "think")
     target = hub.get(answered.session_id or "")
@@ -106,9 +112,14 @@ async def test_an_answer_that_is_waited_for_is_what_comes_back_and_nothing_else_
         *("think", "agent", asking.id, "demo"),
         answered.message_id,
     )
+    (back,) = log(asking, AgentCallback)
+    assert (back.payload.message_id, back.payload.result, back.payload.as_result) == (answered.message_id, answered.answer, True)
+    assert (back.turn_id, back.direction) == (asked.turn_id, None)
     await goes_on(asking)
     await idle(asking)
-    assert not log(asking, AgentCallback) and turns(asking) == [("user", "completed")]
+    assert len(log(asking, AgentCallback)) == 1 and turns(asking) == [("user", "completed")]
+    messages = project(asking.recorder.log.read(), "openai-messages")
+    assert "I thought about it" not in json.dumps(list(messages))
 
 
 async def test_an_answer_that_is_not_waited_for_comes_as_a_turn_of_its_own(hub: Hub, talking: Callable[[], Options]):
@@ -184,13 +195,14 @@ async def test_a_bad_end_comes_back_as_such(hub: Hub, talking: Callable[[], Opti
         back = (await called_back(asking)).payload
         assert why in back.error and back.result
         assert f"no answer: the turn ended {why}" in frame(asking, log(asking, AgentCallback)[0])
+    assert unanswered(asking) == []
 
 
 async def test_an_agent_that_cannot_be_started_is_an_error_and_nothing_is_owed(hub: Hub, talking: Callable[[], Options]):
     asking = await hub.create("demo", talking())
     with pytest.raises(Refused, match="is not installed"):
         await hub.talks.message(asking, "gemini", "hello", wait=False)
-    assert log(asking, AgentMessage) and not asking.state.inbox.awaiting_callback
+    assert log(asking, AgentMessage) and not asking.state.inbox.awaiting_callback and unanswered(asking) == []
     assert (await hub.talks.check(asking, log(asking, AgentMessage)[0].payload.message_id)).status == "working"
 
 
@@ -504,5 +516,5 @@ async def test_claude_code_asks_another_agent_and_is_called_back(tmp_path: Path)
         assert (back.payload.message_id, back.payload.result) == (later.payload.message_id, "The plan is done.")
         assert turns(asking) == [*[("user", "completed")] * 3, ("callback", "completed")]
         assert "[Callback from demo]: The plan is done." in json.dumps(scripted.asked[-1]["messages"])
-        assert len(log(asking, UserMessage)) == 3
+        assert len(log(asking, UserMessage)) == 3 and unanswered(asking) == []
         whole(asking)

@@ -72,6 +72,21 @@ def test_a_call_shows_where_it_stands(renderer: Watched, state: str) -> None:
     assert drawn(renderer, [*BEGUN, *started, *STATES[state]], 'document.querySelector("[data-tool-call-id=c]").dataset.state') == state
 
 
+def test_a_call_in_the_background_is_over_when_the_state_says_so(renderer: Watched) -> None:
+    launched = event(4, "tool_result", {**RESULT, "background": True})
+    row = """(() => { const said = []; const look = () => { const row = document.querySelector("[data-tool-call-id=c]");
+        said.push([row.dataset.state, row.querySelector("summary .word").textContent.trim()]); }; look();
+        for (const task of [{ status: "running" }, { status: "completed", durationMs: 6196 }, { status: "error" }, { status: "lost" }]) {
+          shown.updateState({ tasks: [{ id: "c", durationMs: null, ...task }] }); shown.flush(); look();
+        } return said; })()"""
+    assert drawn(renderer, [*BEGUN, call(3), launched, event(5, "turn_end", {"status": "completed"})], row) == [
+        *[["running", "running in the background"]] * 2,
+        ["done", "done 6.2 s"],
+        ["error", "failed"],
+        ["interrupted", "lost"],
+    ]
+
+
 def test_arguments_are_shown_while_they_are_written_and_a_result_in_its_place(renderer: Watched) -> None:
     piece = event(
         3, "tool_input_chunk", {"toolCallId": "c", "toolName": "Bash", "chunk": '{"command": "make wa', "offset": 0}, responseId="r"

@@ -53,7 +53,12 @@ def test_the_page_reads_a_long_log_from_near_its_end(visit: Visit, server: Proce
     figure("page, log MB", head.bytes / 1e6)
     figure("page, heap MB", float(person.run(HEAP)))
     person.reads("question 99")
+    person.sees(f"section[aria-label='Turn {EVENTS // 100}']")
     person.sees(f".before:has-text('§{head.seq - 50_000:,}')")
+    person.presses("/")
+    person.do(lambda page: page.fill(".find-bar input", "ferry"))
+    assert person.text(".find-bar [role=status]") == "No matches in what is loaded"
+    person.presses("Escape")
     person.sees("textarea.message:not(:disabled)")  # it knows from the state that an agent can be asked
     person.sees(".card[data-request-id=early]")  # and what was asked before
     person.clicks(".before button:has-text('50,000 more')")

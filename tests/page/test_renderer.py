@@ -14,7 +14,9 @@ import pytest
 from hansard.adapters.normalize import normalize
 from hansard.events import TYPES, ToolCall
 from hansard.events.codec import encode
+from hansard.events.state import State
 from hansard.events.tool_inputs import tool_action
+from hansard.projections.output import encode as encode_document
 from tests.page.chromium import STATIC, Watched
 from tests.page.recorded import as_json, known
 from tests.projections.node import FOLDER, MISSING, installed
@@ -272,6 +274,14 @@ def test_the_end_of_a_turn_says_what_the_state_knows_of_it(renderer: Watched) ->
     assert renderer.run(words, [events, turn]) == ["", "1.5 s · 7 in tokens · $0.50"]
 
 
+def test_a_turn_has_its_number_in_the_session_wherever_the_page_begins(renderer: Watched) -> None:
+    rest, turn = conversation(3)[-6:], {"id": "t3", "seq": 15, "number": 3, "status": "completed"}
+    label = """([events, turn]) => { const shown = fresh(); shown.replayEvents(events); const section = shown.log.querySelector(".turn");
+        const before = section.getAttribute("aria-label"); shown.updateState({ turnList: [turn] }); shown.flush();
+        return [before, section.getAttribute("aria-label")]; }"""
+    assert renderer.run(label, [rest, turn]) == [None, "Turn 3"]
+
+
 def test_the_inspector_lists_every_event_and_only_those_in_view_are_rows(renderer: Watched) -> None:
     found = renderer.run(
         """async (events) => { const shown = fresh(); shown.replayEvents(events);
@@ -290,9 +300,9 @@ def test_the_inspector_lists_every_event_and_only_those_in_view_are_rows(rendere
 
 def test_those_who_listen_to_the_page_hear_what_it_is(renderer: Watched) -> None:
     stream = next(stream for stream in known() if stream.id == "claude-control/permission_deny")
-    renderer.run(
-        "(text) => void fresh().replayEvents(JSON.parse(text))", as_json(list(normalize(stream.data, stream.format, stream.context)))
-    )
+    events = list(normalize(stream.data, stream.format, stream.context))
+    state = json.loads(encode_document(State.from_events(events).snapshot()))
+    renderer.run("([text, state]) => void fresh().replayEvents(JSON.parse(text), state)", [as_json(events), state])
     heard = renderer.do(lambda page: page.locator("main").aria_snapshot())
     for words in (
         'log "Transcript"',

@@ -363,7 +363,9 @@ def test_everything_that_can_be_pressed_has_a_name(visit: Visit, record: str) ->
 
 
 def test_an_empty_store_teaches(renderer: Watched) -> None:
-    seen = renderer.run("async () => (await import('/shell/help.js')).welcome(false, () => {}).textContent")
+    welcome = "async (known) => (await import('/shell/help.js')).welcome({ known, all: new Map() }, () => {}).textContent"
+    assert renderer.run(welcome, False) == "Reading the list of sessions …"
+    seen = renderer.run(welcome, True)
     assert [command for command in ("hansard run demo", "hansard import", "hansard run claude") if command not in seen] == []
 
 

@@ -63,8 +63,8 @@ SHOWN = """() => {
     place: card?.querySelector(".card-head .small").textContent ?? null,
   };
 }"""
-TURNS = """() => [...document.querySelectorAll(".palette-list li")].map((one) => [one.querySelector(".clip").textContent,
-  one.querySelector(".standing").className.replace("standing ", "")])"""
+TURNS = """() => [...document.querySelectorAll(".palette-list li")].map((one) => [one.querySelector(".number").textContent,
+  one.querySelector(".clip").textContent, one.querySelector(".standing").className.replace("standing ", "")])"""
 STANDING = {"completed": "done", "interrupted": "stopped", "denied": "stopped", "running": "running"}
 
 
@@ -84,7 +84,8 @@ def expected(state: dict[str, Any]) -> dict[str, Any]:
         "now": work,
         "cost": money(state["costUsd"]),
         "context": gauge(state["context"]),
-        "queue": [text if text is not None else "the answer of another agent" for text in state["queue"].values()],
+        "queue": [text or "a message" for text in state["agentQueue"]]
+        + [text if text is not None else "the answer of another agent" for text in state["queue"].values()],
         "plan": [entry["content"] for entry in plan],
         "done": sum(entry["status"] == "completed" for entry in plan),
         "card": first and [first["type"], first["requestId"]],
@@ -166,7 +167,7 @@ class Reader:
     def sees_turns(self, events: list[Event]) -> None:
         self.person.presses("n")
         turns = folded(events)["turnList"]
-        assert self.person.run(TURNS) == [[turn["title"], STANDING.get(turn["status"], "failed")] for turn in turns]
+        assert self.person.run(TURNS) == [[str(turn["number"]), turn["title"], STANDING.get(turn["status"], "failed")] for turn in turns]
         self.person.presses("Escape")
 
 

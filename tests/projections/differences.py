@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from hansard.events import Event
-from hansard.events.content import TextBlock
+from hansard.events import Event, UserMessagePayload
+from hansard.events.content import AnyBlock, SlashCommandBlock, TextBlock
 from hansard.projections.formats.anthropic_messages import BEGINNING
 from hansard.projections.history import CLAUDE, NO_RESULT, fitting
 from hansard.projections.text import block_text, result_text
@@ -61,7 +61,7 @@ def _facts(event: Event) -> Iterator[Fact]:
     lane, payload = event.parent_tool_call_id, event.payload
     match event.type:
         case "user_message":
-            texts = [block.text for block in payload.content or [TextBlock(payload.text)] if isinstance(block, TextBlock)]
+            texts = [block.text for block in _input_blocks(payload) if isinstance(block, TextBlock)]
             yield Fact("user", lane, "", "\n".join(texts))
         case "assistant_done":
             yield Fact("text", lane, "", payload.text)
@@ -75,6 +75,13 @@ def _facts(event: Event) -> Iterator[Fact]:
                 yield Fact("failure", lane, payload.tool_call_id, "")
         case _:
             pass
+
+
+def _input_blocks(payload: UserMessagePayload) -> list[AnyBlock]:
+    """The blocks of a message. A slash command is the text that a person typed."""
+    blocks = payload.content or [TextBlock(payload.text)]
+    is_typed = payload.author == "human" and any(isinstance(block, SlashCommandBlock) for block in blocks)
+    return [TextBlock(payload.text)] if is_typed else blocks
 
 
 @dataclass

@@ -113,7 +113,7 @@ def test_what_nobody_said_is_null_and_not_nothing() -> None:
 def test_a_silent_message_makes_a_sum_a_lower_bound() -> None:
     silent = in_turn(usage("message", Usage(output_tokens=1), cost_usd=0.5), response="m2")
     found = spent(numbered(in_turn(turn_start("user")), count(10, "m1"), silent)).session
-    assert (found.input_tokens, found.cost_usd, found.at_least) == (10, 0.5, ["costUsd", "inputTokens", "outputTokens"])
+    assert (found.input_tokens, found.cost_usd, found.at_least) == (10, 0.5, ["costUsd", "inputTokens", "outputTokens", "totalTokens"])
 
 
 def test_a_running_total_of_money_is_the_growth_of_each_turn() -> None:
@@ -279,4 +279,4 @@ def test_the_fold_of_usage_is_the_same_live() -> None:
     tally = UsageFold()
     for event in numbered(in_turn(turn_start("user")), count(10, "m1"), in_turn(turn_end("completed")), in_turn(turn_start("user"), "t2")):
         tally.apply(event)
-    assert tally.session() == TotalUsage(input_tokens=10)
+    assert tally.session() == TotalUsage(input_tokens=10, total_tokens=10, at_least=["totalTokens"])

@@ -177,10 +177,11 @@ class Messaging:
                 self._stop_waiting(name, edge)
                 raise
         try:
-            await self._tell(asking, target, name, text)
+            await self._tell(asking, target, asked)
             if wait:
                 await asyncio.wait([answer], timeout=self.patience)
                 if answer.done():
+                    await self._record_result(asking, asked, answer.result())
                     return _answered(answer.result())
                 await asking.recorder.put([ev.status_change(status=STOPPED_WAITING, detail={"messageId": name})])
         finally:
@@ -211,14 +212,22 @@ class Messaging:
             message_id=message_id, agent=asked.target_agent_id, session_id=target, status="working", waits_for="its session to be opened"
         )
 
-    async def _tell(self, asking: Session, target: Session, name: str, text: str) -> None:
+    async def _tell(self, asking: Session, target: Session, asked: ev.AgentMessage) -> None:
+        name, text = asked.payload.message_id, asked.payload.message
         try:
             await target.send(text, author="agent", from_session_id=asking.id, from_agent_id=asking.agent.name, message_id=name)
         except HansardError as problem:
             words = f"{target.agent.title} was not told: {problem}"
             failed = ev.error(code="execution_error", message=words, details={"messageId": name}, error_source="hansard")
             await asking.recorder.put([failed])
+            await self._record_result(asking, asked, _callback(asked, None, words))
             raise Refused("not_told", words) from problem
+
+    async def _record_result(self, asking: Session, asked: ev.AgentMessage, answered: ev.AgentCallbackPayload) -> None:
+        """Records an answer that the agent gets as the result of its call: every message that was answered has its answer in the log."""
+        callback = ev.AgentCallback(payload=msgspec.structs.replace(answered, as_result=True))
+        callback.turn_id = asked.turn_id
+        await asking.recorder.put([callback])
 
     # ---- whom, and how often
 

@@ -192,7 +192,7 @@ class TerminalFrontend(Frontend):
 
     def __init__(self, session: Session, policy: Policy, expected: Text, timeout: float | None, all: bool = False) -> None:
         super().__init__(session, policy, expected, timeout)
-        self._live = Live(all=all, asking=policy == "ask")
+        self._live = Live(all=all, asking=policy == "ask", turns_before=session.state.turn_count)
         self._keyboard = Keyboard(self._typed, self._commands) if policy == "ask" or sys.stdin.isatty() else None
         self._open = ExitStack()
         self._talking = False

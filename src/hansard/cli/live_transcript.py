@@ -23,8 +23,8 @@ _WORD = re.compile(r"\n|[^\S\n]+|\S+")
 class Live:
     """Prints events as they come. A message that was printed in pieces is not printed again when it is complete."""
 
-    def __init__(self, fold: int = 10, all: bool = False, asking: bool = False) -> None:
-        self._transcript = Transcript(fold, datetime.now().astimezone().tzinfo or UTC, all, asking)
+    def __init__(self, fold: int = 10, all: bool = False, asking: bool = False, turns_before: int = 0) -> None:
+        self._transcript = Transcript(fold, datetime.now().astimezone().tzinfo or UTC, all, asking, turns_before)
         self._coloured = wants_colour(sys.stdout, os.environ.get("NO_COLOR"))
         self._width = terminal_width() if sys.stdout.isatty() else None
         self._spoken: dict[Key, str] = {}

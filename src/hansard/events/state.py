@@ -77,7 +77,7 @@ from hansard.events.types import (
     is_main_agent,
     process,
 )
-from hansard.events.usage_totals import USAGE_RULES, Context, TotalUsage, TurnSpent, UsageFold
+from hansard.events.usage_totals import NOTHING_USED, USAGE_RULES, Context, TotalUsage, TurnSpent, UsageFold
 
 Phase = Literal["idle", "running", "waiting", "closed"]
 """``waiting``: for a person's answer."""
@@ -89,7 +89,13 @@ PREVIEW_CHARACTERS = 500
 """The length of the preview of the last message."""
 MAX_ENTRIES = 10_000
 """The size of every table of the state. The oldest entry goes first: a damaged log may never close what it opened."""
-NOTHING_USED = TotalUsage()
+TASK_ENDS = {
+    "completed": "completed",
+    "failed": "error",
+    "error": "error",
+    **dict.fromkeys(("killed", "stopped", "cancelled", "interrupted"), "interrupted"),
+}
+"""How a task in the background ended, by the agent's word for it."""
 STOPPED_WAITING = "agent_message_not_waited"
 """The status that says that an agent no longer waits for the answer to a message, which comes as a callback instead."""
 
@@ -138,6 +144,8 @@ class Turn(Struct, rename="camel", frozen=True):
     id: str
     seq: int
     """Its first event."""
+    number: int
+    """Its position among all turns of the session, from 1."""
     title: str | None = None
     """The beginning of the message that started it."""
     status: str = "running"
@@ -145,7 +153,24 @@ class Turn(Struct, rename="camel", frozen=True):
     started: int | None = None
     duration_ms: int | None = None
     usage: TotalUsage | None = None
-    """What the main agent used."""
+    """What it used, with its subagents."""
+
+
+class Task(Struct, rename="camel", frozen=True):
+    """A subagent, or a command in the background."""
+
+    id: str
+    """The call that started it."""
+    seq: int
+    """The event that started it."""
+    tool_name: str
+    title: str | None = None
+    background: bool = False
+    """Whether the agent continued without waiting for it."""
+    status: str = "running"
+    """How it ended; ``running`` until it ends."""
+    started: int | None = None
+    duration_ms: int | None = None
 
 
 class TeamEntry(Struct, rename="camel"):
@@ -212,11 +237,16 @@ class Snapshot(Struct, rename="camel"):
     messages: int
     last_message: MessagePreview | None
     calls: list[OpenCall]
+    tasks: list[Task]
+    """The subagents and background commands, in the order in which they were started."""
     requests: list[OpenRequest]
     """The open permission requests and questions, in the order in which they were asked."""
     pending_permissions: list[PermissionRequestPayload]
     pending_questions: list[QuestionPayload]
     queue: dict[str, str | None]
+    """The messages that hansard sends when their turn comes, by item; None is the answer of another agent."""
+    agent_queue: list[str | None]
+    """The messages in the agent's own queue, which only the agent can change; None is one whose text is not known."""
     plan: list[PlanEntry]
     teams: dict[str, Team]
     usage: TotalUsage
@@ -286,8 +316,12 @@ class State(Struct):
     """What clients commanded, by command id: the same id is done once."""
     queue: dict[str, QueueUpdatePayload] = field(default_factory=dict[str, QueueUpdatePayload])
     """The messages that wait for their turn, in order."""
-    agent_queue: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
-    """The texts in the agent's own queue."""
+    agent_queue: list[QueueUpdatePayload] = field(default_factory=list[QueueUpdatePayload])
+    """The messages in the agent's own queue, in order."""
+    queued_texts: dict[str, str] = field(default_factory=dict[str, str])
+    """The messages that were sent during a turn, by id. What becomes of them in the agent's queue is reported by id only."""
+    taken: QueueUpdatePayload | None = None
+    """The message that the agent took out of its queue last, until it appears in the conversation."""
 
     turns: dict[str, Event] = field(default_factory=dict[str, Event])
     """The main agent's open turns, by id; "" has none."""
@@ -295,6 +329,10 @@ class State(Struct):
     """The open blocks, by response and index."""
     calls: dict[str, OpenCall] = field(default_factory=dict[str, OpenCall])
     """The tool calls without a result."""
+    tasks: dict[str, Task] = field(default_factory=dict[str, Task])
+    """The subagents and background commands, by the call that started them."""
+    task_calls: dict[str, Event] = field(default_factory=dict[str, Event])
+    """The open calls that are not known to be tasks."""
     asked: dict[str, Event] = field(default_factory=dict[str, Event])
     """The open permission requests and questions, by request id."""
     superseded: dict[str, Event] = field(default_factory=dict[str, Event])
@@ -345,6 +383,8 @@ class State(Struct):
         if event.replay:
             return
         kind = type(event)
+        if event.parent_tool_call_id is not None and (call := self.task_calls.pop(event.parent_tool_call_id, None)) is not None:
+            _start_task(self, call)
         self.summary.apply(event)
         if event.command_id is not None:
             _put(self.commands, event.command_id, event)
@@ -418,10 +458,12 @@ class State(Struct):
             messages=self.messages,
             last_message=self.last_message,
             calls=list(self.calls.values()),
+            tasks=list(self.tasks.values()),
             requests=[_open_request(name, asked) for name, asked in self.asked.items()],
             pending_permissions=[asked.payload for asked in self.asked.values() if isinstance(asked, PermissionRequest)],
             pending_questions=[asked.payload for asked in self.asked.values() if isinstance(asked, Question)],
-            queue={name: item.text for name, item in self.queue.items()} | self.agent_queue,
+            queue={name: item.text for name, item in self.queue.items()},
+            agent_queue=[item.text for item in self.agent_queue],
             plan=list(self.plan),
             teams=_copy(self.teams),
             usage=usage,
@@ -500,6 +542,7 @@ def _lifecycle(state: State, event: SessionLifecycle) -> None:
         state.agent_session_id = life.provider_session_id
     if life.subtype == "closed":
         state.closed = True
+        state.agent_queue.clear()
 
 
 @_on(SessionInit)
@@ -549,6 +592,10 @@ def _settings(change: ConfigurationChangePayload) -> dict[str, str | None]:
 def _process(state: State, event: Process) -> None:
     news = event.payload
     state.gone = news.event in ("exited", "killed")
+    if news.event != "stderr":
+        state.agent_queue.clear()  # it was in the memory of the process
+        for task in [task for task in state.tasks.values() if task.background]:
+            _end_task(state, task.id, event, "lost")
     if news.event == "started":
         state.process_id = news.pid
     elif state.gone:
@@ -575,13 +622,16 @@ def _turn_start(state: State, event: TurnStart) -> None:
     _put(state.turns, event.turn_id or "", event)
     state.turn_count += 1
     state.error, state.doing, state.closed, state.gone = None, None, False, False
-    _change_turn(state, event, status="running", started=_calendar_time(event), duration_ms=None)
+    _change_turn(state, event, number=state.turn_count, status="running", started=_calendar_time(event), duration_ms=None)
 
 
 @_on(TurnEnd)
 def _turn_end(state: State, event: TurnEnd) -> None:
     """The end of a turn closes what its own agent left open in it. A subagent may continue in the background."""
     if not is_main_agent(event):
+        task = state.tasks.get(event.parent_tool_call_id or "")
+        if task is not None and task.background:
+            _end_task(state, task.id, event, event.payload.status)
         return
     turn = event.turn_id or ""
     start = state.turns.pop(turn, None)
@@ -592,6 +642,8 @@ def _turn_end(state: State, event: TurnEnd) -> None:
     if turn:
         _put(state.inbox.ends, turn, event)
     state.turn_status = event.payload.status
+    if event.payload.status == "completed":
+        state.error = None  # the agent recovered from it
     state.error = event.payload.error or state.error
     _change_turn(state, event, status=event.payload.status, duration_ms=None if start is None else _time_between(start, event))
 
@@ -600,14 +652,14 @@ def _change_turn(state: State, event: Event, **changes: Any) -> None:
     """Change a turn in the list; the first event of a turn puts it there."""
     name = event.turn_id
     if name:
-        known = state.turn_list.get(name) or _put(state.turn_list, name, Turn(name, event.seq))
+        known = state.turn_list.get(name) or _put(state.turn_list, name, Turn(name, event.seq, state.turn_count + 1))
         state.turn_list[name] = msgspec.structs.replace(known, **changes)
 
 
 def _count_turn(turns: dict[str, Turn], spent: TurnSpent) -> None:
     known = turns.get(spent.turn_id or "")
-    if known is not None and spent.main != NOTHING_USED:
-        turns[known.id] = msgspec.structs.replace(known, usage=spent.main)
+    if known is not None and spent.total != NOTHING_USED:
+        turns[known.id] = msgspec.structs.replace(known, usage=spent.total)
 
 
 def _calendar_time(event: Event) -> int | None:
@@ -689,9 +741,13 @@ def _user_message(state: State, event: UserMessage) -> None:
     message = event.payload
     if event.direction == "out":
         state.needs_handoff = False
+        if message.queued and message.message_id is not None:
+            _put(state.queued_texts, message.message_id, message.text)
         if message.from_session_id is not None and message.message_id is not None:
             _put(state.inbox.received, message.message_id, event)
         _caused(state, event)
+    elif state.agent_queue or state.taken is not None:
+        _leave_queue(state, event)
     if message.author != "harness" and is_main_agent(event):
         _count_message(state, event, "user", message.text)
         known = state.turn_list.get(event.turn_id or "")
@@ -715,12 +771,8 @@ def _queue(state: State, event: QueueUpdate) -> None:
     change = event.payload
     if change.callback is not None:
         state.inbox.awaiting_callback.pop(change.callback.message_id, None)
-    if event.source is not None or change.item_id is None:  # the agent's own queue
-        name = change.item_id or change.text or ""
-        if change.action in ("queued", "edited"):
-            _put(state.agent_queue, name, change.text)
-        else:
-            state.agent_queue.pop(name, None)
+    if event.source is not None or change.item_id is None:
+        _change_agent_queue(state, change)
         return
     item = change.item_id
     match change.action:
@@ -730,6 +782,44 @@ def _queue(state: State, event: QueueUpdate) -> None:
             state.queue[item] = msgspec.structs.replace(state.queue[item], text=change.text, content=change.content)
         case _:
             state.queue.pop(item, None)
+
+
+def _change_agent_queue(state: State, change: QueueUpdatePayload) -> None:
+    """Apply a change to the agent's own queue. Claude Code's file has no ids: what it takes out is the oldest message."""
+    queue = state.agent_queue
+    if change.action == "queued":
+        text = state.queued_texts.pop(change.item_id or "", None)
+        queue.append(change if change.text is not None else msgspec.structs.replace(change, text=text))
+        del queue[:-MAX_ENTRIES]
+        return
+    found = _find_queued(queue, change)
+    if change.action == "edited" and found is None:  # all of them are back in the input
+        queue.clear()
+    elif change.action == "edited" and found is not None:
+        queue[queue.index(found)] = change
+    elif found is not None:
+        queue.remove(found)
+        state.taken = found
+
+
+def _find_queued(queue: list[QueueUpdatePayload], change: QueueUpdatePayload) -> QueueUpdatePayload | None:
+    """Returns the message that a change is about: the one with its id, else with its text; if it has neither, the oldest."""
+    if change.item_id is None and change.text is None and change.action != "edited":
+        return next(iter(queue), None)
+    by_id = (item for item in queue if change.item_id is not None and item.item_id == change.item_id)
+    by_text = (item for item in queue if change.text is not None and item.text == change.text)
+    return next(by_id, None) or next(by_text, None)
+
+
+def _leave_queue(state: State, event: UserMessage) -> None:
+    """A message that the agent repeats in the conversation waits no longer, even if nothing tells that it was taken out."""
+    text = event.payload.text.split()
+    taken, state.taken = state.taken, None
+    if taken is not None and (taken.text or "").split() == text:
+        return
+    found = next((item for item in state.agent_queue if (item.text or "").split() == text), None)
+    if found is not None:
+        state.agent_queue.remove(found)
 
 
 @_on(AgentMessage)
@@ -745,7 +835,8 @@ def _agent_callback(state: State, event: AgentCallback) -> None:
     if event.direction == "out":
         state.needs_handoff = False
     state.inbox.awaiting_callback.pop(event.payload.message_id, None)
-    _caused(state, event)
+    if not event.payload.as_result:
+        _caused(state, event)
 
 
 def _caused(state: State, event: Event) -> None:
@@ -759,6 +850,10 @@ def _caused(state: State, event: Event) -> None:
 @_on(ToolCall)
 def _tool_call(state: State, event: ToolCall) -> None:
     call = event.payload
+    if call.kind == "agent" and "prompt" in as_object(call.args):
+        _start_task(state, event)
+    else:
+        _put(state.task_calls, call.tool_call_id, event)
     made = OpenCall(call.tool_call_id, call.tool_name, call.title, event.parent_tool_call_id, event.turn_id, _calendar_time(event))
     _put(state.calls, call.tool_call_id, made)
 
@@ -771,7 +866,46 @@ def _tool_input(state: State, event: ToolInputChunk) -> None:
 @_on(ToolResult)
 def _tool_result(state: State, event: ToolResult) -> None:
     _do(state, event, "working")
-    state.calls.pop(event.payload.tool_call_id, None)
+    result = event.payload
+    state.calls.pop(result.tool_call_id, None)
+    call = state.task_calls.pop(result.tool_call_id, None)
+    if result.background and call is not None and result.tool_call_id not in state.tasks:
+        _start_task(state, call)
+    task = state.tasks.get(result.tool_call_id)
+    if task is None:
+        return
+    if result.background:
+        state.tasks[task.id] = msgspec.structs.replace(task, background=True)
+    else:
+        failed = result.is_error or result.error is not None
+        _end_task(state, task.id, event, "completed" if not failed else "interrupted" if event.synthetic else "error")
+
+
+def _start_task(state: State, event: Event) -> None:
+    call = event.payload
+    title = call.title or as_object(call.args).get("description")
+    task = Task(call.tool_call_id, event.seq, call.tool_name, title if isinstance(title, str) else None, started=_calendar_time(event))
+    _put(state.tasks, task.id, task)
+
+
+def _end_task(state: State, call_id: str | None, event: Event, status: str) -> None:
+    """A task ends once. A subagent that is sent another message ends again, and its first end holds."""
+    task = state.tasks.get(call_id or "")
+    if task is None or task.status != "running":
+        return
+    took = event.payload.duration_ms if isinstance(event, ToolResult) else None
+    end = _calendar_time(event)
+    if not took and task.started is not None and end is not None and end > task.started:
+        took = end - task.started
+    state.tasks[task.id] = msgspec.structs.replace(task, status=status, duration_ms=took or None)
+
+
+@_on(ToolProgress)
+def _tool_progress(state: State, event: ToolProgress) -> None:
+    """Progress after the result of a call is that of a task in the background."""
+    task = state.tasks.get(event.payload.tool_call_id)
+    if task is not None and task.background and event.payload.status in TASK_ENDS:
+        _end_task(state, task.id, event, TASK_ENDS[event.payload.status])
 
 
 @_on(PermissionRequest, Question)
@@ -835,7 +969,7 @@ UNFOLDED = frozenset(
     str(kind.__struct_config__.tag)
     for kind in (
         *(AudioChunk, AudioDone, AuthStatus, ContentBlock, ControlRequest, ControlResponse, Heartbeat, Interrupt),
-        *(RawEvent, ToolOutputChunk, ToolProgress, ToolUseSummary),
+        *(RawEvent, ToolOutputChunk, ToolUseSummary),
     )
 )
 """The types that only move `State.seq` and the times. Every type is in one of the two sets."""

@@ -351,7 +351,10 @@ class ToolProgress(Event, tag="tool_progress", kw_only=True):
 
 
 class ToolResultPayload(Part):
-    """What a tool gave back. ``result`` is any JSON, its structure kept."""
+    """What a tool gave back. ``result`` is any JSON, its structure kept.
+
+    ``background``: it was only started, and continues after its result. A ``tool_progress`` with the last status tells how it ended.
+    """
 
     tool_call_id: str
     result: Any
@@ -361,6 +364,7 @@ class ToolResultPayload(Part):
     error: str | None = None
     exit_code: int | None = None
     duration_ms: int | None = None
+    background: bool = False
 
 
 class ToolResult(Event, tag="tool_result", kw_only=True):
@@ -403,13 +407,17 @@ class AgentMessage(Event, tag="agent_message", kw_only=True):
 
 
 class AgentCallbackPayload(Part):
-    """The other agent's answer. If it came to no good end, ``error`` says why, and ``result`` is what there is of an answer."""
+    """The other agent's answer. If it came to no good end, ``error`` says why, and ``result`` is what there is of an answer.
+
+    ``as_result``: the agent that asked waited, and got the answer as the result of its call. It is not sent again.
+    """
 
     message_id: str
     result: Any
     from_agent_id: str | None = None
     from_session_id: str | None = None
     error: str | None = None
+    as_result: bool = False
 
 
 class AgentCallback(Event, tag="agent_callback", kw_only=True):

@@ -1,8 +1,9 @@
 """What a session used: tokens and money, each counted once, however often and in how many scopes the wire repeats it.
 
 The counts of messages are the truth where they are complete; what they are silent about (Claude's stream says no output tokens, Qwen's not
-every answer) the agent's own word for the turn fills in. A number nobody said is None, never 0. Money is added up from messages or turns
-where they have a price; otherwise it is the growth of the agent's running total, which starts anew with a new process.
+every answer) the agent's own word for the turn fills in. A number nobody said is None, never 0; only a total is at least its input and
+output. Money is added up from messages or turns where they have a price; otherwise it is the growth of the agent's running total, which
+starts anew with a new process.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ TOKENS = (
     "cache_read_input_tokens",
     "reasoning_tokens",
 )
-COST = "cost_usd"
+COST, TOTAL = "cost_usd", "total_tokens"
 Number = int | float
 WHOLE = {"completed", "refused", "max_tokens", "denied"}
 """How turns end of which the agent's own word is complete."""
@@ -56,6 +57,9 @@ class TotalUsage(Struct, rename="camel", frozen=True):
     cost_usd: float | None = None
     at_least: list[str] = []
     """The numbers above that some message was silent about: it is at least this much."""
+
+
+NOTHING_USED = TotalUsage()
 
 
 class Sum(Struct):
@@ -114,7 +118,7 @@ class OpenTurn(Struct):
         return self._filled([count for count in self.messages.values() if not count.by_subagent])
 
     def subagents(self) -> Sum | None:
-        """What sub-agents used; None if they said nothing."""
+        """What subagents used; None if they said nothing."""
         theirs = [count for count in self.messages.values() if count.by_subagent]
         return _sum(theirs) if theirs else None
 
@@ -133,25 +137,29 @@ class OpenTurn(Struct):
     def _filled(self, mine: list[MessageUsage]) -> Sum:
         """The messages' counts; where they are silent, or the turn had answers that nobody showed, the agent's own word."""
         made, theirs = _sum(mine), (self.subagents() or Sum()).numbers
+        has_every_total = TOTAL not in made.incomplete
         for name, number in ({} if self.repeated else self.own or {}).items():
             said = made.numbers.get(name, 0)
             if name in made.incomplete or not mine:
                 made.numbers[name] = max(number - (0 if mine else self.ahead.get(name, 0)), said)
                 made.incomplete -= set() if self.cut else {name}
             else:
-                made.numbers[name] = max(number - theirs.get(name, 0), said)  # some count sub-agents in, some do not
+                made.numbers[name] = max(number - theirs.get(name, 0), said)  # some count subagents in, some do not
         if self.cut and not mine:
             made.incomplete |= made.numbers.keys()
+        if not has_every_total:
+            made.numbers = _at_least(made.numbers)
         return made
 
 
 class TurnSpent(Struct, rename="camel", frozen=True):
-    """One turn: what the main agent used, and what its sub-agents did besides."""
+    """One turn: what the main agent used, what its subagents did besides, and both together."""
 
     turn_id: str | None
     messages: int
     main: TotalUsage
-    subagents: TotalUsage | None = None
+    subagents: TotalUsage | None
+    total: TotalUsage
 
 
 class Context(Struct, rename="camel", frozen=True):
@@ -205,7 +213,7 @@ class UsageFold(Struct):
         return [self._spent(turn) for turn in self.open]
 
     def session(self) -> TotalUsage:
-        """Everything so far, sub-agents too."""
+        """Everything so far, subagents too."""
         whole = Sum(dict(self.total.numbers), set(self.total.incomplete))
         for turn in self.open:
             for part in (turn.main(), turn.subagents()):
@@ -221,17 +229,11 @@ class UsageFold(Struct):
     def turn(self, turn_id: str | None) -> TotalUsage | None:
         """Returns what an open turn used so far, subagents included; None if it is not open or its counts are not known."""
         turn = next((turn for turn in self.open if turn.turn_id == turn_id), None)
-        if turn is None:
-            return None
-        used = turn.main()
-        if (theirs := turn.subagents()) is not None:
-            used.add(theirs.numbers, theirs.incomplete)
-        if COST not in used.numbers and turn.growth is not None and not self.priced:
-            used.numbers[COST] = turn.growth
-        return used.spent() if used.numbers else None
+        total = NOTHING_USED if turn is None else self._spent(turn).total
+        return None if total == NOTHING_USED else total
 
     def subagents(self) -> TotalUsage | None:
-        """What sub-agents used of it; None if they said nothing."""
+        """What subagents used of it; None if they said nothing."""
         parts = [part for part in (self.total_by_subagents, *(turn.subagents() for turn in self.open)) if part is not None]
         if not parts:
             return None
@@ -308,8 +310,11 @@ class UsageFold(Struct):
         if COST not in main.numbers and turn.growth is not None and not self.priced:
             main.numbers[COST] = turn.growth
             main.incomplete.discard(COST)
+        total = Sum(dict(main.numbers), set(main.incomplete))
+        if theirs is not None:
+            total.add(theirs.numbers, theirs.incomplete - ({COST} if turn.growth is not None else set()))
         mine = sum(not count.by_subagent for count in turn.messages.values())
-        return TurnSpent(turn.turn_id, mine, main.spent(), None if theirs is None else theirs.spent())
+        return TurnSpent(turn.turn_id, mine, main.spent(), None if theirs is None else theirs.spent(), total.spent())
 
     def add_usage(self, event: UsageEvent) -> None:
         """Count what a message, a turn or the session used."""
@@ -343,7 +348,7 @@ class UsageFold(Struct):
         turn.messages[name] = MessageUsage(_counts(used), used.model, not is_main_agent(event))
         self.priced = self.priced or used.cost_usd is not None
         if is_main_agent(event):
-            self.last = used.usage
+            self.last = used.usage if used.usage.input_tokens else self.last
             self.model = used.model or self.model
             if used.context_window is not None:
                 self._fill(used)
@@ -356,8 +361,8 @@ class UsageFold(Struct):
         return (named or self.open)[-1]
 
     def _fill(self, used: UsagePayload) -> None:
-        tokens = used.usage.total_tokens
-        self.in_context = tokens if tokens is not None else used.usage.input_tokens
+        """A request that failed counts 0 tokens: the context is as full as before."""
+        self.in_context = used.usage.total_tokens or used.usage.input_tokens or self.in_context
         self.window = used.context_window or self.window
 
     def _running(self, event: Event, cost: float | None) -> None:
@@ -435,8 +440,15 @@ def _counts(used: UsagePayload) -> dict[str, Number]:
 def _sum(counts: list[MessageUsage]) -> Sum:
     made = Sum()
     for count in counts:
-        made.add(count.numbers, {*TOKENS, COST} - count.numbers.keys())
+        silent = {*TOKENS, COST} - count.numbers.keys()
+        made.add(_at_least(count.numbers) if TOTAL in silent else count.numbers, silent)
     return made
+
+
+def _at_least(numbers: dict[str, Number]) -> dict[str, Number]:
+    """Returns counts whose total is not known, or only in part: it is at least what the others add up to."""
+    known = [numbers[name] for name in ("input_tokens", "output_tokens") if name in numbers]
+    return {**numbers, TOTAL: max(sum(known), numbers.get(TOTAL, 0))} if known else numbers
 
 
 prepare(globals(), decoder.decoder)

@@ -217,7 +217,8 @@ def _hunks(diff: str) -> list[str]:
 def call_outcome(call: Call) -> str:
     """Returns how a call ended, on one line: a mark, the decision about it, exit code, lines changed, time. Empty while it runs."""
     words = [*([] if call.decision is None or call.decision_shown else [decision_text(call.decision)]), *_ending(call)]
-    if call.result is None and not call.denied:
+    is_over = call.denied or (call.result is not None and not call.result.background)
+    if not is_over:
         return ", ".join(words)
     return " ".join(["✗" if call.failed else "✓", ", ".join(words)]).rstrip()
 
@@ -234,6 +235,8 @@ def _ending(call: Call) -> Iterator[str]:
     result = call.result
     if result is None:
         return
+    if result.background and not call.failed:
+        yield "started in the background"
     if result.exit_code:
         yield f"exit {result.exit_code}"
     if call.interrupted and call.failed:

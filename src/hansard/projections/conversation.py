@@ -112,6 +112,8 @@ class Conversation:
                     self._waiting.setdefault(event.parent_tool_call_id, []).append(returned)
                 else:
                     yield returned
+            case ev.AgentCallback(payload=back) if back.as_result:
+                pass  # the result of the call has it
             case ev.UserMessage() | ev.UserAudio() | ev.AgentCallback():
                 yield from self.close(event.parent_tool_call_id)
                 yield _input_message(event)
@@ -120,7 +122,7 @@ class Conversation:
             case ev.SessionInit(payload=init):
                 self.model = init.model or self.model
             case ev.TurnEnd(payload=end):
-                yield from self.close_all()
+                yield from self.close_all() if ev.is_main_agent(event) else self.close(event.parent_tool_call_id)
                 yield TurnEnded([event], payload=end)
             case _ if (block := block_of(event)) is not None:
                 yield from self._add(event, block)

@@ -34,7 +34,7 @@ def display_items(event: ev.Event) -> list[ev.AnyBlock]:
     """What there is to draw of an event, as blocks, whole: what was said by anybody, calls and results. Of all other events nothing."""
     match event:
         case ev.UserMessage(payload=said):
-            return said.content or [ev.TextBlock(said.text)]
+            return _as_typed(said)
         case ev.UserAudio(payload=spoken):
             return [ev.AudioBlock(blob=spoken.audio, transcript=spoken.transcription, duration_ms=spoken.duration_ms)]
         case ev.AgentCallback(payload=callback):
@@ -44,6 +44,14 @@ def display_items(event: ev.Event) -> list[ev.AnyBlock]:
         case _:
             block = block_of(event)
             return [] if block is None else [block]
+
+
+def _as_typed(said: ev.UserMessagePayload) -> list[ev.AnyBlock]:
+    """The blocks of a prompt. A slash command is the text that a person typed, not what the program made of it."""
+    blocks = said.content or [ev.TextBlock(said.text)]
+    if said.author != "human" or not any(isinstance(block, ev.SlashCommandBlock) for block in blocks):
+        return blocks
+    return [ev.TextBlock(said.text), *(block for block in blocks if not isinstance(block, ev.TextBlock | ev.SlashCommandBlock))]
 
 
 def text_of(event: ev.Event) -> str | None:

@@ -163,9 +163,13 @@ AnyItem = (
 
 
 class Reader:
-    """Turns events into items. ``all`` adds the procedure; ``asking`` shows permission requests before they are answered."""
+    """Turns events into items.
 
-    def __init__(self, all: bool = False, asking: bool = False) -> None:
+    ``all`` adds the procedure; ``asking`` shows permission requests before they are answered. ``turns_before`` is the number of turns
+    before the first event: turns are numbered in their session, wherever a reader begins.
+    """
+
+    def __init__(self, all: bool = False, asking: bool = False, turns_before: int = 0) -> None:
         self.held: ToolUse | None = None
         """A call whose result may come next. It is given out with its result, or before anything else."""
         self.cwd: str | None = None
@@ -181,7 +185,7 @@ class Reader:
         self._requests: dict[str, str | None] = {}
         self._said: dict[str | None, str] = {}
         self._plan: list[tuple[str, str]] = []
-        self._turns = 0
+        self._turns_before = self._turns = turns_before
         self._turn = Turn()
         self._took: list[int | None] = []
         self._shown = TotalUsage()
@@ -205,9 +209,10 @@ class Reader:
         yield from self._turn.left()
         self._turn = Turn()
         total = self._usage.session()
-        if self._turns > 1 or (self._turns and _tokens(total) != _tokens(self._shown)):
+        turns = self._turns - self._turns_before
+        if turns > 1 or (turns and _tokens(total) != _tokens(self._shown)):
             took = None if None in self._took else sum(took or 0 for took in self._took)
-            yield Total(facts=[f"{self._turns} turn{'s' * (self._turns > 1)}", *_facts(total, took)])
+            yield Total(facts=[f"{turns} turn{'s' * (turns > 1)}", *_facts(total, took)])
         if unknown := self.hidden["raw"]:
             yield Notice(text=f"{unknown:,} event{'s' * (unknown > 1)} not understood")
 
@@ -329,7 +334,7 @@ class Reader:
         self._turn.reported_ms = result.duration_ms
         if result.structured_output is not None and not self._is_last_answer(result.structured_output):
             yield self._agent_message(event, json.dumps(result.structured_output, ensure_ascii=False, indent=2), ["structured output"])
-        elif result.text and result.status == "completed" and not self._turn.answer:
+        elif result.text and result.status == "completed" and not self._turn.answer and result.text != self._said.get(None):
             yield self._agent_message(event, result.text, [])
 
     def _is_last_answer(self, value: Any) -> bool:
@@ -343,7 +348,10 @@ class Reader:
     def tool_call(self, event: ev.ToolCall) -> Iterator[AnyItem]:
         """A call, held back until its result."""
         payload = event.payload
-        use = self._remember(payload, event)
+        use = self._calls.get(payload.tool_call_id)
+        if use is None or use is not self.held:
+            use = self._remember(payload, event)
+        use.call.payload = payload  # a request for permission may come before the call
         match tools.tool_input(payload):
             case tools.WritePlan(steps=steps):
                 yield from self._show_plan([(step.content, step.status or "") for step in steps])
@@ -442,7 +450,8 @@ class Reader:
             return
         message = turn.take_error_text(error.message)
         turn.errors.append(message)
-        yield Failure(error=error, message="" if message in turn.answer else message)
+        is_answer = message in turn.answer or bool(turn.answer and message.endswith(turn.answer))
+        yield Failure(error=error, message="" if is_answer else message)
 
     def interrupt(self, event: ev.Interrupt) -> Iterator[AnyItem]:
         """An interrupt: the end of the turn tells it."""
@@ -503,8 +512,10 @@ class Reader:
             yield Notice(text=f"→ {event.payload.target_agent_id}: {event.payload.message}", important=True)
 
     def agent_callback(self, event: ev.AgentCallback) -> Iterator[AnyItem]:
-        """The other agent's answer."""
+        """The other agent's answer, unless the result of the call has it."""
         answered = event.payload
+        if answered.as_result:
+            return
         why = "" if answered.error is None else f"no answer: {answered.error} "
         yield Notice(text=f"← {answered.from_agent_id or 'agent'}: {why}{plain_text(answered.result)}".rstrip(), important=True)
 
@@ -517,7 +528,8 @@ class Reader:
         """The life of the session."""
         life = event.payload
         what = LIFE.get(life.subtype, f"session {life.subtype.replace('_', ' ')}")
-        words = [what, life.title, life.format, life.reason, life.text]
+        text = None if self._turn.answer and self._turn.answer in (life.text or "") else life.text  # a summary that was shown
+        words = [what, life.title, life.format, life.reason, text]
         yield Notice(text=" · ".join(word for word in words if word), important=level_of(event) == "conversation")
 
     def team(self, event: ev.TeamMessage | ev.TeamTaskUpdate | ev.TeamStateChange) -> Iterator[AnyItem]:

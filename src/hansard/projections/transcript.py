@@ -58,13 +58,14 @@ class Transcript:
     """Turns events into lines.
 
     ``fold`` is the number of lines of a tool's output that are shown, 0 for all. ``all`` adds the procedure: rate limits, the queue,
-    injected context, the agent's process. ``asking`` shows each permission request before its answer.
+    injected context, the agent's process. ``asking`` shows each permission request before its answer. ``turns_before`` is the number of
+    turns before the first event.
     """
 
-    def __init__(self, fold: int = 10, zone: tzinfo = UTC, all: bool = False, asking: bool = False) -> None:
+    def __init__(self, fold: int = 10, zone: tzinfo = UTC, all: bool = False, asking: bool = False, turns_before: int = 0) -> None:
         self._fold = fold
         self._zone = zone
-        self._reader = Reader(all, asking)
+        self._reader = Reader(all, asking, turns_before)
         self._group: str | None = None
         """What the last lines were; a blank line separates groups."""
         self._continues = False

@@ -61,6 +61,10 @@ class Fact(Struct, kw_only=True):
     status: str | None = None
     """The status that the events have, if the fact is the end of a turn."""
     why: str = ""
+    lane: str | None = None
+    """The call whose subagent it is about; None for the main agent."""
+    event: ev.Event | None = None
+    """The event that says it."""
 
 
 class Loss(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -129,6 +133,10 @@ class Shown:
             strings(_json_line(line), found, self.objects)
         self.text = "\0".join(found)
         self.joined = "".join(text for text in found if len(text) < 400)
+        self._by_field: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for one in self.objects:
+            for name in one:
+                self._by_field[name].append(one)
         self.strings = frozenset(found)
         self._found: dict[str, bool] = {}
         self.refusal = any("refusal" in one.values() or one.get("refusal") for one in self.objects)
@@ -140,7 +148,8 @@ class Shown:
         """Whether an object of the wire has all of these fields."""
         key = json.dumps(value, sort_keys=True)
         if key not in self._found:  # asked anew for each event that may be the one
-            self._found[key] = any(within(value, one) for one in self.objects)
+            some = min((self._by_field.get(name, []) for name in as_object(value)), key=len, default=self.objects)
+            self._found[key] = any(within(value, one) for one in some)
         return self._found[key]
 
 
@@ -284,14 +293,15 @@ class _Reader:
     ) -> int | None:
         """Find the event that says this, after the one before it in its lane (or after a given place, for what may come in any order).
         What the wire does not show may be said anywhere."""
-        fact = Fact(kind=kind, what=what, turn=self.number, shown=shown)
+        fact = Fact(kind=kind, what=what, turn=self.number, shown=shown, lane=lane)
         self.facts.append(fact)
         if not shown:
-            fact.found = any(matches(event) for event in self.events)
+            fact.event = next((event for event in self.events if matches(event)), None)
+            fact.found = fact.event is not None
             return None
         for place in range(self.place.get(lane, 0) if after is None else after, len(self.events)):
             if self.in_lane(self.events[place], lane) and matches(self.events[place]):
-                fact.found = True
+                fact.found, fact.event = True, self.events[place]
                 if after is None:
                     self.place[lane] = self.next_position(place, what)
                 if lane is None:
@@ -343,8 +353,10 @@ class _Reader:
         """The first turn of the agent itself that ends after everything that was found in it has this status."""
         ends = [place for place in range(self.place[None], len(self.events)) if isinstance(self.events[place], ev.TurnEnd)]
         place = next((place for place in ends if self.in_lane(self.events[place], None)), None)
-        found = None if place is None else self.events[place].payload.status
-        self.facts.append(Fact(kind="end", what=status, turn=self.number, found=found == status, status=found, why=f" (it is {found})"))
+        end = None if place is None else self.events[place]
+        found = None if end is None else end.payload.status
+        fact = Fact(kind="end", what=status, turn=self.number, found=found == status, status=found, why=f" (it is {found})", event=end)
+        self.facts.append(fact)
         if place is not None:
             self.place[None] = place + 1
 

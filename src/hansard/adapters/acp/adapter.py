@@ -677,7 +677,7 @@ class Acp(Adapter):
     def fail(self, problem: ev.ErrorInfo, status: ev.TurnStatus = "error") -> Iterator[ev.Event]:
         """End the turn with an error."""
         self.parent = self.mine
-        if status in ("max_tokens", "refused"):
+        if status in ("max_tokens", "refused") or self.speech.mark_error(self.mine, problem.message):
             self.open.cut_off = False
             yield from self.speech.end(self.mine)
         yield from self.interrupt(status)

@@ -97,6 +97,14 @@ class Speech:
             done = ev.AssistantDone(payload=ev.AssistantDonePayload(text=text, phase=message.phase), parent_tool_call_id=speaker)
         return [as_synthetic(place_in_message(done, message.response_id, message.index))]
 
+    def mark_error(self, speaker: str | None, error: str) -> bool:
+        """Mark the speaker's open message as the text of an error that repeats it. Returns whether it is that text."""
+        message = self.messages.get(speaker)
+        if message is None or message.thinking or self.open_items.text(message.response_id, message.index) not in error:
+            return False
+        message.phase = "error"
+        return True
+
     def end_unnamed(self, speaker: str | None) -> list[ev.Event]:
         """End the speaker's message after a model response, unless the agent names its messages."""
         message = self.messages.get(speaker)

@@ -28,7 +28,7 @@ class Subagents:
         self.tools = tools
         self.children: dict[str, Child] = {}
         self.unmarked = False
-        """Whether the agent is Copilot, which does not mark the messages of its subagents."""
+        """Whether the agent is Copilot, which does not mark the messages and the context of its subagents."""
         self._copilot_calls: dict[str, str] = {}
 
     def speaker(self, update: Any, meta: wire.Meta, session_id: str | None) -> str | None:
@@ -40,7 +40,7 @@ class Subagents:
             return self.children[session_id].call or session_id
         if meta.copilot is not None and meta.copilot.agent_id is not None:
             return self._copilot_call(meta.copilot.agent_id)
-        if self.unmarked and isinstance(update, wire.AgentMessageChunk | wire.AgentThoughtChunk):
+        if self.unmarked and isinstance(update, wire.AgentMessageChunk | wire.AgentThoughtChunk | wire.UsageUpdate):
             return self._copilot_speaker()
         return self.mine
 

@@ -12,6 +12,7 @@ from msgspec import UNSET
 
 from hansard.adapters.acp import blocks, wire
 from hansard.adapters.acp.fields import NO_META, present
+from hansard.adapters.background import is_launch
 from hansard.adapters.blocks import only_text, text_of
 from hansard.events import ToolCallPayload, ToolKind, ToolResultPayload
 from hansard.events.content import AnyBlock, TerminalBlock, TextBlock
@@ -228,6 +229,7 @@ class Call:
             error=trouble or self._error(fields) if failed else None,
             exit_code=exit_code,
             duration_ms=(_duration(fields) if fields else None) or (_duration(self.response) if self.response else None),
+            background=is_launch(result),
         )
 
     def _blocks(self, terminals: dict[str, Terminal]) -> list[AnyBlock]:

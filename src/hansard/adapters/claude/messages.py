@@ -10,6 +10,7 @@ import msgspec
 
 from hansard import events as ev
 from hansard.adapters.authors import Author
+from hansard.adapters.background import is_launch
 from hansard.adapters.blocks import raw_block
 from hansard.adapters.claude import blocks, wire
 from hansard.adapters.claude.fields import usage_of
@@ -171,8 +172,19 @@ def tool_result(block: Any, structured: Any, not_run: str | None) -> ev.Event:
             is_error=block.is_error,
             error=not_run,
             exit_code=int(exit_code.group(1)) if exit_code else None,
+            background=is_launch(structured),
         )
     )
+
+
+def task_ended(text: str) -> Iterator[ev.Event]:
+    """Yields how a background task ended, if a message of the harness tells it."""
+    if not text.startswith("<task-notification>"):
+        return
+    call, status, summary = (re.search(f"<{name}>(.*?)</{name}>", text, re.DOTALL) for name in ("tool-use-id", "status", "summary"))
+    if call is not None and status is not None:
+        title = None if summary is None else summary.group(1)
+        yield ev.tool_progress(tool_call_id=call.group(1), status=status.group(1), title=title)
 
 
 def split_results(items: list[Any], read: Callable[[Any, Any], Any]) -> tuple[list[Any], list[Any]]:

@@ -17,7 +17,16 @@ from hansard.adapters.blocks import text_of
 from hansard.adapters.claude import blocks, wire
 from hansard.adapters.claude import session_wire as disk
 from hansard.adapters.claude.inferred_turns import InferredTurn, Lanes, PromptQueue
-from hansard.adapters.claude.messages import SYNTHETIC, Message, Messages, context_usage, split_results, tool_result, user_message
+from hansard.adapters.claude.messages import (
+    SYNTHETIC,
+    Message,
+    Messages,
+    context_usage,
+    split_results,
+    task_ended,
+    tool_result,
+    user_message,
+)
 from hansard.adapters.claude.outcomes import error_of
 from hansard.adapters.fields import camel_fields, parse_iso_ms, place_in_message, tag_of, whole_ms
 from hansard.adapters.framing import Lines
@@ -78,6 +87,7 @@ class ClaudeSession(Adapter):
         self.half_told: dict[str | None, str | None] = {}
         self.budget: float | None = None
         self.lines: tuple[int | None, int | None] | None = None
+        self.structured_output: Any = None
         self.prompt: str | None = None
         self.said_now = -1
         """When this line was written, or the last one before it that is of the conversation."""
@@ -318,6 +328,7 @@ class ClaudeSession(Adapter):
         if self.begins_turn(line, text, author):
             yield from self.begin(line, text, author)
         yield self.spoken_line(said, self.typed(text) if author == "human" else text, author, line)
+        yield from task_ended(text)
         if not text.startswith(_CAVEAT) and self.turn is not None:  # the model has yet to answer this
             self.inferred.final = self.exited = False
             self.inferred.failure = None
@@ -413,7 +424,8 @@ class ClaudeSession(Adapter):
                 model = identity.get("modelId")
                 yield ev.configuration_change(subtype="model", model=model if isinstance(model, str) else None, options=attached.identity)
             case disk.StructuredOutput():
-                yield ev.result(status="completed", subtype="structured_output", structured_output=attached.data)
+                self.structured_output = attached.data
+                yield ev.status_change(status="structured_output")
             case _:  # disk.MaxTurnsReached
                 yield from self.note(attached)
                 if not line.is_sidechain:
@@ -436,6 +448,7 @@ class ClaudeSession(Adapter):
         other: Author | None = "agent" if as_object(attached.origin).get("kind") in _AGENTS else None if human else "harness"
         author = author_of(text, wire=other)
         yield user_message(said, text, author, attached.source_uuid or line.uuid, queued=True)
+        yield from task_ended(text)
 
     def file(self, attached: disk.File, line: disk.Attachment) -> ev.Event:
         """A file that was put beside the prompt: what the model saw as text, the file itself as a block."""
@@ -581,12 +594,15 @@ class ClaudeSession(Adapter):
         self.inferred = InferredTurn()
 
     def summed_up(self, status: ev.TurnStatus, failure: ev.ErrorInfo | None) -> Iterator[ev.Event]:
-        """The lines that the program added and removed, which it writes down when it exits: a result of its last turn."""
-        if self.lines is not None:
-            added, removed = self.lines
-            self.lines = None
+        """What the program writes down besides messages: structured output and, when it exits, the lines that it added and removed."""
+        output, lines = self.structured_output, self.lines
+        self.structured_output = self.lines = None
+        if output is not None or lines is not None:
+            added, removed = lines or (None, None)
             reason = self.inferred.stop_reason
-            yield ev.result(status=status, stop_reason=reason, lines_added=added, lines_removed=removed, error=failure)
+            yield ev.result(
+                status=status, stop_reason=reason, structured_output=output, lines_added=added, lines_removed=removed, error=failure
+            )
 
     def end_of_stream(self) -> Iterator[ev.Event]:
         """The file ends here. A program that left in order, or a command that needs no model, leaves no lost turn."""

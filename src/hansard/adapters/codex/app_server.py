@@ -290,6 +290,9 @@ class CodexAppServer(Codex):
         if not self.ours:
             detail = {"turnId": turn.id, "status": turn.status, "error": None if failure is None else failure.message}
             yield ev.status_change(status="turn_completed", detail=without_empty(detail))
+            if (call := self.parent) is not None and turn.status is not None:
+                self.parent = None  # how the call ended that started the subagent
+                yield ev.tool_progress(tool_call_id=call, status=turn.status)
             return
         yield from self.need_turn()
         status, failure = self.open.end_status(self.status(turn.status, failure), failure)

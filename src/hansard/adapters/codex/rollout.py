@@ -256,7 +256,8 @@ class CodexRollout(Codex):
             self.overflowed = not counted.total_tokens and bool(total.total_tokens)
             if own is not None:
                 yield self.used(own, None, info.model_context_window)
-            yield ev.usage(scope="session", usage=context_of(total, counted), context_window=info.model_context_window)
+            scope = "context" if self.overflowed else "session"
+            yield ev.usage(scope=scope, usage=context_of(total, counted), context_window=info.model_context_window)
         limits = event.rate_limits
         if limits is None:
             if info is None:

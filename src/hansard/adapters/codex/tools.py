@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
+from hansard.adapters.background import is_launch
 from hansard.adapters.blocks import text_of
 from hansard.adapters.codex import blocks
 from hansard.adapters.codex import shared_wire as shared
@@ -128,6 +129,7 @@ class ToolOutcome(Struct):
             error=self.error,
             exit_code=self.exit_code,
             duration_ms=self.duration_ms,
+            background=is_launch(self.result),
         )
 
     def afterwards(self, call_id: str) -> Event:

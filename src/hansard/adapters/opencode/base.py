@@ -18,7 +18,7 @@ from hansard.adapters.opencode import blocks, events, requests, tools, wire
 from hansard.adapters.opencode.fields import clock, digest, joined_name, model_name, thinking_done, tool_kind, usage_of
 from hansard.adapters.opencode.outcomes import REFUSED, end_of_error, error_of, rejected
 from hansard.adapters.opencode.state import Lane, Message, PartState, Session
-from hansard.events.lenient import as_int, as_object
+from hansard.events.lenient import as_int, as_object, as_text
 
 _TEXTS = wire.TextPart | wire.ReasoningPart | wire.FilePart
 
@@ -443,8 +443,10 @@ class OpenCode(Adapter):
             kind = ev.ThinkingChunk if known.kind == "reasoning" else ev.AssistantChunk
             return ChunkDraft(kind, ev.TextPayload(data.delta), message.id, known.index)
         if known.kind == "tool" and data.field_name in ("raw", "state.raw", "input", "state.input"):
-            call_id = str(as_object(known.last).get("callID"))
-            made = ev.tool_input_chunk(tool_call_id=call_id, chunk=data.delta, offset=known.input_length)
+            tool = as_object(known.last)
+            made = ev.tool_input_chunk(
+                tool_call_id=str(tool.get("callID")), tool_name=as_text(tool.get("tool")), chunk=data.delta, offset=known.input_length
+            )
             known.input_length += len(data.delta)
         else:
             made = ev.status_change(status="part_delta", detail={"partID": data.part_id, "field": data.field_name, "delta": data.delta})

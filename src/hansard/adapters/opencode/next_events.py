@@ -164,9 +164,10 @@ def _part(adapter: OpenCode, data: Any, message: Message, part: PartState) -> It
         case wire.ReasoningEnded():
             yield thinking_done(data.text, data.metadata)
         case wire.ToolInputStarted():
+            part.tool_name = data.name
             yield ev.tool_progress(tool_call_id=data.call_id, tool_name=data.name, status="pending")
         case wire.ToolInputDelta():
-            yield ev.tool_input_chunk(tool_call_id=data.call_id, chunk=data.delta, offset=part.input_length)
+            yield ev.tool_input_chunk(tool_call_id=data.call_id, tool_name=part.tool_name, chunk=data.delta, offset=part.input_length)
             part.input_length += len(data.delta)
         case wire.ToolInputEnded():
             yield ev.tool_progress(tool_call_id=data.call_id, status="input_ended")

@@ -19,6 +19,7 @@ class PartState:
     called = False
     output = ""
     """What a tool printed so far; of a text that is done, its digest."""
+    tool_name: str | None = None
     input_length = 0
     last: Any = None
 

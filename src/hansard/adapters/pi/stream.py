@@ -29,7 +29,7 @@ class Pi(Adapter):
     def __init__(self, context: Context | None = None) -> None:
         super().__init__(context)
         self.answers = 0
-        self.writing: dict[int, str] = {}
+        self.writing: dict[int, tuple[str, str | None]] = {}
         """The calls that are being written, by their place in the answer."""
         self.written = 0
         self.stop_reason: str | None = None
@@ -104,13 +104,12 @@ class Pi(Adapter):
             case wire.ThinkingDelta():
                 return ev.thinking_chunk(text=piece.delta)
             case wire.CallStart():
-                self.writing[piece.content_index], self.written = piece.id, 0
+                self.writing[piece.content_index], self.written = (piece.id, piece.tool_name), 0
                 return ev.tool_progress(tool_call_id=piece.id, status="pending", tool_name=piece.tool_name)
             case wire.CallDelta() if piece.content_index in self.writing:
-                self.written += len(piece.delta)
-                return ev.tool_input_chunk(
-                    tool_call_id=self.writing[piece.content_index], chunk=piece.delta, offset=self.written - len(piece.delta)
-                )
+                call, tool = self.writing[piece.content_index]
+                offset, self.written = self.written, self.written + len(piece.delta)
+                return ev.tool_input_chunk(tool_call_id=call, tool_name=tool, chunk=piece.delta, offset=offset)
             case _:
                 return notice(piece)
 

@@ -63,7 +63,7 @@ class Acp(Projection[Update]):
                     yield _chunk("user_message_chunk", content, event.id or None)
             case ev.UserAudio(payload=spoken):
                 yield _chunk("user_message_chunk", _text(spoken.transcription), event.id or None)
-            case ev.AgentCallback(payload=back):
+            case ev.AgentCallback(payload=back) if not back.as_result:
                 yield _chunk("user_message_chunk", _text(callback_text(back)), event.id or None)
             case ev.AssistantDone() | ev.ThinkingDone():
                 yield from self._done(event)

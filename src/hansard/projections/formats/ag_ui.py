@@ -147,7 +147,7 @@ class AgUi(Projection[Sent]):
                 yield from self._words(event, run, "user", said.text, about, said.from_agent_id)
             case ev.UserAudio(payload=spoken):
                 yield from self._words(event, run, "user", spoken.transcription, whole_payload(event))
-            case ev.AgentCallback(payload=back):
+            case ev.AgentCallback(payload=back) if not back.as_result:
                 yield from self._words(event, run, "user", callback_text(back), whole_payload(event), back.from_agent_id)
             case ev.ToolInputChunk():
                 yield from self._input(event, run)

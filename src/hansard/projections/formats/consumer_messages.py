@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, cast
 
 from hansard import events as ev
-from hansard.adapters.usage import add_usage
 from hansard.events.codec import to_builtins
+from hansard.events.usage_totals import TOKENS, TotalUsage, UsageFold
 from hansard.projections.base import Projection
 from hansard.projections.block_json import Json, plain, renamed, result_content, spelled
 from hansard.projections.omissions import STREAMING
@@ -43,11 +43,13 @@ class ConsumerMessages(Projection[Json]):
         self._context: tuple[int | None, int | None] = (None, None)
         """Tokens in the context window, and its size."""
         self._turn = TurnSummary()
+        self._usage = UsageFold()
 
     def handle(self, event: ev.Event) -> list[Json]:
         """What to tell the consumer."""
         self._around.see(event)
         self._turn.apply(event)
+        self._usage.apply(event)
         block = _block(event)
         told: list[Json] = []
         if self._open is not None and not self._goes_on(event, block is not None):
@@ -56,7 +58,8 @@ class ConsumerMessages(Projection[Json]):
             self._say(event, block)
             return told
         if isinstance(event, ev.TurnEnd) and not self._turn.has_result:
-            told.append(self._envelope(event, "result") | {"id": f"{event.id}/result", "data": self._result(self._turn.result(event))})
+            result = self._result(self._turn.result(event), event.turn_id)
+            told.append(self._envelope(event, "result") | {"id": f"{event.id}/result", "data": result})
         told.append(self._message(event))
         return told
 
@@ -110,7 +113,7 @@ class ConsumerMessages(Projection[Json]):
                 content = [plain(block) for block in said.content] if said.content else [{"type": "text", "text": said.text}]
                 return self._named(event) | {"content": content}
             case ev.Result(payload=payload):
-                return {"data": self._result(payload)}
+                return {"data": self._result(payload, event.turn_id)}
             case ev.UsageEvent(payload=payload):
                 return self._spent(event, payload)
             case ev.ToolResult(payload=payload):
@@ -168,11 +171,20 @@ class ConsumerMessages(Projection[Json]):
         self._context = tokens, window
         return self._named(event) | {"usage": tokens_of(payload.usage), "context_percent": _percent(tokens, window)}
 
-    def _result(self, payload: ev.ResultPayload) -> Json:
+    def _turn_usage(self, turn_id: str | None, reported: ev.Usage | None) -> Json | None:
+        """The counts of a turn as the fold has them. It learns the agent's own report here: wires count a turn after its result."""
+        if reported is not None:
+            report = ev.usage(scope="turn", usage=reported)
+            report.turn_id = turn_id
+            self._usage.apply(report)
+        used = next((turn.main for turn in self._usage.open_turns() if turn.turn_id == turn_id), TotalUsage())
+        known = {name: count for name in TOKENS if (count := getattr(used, name)) is not None}
+        return tokens_of(reported or ev.Usage()) | known if reported is not None or known else None
+
+    def _result(self, payload: ev.ResultPayload, turn_id: str | None) -> Json:
         """ResultData: every field, null where the agent did not say."""
         tokens, window = self._context
         window = _window(payload.model_usage, self._around.model) or window
-        used = payload.usage or self._turn.usage
         return {
             "subtype": payload.subtype,
             "status": payload.status,
@@ -183,9 +195,9 @@ class ConsumerMessages(Projection[Json]):
             "duration_ms": payload.duration_ms,
             "duration_api_ms": payload.duration_api_ms,
             "num_turns": payload.num_turns,
-            "total_cost_usd": self._turn.cost if payload.cost_usd is None else payload.cost_usd,
+            "total_cost_usd": self._usage.session().cost_usd,
             "stop_reason": payload.stop_reason,
-            "usage": None if used is None else tokens_of(used),
+            "usage": self._turn_usage(turn_id, payload.usage),
             "modelUsage": payload.model_usage,
             "context_window": window,
             "context_percent": _percent(tokens, window),
@@ -200,14 +212,10 @@ class TurnSummary:
     """What the events of a turn add up to, for what the agent's own result does not say, or where there is none."""
 
     def __init__(self) -> None:
-        self.cost: float | None = None
-        """What the session cost so far, by the counts of its messages."""
         self._begin(None)
 
     def _begin(self, event: ev.Event | None) -> None:
         self.has_result = False
-        self.usage: ev.Usage | None = None
-        self._whole = False
         self._said: list[str] = []
         self._call_between = False
         self._started = None if event is None else event.timestamp
@@ -226,18 +234,8 @@ class TurnSummary:
                 self._call_between = False
             case ev.ToolCall():
                 self._call_between = True
-            case ev.UsageEvent(payload=spent):
-                self._spent(spent)
             case _:
                 pass
-
-    def _spent(self, spent: ev.UsagePayload) -> None:
-        if spent.scope == "message" and not self._whole:
-            self.usage = add_usage(self.usage, spent.usage)
-        elif spent.scope == "turn":
-            self.usage, self._whole = spent.usage, True
-        if spent.scope == "message" and spent.cost_usd is not None:
-            self.cost = (self.cost or 0.0) + spent.cost_usd
 
     @property
     def text(self) -> str | None:

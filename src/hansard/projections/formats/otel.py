@@ -14,7 +14,19 @@ from typing import Any, Literal, cast
 from msgspec import Struct, field
 
 from hansard._version import __version__
-from hansard.events import Error, ErrorInfo, Event, Interrupt, ToolCall, ToolResult, TurnEnd, TurnStart, UsageEvent, UsagePayload
+from hansard.events import (
+    Error,
+    ErrorInfo,
+    Event,
+    Interrupt,
+    ToolCall,
+    ToolResult,
+    TurnEnd,
+    TurnStart,
+    UsageEvent,
+    UsagePayload,
+    is_main_agent,
+)
 from hansard.events.content import AnyBlock, TextBlock, ThinkingBlock, ToolUseBlock
 from hansard.projections.base import Projection
 from hansard.projections.conversation import TYPES, AnyItem, Conversation, InputMessage, LateUsage, OutputMessage, ToolReturn, TurnEnded
@@ -79,6 +91,8 @@ class Spans(Projection[Json]):
         self._turn: Span | None = None
         self._before: Span | None = None
         """The turn before."""
+        self._before_turn: list[Json] = []
+        """The messages to the agent before the turn that begins next."""
         self._lanes: dict[str, Span] = {}
         """The sub-agents of this turn."""
         self._calls: dict[str, Span] = {}
@@ -96,6 +110,8 @@ class Spans(Projection[Json]):
         self._session = self._session or event.session_id or self._around.session_id(event) or event.id
         self._now = min(max(event.timestamp, self._now), _LATEST)
         match event:
+            case TurnStart() if not is_main_agent(event):
+                self.skip(event, "a subagent's: its span begins with its first words")
             case TurnStart():
                 yield from self._close_all()
                 self._start_turn(event)
@@ -138,10 +154,7 @@ class Spans(Projection[Json]):
     def _item(self, item: AnyItem) -> Iterator[Json]:
         match item:
             case InputMessage():
-                above = self._agent(item.first)
-                if self._with_content:
-                    above.heard.append({"role": "user", "parts": [_part(block) for block in item.blocks]})
-                self._since[item.lane] = self._time(item.first)
+                self._add_input(item)
             case OutputMessage():
                 count = next((event.payload for event in item.events if isinstance(event, UsageEvent)), None)
                 self._chat(item.events, item.id, item.model, count, item.blocks)
@@ -151,8 +164,19 @@ class Spans(Projection[Json]):
                 self._chat(item.events, item.first.response_id, item.payload.model, item.payload, [])
             case ToolReturn():
                 pass  # its span ended when it came
-            case TurnEnded():
+            case TurnEnded(lane=None):
                 yield from self._end(item.first)
+            case TurnEnded():
+                self.skip(item.first, "a subagent's: its span ends with the result of its call")
+
+    def _add_input(self, item: InputMessage) -> None:
+        """A message to an agent. Instructions before a turn belong to the turn that they are for."""
+        said: Json = {"role": "user", "parts": [_part(block) for block in item.blocks]}
+        if self._turn is None and item.lane is None:
+            self._before_turn.append(said)
+            return
+        self._agent(item.first).heard.append(said)
+        self._since[item.lane] = self._time(item.first)
 
     def _chat(self, events: list[Event], name: str | None, model: str | None, count: UsagePayload | None, blocks: list[AnyBlock]) -> None:
         first, last = events[0], events[-1]
@@ -229,6 +253,7 @@ class Spans(Projection[Json]):
         if self._before is not None and not self._one_trace:
             turn.links.append({"traceId": self._before.trace, "spanId": self._before.id})
         self._since = {}
+        turn.heard, self._before_turn = self._before_turn, []
         return turn
 
     def _end(self, event: Event | None) -> Iterator[Json]:
@@ -239,7 +264,8 @@ class Spans(Projection[Json]):
         for lane in self._lanes.values():
             self._close(lane)
         end = event.payload if isinstance(event, TurnEnd) else None
-        turn.attributes["hansard.turn.status"] = end.status if end is not None else "unknown"
+        if end is not None:
+            turn.attributes["hansard.turn.status"] = end.status
         if end is not None and end.stop_reason is not None:
             turn.attributes["gen_ai.response.finish_reasons"] = [end.stop_reason]
         self._close(turn, None if event is None else self._time(event), end.error if end is not None else None)
@@ -255,7 +281,7 @@ class Spans(Projection[Json]):
         return Span(self._id(event, place or operation, 16), trace, above and above.id, start, name, attributes)
 
     def _close(self, span: Span, end: int | None = None, error: ErrorInfo | None = None) -> None:
-        if span.heard:
+        if span.heard and self._with_content:
             span.attributes["gen_ai.input.messages"] = json_text(span.heard)
         if error is not None:
             span.attributes["error.type"] = error.code

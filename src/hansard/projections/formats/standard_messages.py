@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, NotRequired, TypedDict, cast
 
 from hansard.events import ErrorInfo, Event, TurnEndPayload, Usage, UsageEvent
-from hansard.events.content import AnyBlock, SlashCommandBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from hansard.events.content import AnyBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from hansard.projections.base import Projection
 from hansard.projections.block_json import plain, result_block, spelled
 from hansard.projections.conversation import (
@@ -190,14 +190,12 @@ class StandardMessages(Projection[StandardMessage]):
         )
 
     def _content(self, blocks: list[AnyBlock]) -> list[dict[str, Any]]:
-        return [said for block in blocks if (said := self._block(block, blocks)) is not None]
+        return [self._block(block) for block in blocks]
 
-    def _block(self, block: AnyBlock, beside: list[AnyBlock]) -> dict[str, Any] | None:
+    def _block(self, block: AnyBlock) -> dict[str, Any]:
         match block:
             case TextBlock() | ThinkingBlock() | ToolUseBlock() | ToolResultBlock():
                 return plain(block)
-            case SlashCommandBlock() if any(isinstance(other, TextBlock) for other in beside):
-                return None  # it was read from the text beside it
             case _:
                 self.report.note("a block that is neither text, thinking nor of a tool is told in words")
                 return {"type": "text", "text": block_text(block)}

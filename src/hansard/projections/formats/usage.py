@@ -13,7 +13,7 @@ from hansard.projections.omissions import BOOKKEEPING, STREAMING, skip_except
 
 
 class UsageTotals(Struct, rename="camel"):
-    """Everything is counted once. ``session`` includes what sub-agents used; None is unknown."""
+    """Everything is counted once. ``session`` includes what subagents used; None is unknown."""
 
     session: TotalUsage
     subagents: TotalUsage | None

@@ -133,7 +133,8 @@ class VercelUi(Projection[Chunk]):
             yield from self._ended(event)
             self._turn = None
         elif isinstance(event, ev.UserMessage) and main and self._is_before_answer():
-            yield from self._lost()
+            if self._answer is not None:
+                yield from self._lost()
             yield from self.user_message(event)
         elif self._answer is None and not isinstance(event, _SPEECH):
             yield from self._hold(event)

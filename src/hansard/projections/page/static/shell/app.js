@@ -18,7 +18,8 @@ import { help, welcome } from "./help.js";
 import { Keys } from "./keys.js";
 import { failed, notices, tell } from "./toasts.js";
 import { palette } from "./palette.js";
-import { Sessions, standingOf, title } from "./session_list.js";
+import { waitingMessages } from "./queue.js";
+import { isOver, Sessions, standingOf, title } from "./session_list.js";
 import { Side } from "./details_panel.js";
 import { Sidebar } from "./sidebar.js";
 import { newSession } from "./new_session.js";
@@ -61,7 +62,7 @@ export class Page {
       answer: (event, values, action) => this._answered(this._do("answer", { requestId: event.payload.requestId, values, action })),
     });
     this.composer = new Composer(this._composerHooks());
-    this.findBar = new FindBar(() => this.view?.transcript ?? null);
+    this.findBar = new FindBar(() => this.view);
     this.side = new Side(() => this.view?.inspector.update());
     this.keys = new Keys(this._keys());
     this.room = h("div", { class: "room" });
@@ -108,7 +109,7 @@ export class Page {
   }
 
   _welcome() {
-    return welcome(this.sessions.all.size > 0, () => this.create());
+    return welcome(this.sessions, () => this.create());
   }
 
   _listed() {
@@ -146,7 +147,10 @@ export class Page {
     }
     const state = view.state;
     const pending = view.isLive ? view.pending : [];
-    const now = pending.length ? "waiting" : state?.running ? "running" : state?.turnStatus ?? (info ? standingOf(info) ?? null : null);
+    view.transcript.end(info !== undefined && isOver(info) && (info.head ?? 0) >= view.lastSeq); // else the list does not know it yet
+    const running = view.transcript.running;
+    const ended = state?.running && !running ? "unfinished" : (state?.turnStatus ?? (info ? standingOf(info) ?? null : null));
+    const now = pending.length ? "waiting" : running ? "running" : ended;
     const known = state ?? info;
     const name = known ? title(known) : "";
     const agent = this._agent();
@@ -158,7 +162,7 @@ export class Page {
       models: state?.models ?? null,
       modes: state?.modes ?? null,
       standing: now,
-      doing: workWords(state?.running ?? null),
+      doing: workWords(running),
       context: state?.context ?? null,
       costUsd: known?.costUsd ?? null,
       readOnly: this.role === "observer",
@@ -172,9 +176,10 @@ export class Page {
       session: view.session,
       agent: agent?.title ?? state?.agentId ?? "the agent",
       can: agent?.can,
-      running: Boolean(state?.running) && view.driven !== null,
+      running: running !== null && view.driven !== null,
+      isKnown: state !== null,
       commands: state?.commands ?? null,
-      queue: Object.entries(state?.queue ?? {}).map(([itemId, text]) => ({ itemId, text: text ?? "the answer of another agent", fixed: text === null })),
+      queue: waitingMessages(state),
       readOnly: this.role === "observer" ? OBSERVER : null,
       record: state !== null && view.driven === null && view.isLive,
       agents: this.agents,
@@ -259,15 +264,22 @@ export class Page {
   /** Send a message. An agent that cannot resume its own session can have the conversation in a new one. @param {object} message */
   async _say(message) {
     try {
-      await this._do("user_message", message);
+      await this._send(message);
     } catch (problem) {
       if (problem instanceof Refused && problem.code === "resume_failed" && (await this._handedOff())) {
-        await this._do("user_message", message);
+        await this._send(message);
         return;
       }
       failed("The message was not sent")(problem);
       throw problem;
     }
+  }
+
+  /** Send a message, which is shown from now on. @param {object} message */
+  _send(message) {
+    const sent = this.view?.send(message);
+    if (this.connection.state.name !== "open") this._connected(this.connection.state);
+    return sent;
   }
 
   /** Whether the conversation was handed off to a new session of the same agent. */
@@ -289,7 +301,6 @@ export class Page {
     return {
       say: async (/** @type {string} */ text, /** @type {any[]} */ blocks, /** @type {boolean} */ steer) => {
         const content = blocks.length ? { content: [...(text ? [{ type: "text", text }] : []), ...blocks] } : {};
-        this.view?.toEnd();
         await this._say({ text, ...content, ...(steer && { steer }) });
       },
       interrupt: () => this.interrupt(),
@@ -354,8 +365,10 @@ export class Page {
     if (this.role === "observer") return tell(OBSERVER, "bad");
     this.sheet(false);
     await this.agentsKnown;
-    newSession(this.agents, (session) => {
-      location.hash = href(session);
+    newSession(this.agents, (session, agent, text) => {
+      history.pushState(null, "", href(session));
+      this._go();
+      if (text) this.view?.starts(text, agent);
       this.composer.focus();
     });
   }
@@ -366,7 +379,7 @@ export class Page {
 
   /** Stop the agent, if it is asked for twice. */
   _interruptTwice() {
-    if (!this.view?.state?.running || this.view.driven === null || this.role === "observer") return;
+    if (!this.view?.transcript.running || this.view.driven === null || this.role === "observer") return;
     const now = performance.now();
     if (now - this.interruptAsked < TWICE) {
       this.interruptAsked = 0;

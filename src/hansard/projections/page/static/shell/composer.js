@@ -5,11 +5,12 @@ import { h } from "../transcript/dom.js";
 import { Attachments } from "./attachments.js";
 import { Menu } from "./menu.js";
 import { Queue } from "./queue.js";
+import { withinSentence } from "./labels.js";
 import { commandsOf, SlashMenu } from "./slash_menu.js";
 
 /**
  * @typedef {{
- *   session: string, agent: string, can: any, running: boolean, commands: any[] | null, queue: import("./queue.js").Waiting[],
+ *   session: string, agent: string, can: any, running: boolean, isKnown: boolean, commands: any[] | null, queue: import("./queue.js").Waiting[],
  *   readOnly: string | null, record: boolean, agents: import("./agents.js").Agent[], current: string | null, offline: boolean
  * }} Situation
  * @typedef {{
@@ -57,15 +58,15 @@ export class Composer {
     this.stop.hidden = closed || !now.running;
     this.steer.hidden = closed || !now.running || !now.can?.steer;
     this.sendWord.textContent = now.running ? "Queue" : "Send";
-    this.send.disabled = closed || now.record;
+    this.send.disabled = closed || now.record || !now.isKnown;
     this.attachments.button.disabled = closed || now.record;
     this.agents.button.disabled = closed;
   }
 
   /** @param {Situation} now */
   _hint(now) {
-    const agent = now.agent.replace(/^(The|An?) /, (article) => article.toLowerCase());
-    if (now.readOnly !== null || now.record) return "";
+    const agent = withinSentence(now.agent);
+    if (now.readOnly !== null || now.record || !now.isKnown) return "";
     if (now.offline) return "It is sent when the connection is back";
     if (now.running) return now.can?.steer ? "Say something: it waits its turn, or Ctrl-Enter steers" : "Say something: it waits its turn";
     return now.commands?.length ? `Message ${agent}, / for commands` : `Message ${agent}`;
@@ -105,7 +106,7 @@ export class Composer {
     if (event.isComposing || this.slash.key(event)) return;
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this._send(this.now?.can?.steer === true && this.now.running);
     else if (event.key === "Enter" && !event.shiftKey && !matchMedia("(pointer: coarse)").matches) this._send(false);
-    else if (event.key === "ArrowUp" && this.input.value === "" && this.now?.queue.length) this.queue.edit(this.now.queue.at(-1)?.itemId ?? null);
+    else if (event.key === "ArrowUp" && this.input.value === "" && this.now?.queue.length) this.queue.editLast();
     else if (event.key === "Escape" && !this.now?.running) this.input.blur();
     else return;
     event.preventDefault();

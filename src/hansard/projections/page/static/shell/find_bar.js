@@ -4,9 +4,9 @@
 import { h } from "../transcript/dom.js";
 
 export class FindBar {
-  /** @param {() => import("../transcript/transcript.js").Transcript | null} transcript */
-  constructor(transcript) {
-    this.transcript = transcript;
+  /** @param {() => import("./session_view.js").View | null} view */
+  constructor(view) {
+    this.view = view;
     this.input = h("input", { type: "search", class: "field", placeholder: "Find in this session", "aria-label": "Find in this session", oninput: () => this._find(), onkeydown: (/** @type {KeyboardEvent} */ event) => this._key(event) });
     this.told = h("span", { class: "number quiet small", role: "status" });
     this.element = h(
@@ -31,25 +31,26 @@ export class FindBar {
     if (this.element.hidden) return;
     const within = this.element.contains(document.activeElement);
     this.element.hidden = true;
-    const transcript = this.transcript();
+    const transcript = this.view()?.transcript;
     transcript?.find("");
     if (within) transcript?.scroller.focus({ preventScroll: true });
   }
 
   /** @param {1 | -1} by */
   step(by) {
-    const transcript = this.transcript();
+    const transcript = this.view()?.transcript;
     if (transcript) this._tell(transcript.findNext(by));
   }
 
   _find() {
-    const transcript = this.transcript();
+    const transcript = this.view()?.transcript;
     if (transcript) this._tell(transcript.find(this.input.value));
   }
 
   /** @param {{count: number, index: number}} found */
   _tell(found) {
-    this.told.textContent = !this.input.value ? "" : found.count ? `${found.index + 1} of ${found.count}` : "nothing";
+    const place = found.count ? `${found.index + 1} of ${found.count}` : "No matches";
+    this.told.textContent = this.input.value ? `${place}${this.view()?.isWhole ? "" : " in what is loaded"}` : "";
   }
 
   /** @param {KeyboardEvent} event */

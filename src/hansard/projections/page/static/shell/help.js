@@ -26,8 +26,10 @@ const COMMANDS = [
   ["hansard run claude", "put your own agent on the record; also codex, opencode, gemini …"],
 ];
 
-/** What stands where a session would, when there is none. @param {boolean} any whether there are sessions at all @param {() => void} create */
-export function welcome(any, create) {
+/** What stands where a session would, when none is open. @param {import("./session_list.js").Sessions} sessions @param {() => void} create */
+export function welcome(sessions, create) {
+  if (!sessions.known) return h("div", { class: "welcome" }, h("p", { class: "hint", role: "status" }, "Reading the list of sessions …"));
+  const any = sessions.all.size > 0;
   return h(
     "div",
     { class: "welcome" },

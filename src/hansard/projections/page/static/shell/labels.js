@@ -55,6 +55,7 @@ const STANDING = {
   refused: "failed",
   max_tokens: "failed",
   lost: "failed",
+  unfinished: "stopped",
 };
 
 /** @type {Record<string, string>} */
@@ -68,4 +69,9 @@ export function standing(status) {
 /** @param {string | null | undefined} status */
 export function standingWord(status) {
   return WORDS[status ?? ""] ?? status ?? "quiet";
+}
+
+/** The name of an agent within a sentence: "the demo agent". @param {string} name */
+export function withinSentence(name) {
+  return name.replace(/^(The|An?) /, (article) => article.toLowerCase());
 }

@@ -12,7 +12,7 @@ const FOLDER = "hansard-folder";
 
 /**
  * @param {import("./agents.js").Agent[]} agents
- * @param {(session: string) => void} made
+ * @param {(session: string, agent: string, message: string) => void} made
  */
 export function newSession(agents, made) {
   const kept = remembered(AGENT);
@@ -39,7 +39,7 @@ export function newSession(agents, made) {
     try {
       const { id } = await api.send("POST", "api/sessions", wanted);
       element.close();
-      made(id);
+      made(id, agents.find((one) => one.name === agent)?.title ?? agent, message.value.trim() && message.value);
     } catch (reason) {
       begin.disabled = false;
       fail(reason instanceof Error ? reason.message : String(reason));

@@ -1,9 +1,16 @@
 // @ts-check
-/** Messages that wait for their turn: each can be changed or taken back until it is sent. */
+/** Messages that wait for their turn: ours can be changed or taken back until they are sent; those in the agent's own queue cannot. */
 
 import { h } from "../transcript/dom.js";
 
-/** @typedef {{itemId: string, text: string, fixed: boolean}} Waiting */
+/** @typedef {{itemId: string | null, text: string, canEdit: boolean}} Waiting an item without an id is in the agent's queue */
+
+/** What waits, by the state of the session. @param {import("../transcript/types").State | null} state @returns {Waiting[]} */
+export function waitingMessages(state) {
+  if (state === null) return [];
+  const ours = Object.entries(state.queue).map(([itemId, text]) => ({ itemId, text: text ?? "the answer of another agent", canEdit: text !== null }));
+  return [...state.agentQueue.map((text) => ({ itemId: null, text: text ?? "a message", canEdit: false })), ...ours];
+}
 
 export class Queue {
   /** @param {{edit(itemId: string, text: string): void, cancel(itemId: string): void}} hooks */
@@ -22,7 +29,7 @@ export class Queue {
   show(waiting, readOnly) {
     this.waiting = waiting;
     this.readOnly = readOnly;
-    if (!waiting.some((one) => one.itemId === this.editing)) this.editing = null;
+    if (!waiting.some((one) => one.canEdit && one.itemId === this.editing)) this.editing = null;
     if (this.editing === null) this.draw(); // a field that somebody types in stays as it is
   }
 
@@ -31,7 +38,7 @@ export class Queue {
     if (shown === this.shown) return;
     this.shown = shown;
     this.element.hidden = this.waiting.length === 0;
-    this.element.replaceChildren(...this.waiting.map((one) => (one.itemId === this.editing ? this._field(one) : this._row(one))));
+    this.element.replaceChildren(...this.waiting.map((one) => (one.canEdit && one.itemId === this.editing ? this._field(one) : this._row(one))));
     this.element.querySelector("input")?.focus();
   }
 
@@ -41,16 +48,22 @@ export class Queue {
     this.draw();
   }
 
+  /** Edit the newest message that can be edited. */
+  editLast() {
+    this.edit(this.waiting.findLast((one) => one.canEdit)?.itemId ?? null);
+  }
+
   /** @param {Waiting} one */
   _row(one) {
-    const edit = h("button", { type: "button", class: "plain", onclick: () => this.edit(one.itemId) }, "Edit");
-    const cancel = h("button", { type: "button", class: "plain", onclick: () => this.hooks.cancel(one.itemId) }, "Cancel");
+    const { itemId } = one;
+    const edit = h("button", { type: "button", class: "plain", onclick: () => this.edit(itemId) }, "Edit");
+    const cancel = itemId === null ? null : h("button", { type: "button", class: "plain", onclick: () => this.hooks.cancel(itemId) }, "Cancel");
     return h(
       "li",
-      { class: "waiting-message", "data-item-id": one.itemId },
+      { class: "waiting-message", "data-item-id": itemId },
       h("span", { class: "quiet small" }, "waits"),
       h("span", { class: "clip", dir: "auto" }, one.text),
-      this.readOnly || one.fixed ? null : edit,
+      this.readOnly || !one.canEdit ? null : edit,
       this.readOnly ? null : cancel,
     );
   }
@@ -60,7 +73,7 @@ export class Queue {
     const field = h("input", { class: "field", "aria-label": "The message that waits", $value: one.text, dir: "auto" });
     const keep = (/** @type {Event} */ event) => {
       event.preventDefault();
-      if (field.value.trim()) this.hooks.edit(one.itemId, field.value);
+      if (field.value.trim() && one.itemId !== null) this.hooks.edit(one.itemId, field.value);
       this.edit(null);
     };
     field.addEventListener("keydown", (event) => {

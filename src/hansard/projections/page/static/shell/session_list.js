@@ -4,7 +4,7 @@
 /**
  * @typedef {{
  *   id: string, title?: string | null, agent?: string | null, status?: string | null, phase?: string | null, live?: boolean,
- *   here?: boolean, archived?: boolean,
+ *   here?: boolean, head?: number | null, archived?: boolean,
  *   costUsd?: number | null, updated?: number | null, problem?: string | null
  * }} Info
  */
@@ -54,7 +54,13 @@ export function title(info) {
 
 /** How it stands: what it is doing now, or how its last turn ended. @param {Info} info */
 export function standingOf(info) {
-  return info.phase === "waiting" || info.phase === "running" ? info.phase : info.status;
+  if (info.phase === "waiting" || info.phase === "running") return info.phase;
+  return info.status === "running" && isOver(info) ? "unfinished" : info.status;
+}
+
+/** Whether it is no longer written. @param {Info} info */
+export function isOver(info) {
+  return !info.live && !info.here;
 }
 
 /** @param {Info} info */

@@ -9,7 +9,9 @@ import { h } from "../transcript/dom.js";
 import { Inspector } from "../transcript/inspector.js";
 import { href } from "./address.js";
 import * as api from "./api.js";
+import { withinSentence } from "./labels.js";
 import { tell } from "./toasts.js";
+import { Unsent } from "./unsent.js";
 
 /** While a log is read, how far it has got is told this often, and what is there is drawn so often. */
 const TOLD = 250;
@@ -53,6 +55,7 @@ export class View {
     this.before = h("p", { class: "before hint", hidden: true });
     this.element = h("div", { class: "reader" }, this.reading, this.before, this.container);
     this.transcript = this._draw();
+    this.unsent = new Unsent(this.transcript.scroller);
     this.inspector = new Inspector(workbench, this.transcript);
     this.subscription = this._read();
   }
@@ -131,6 +134,11 @@ export class View {
     return this.transcript.state;
   }
 
+  /** Whether all of the session is here. */
+  get isWhole() {
+    return this.isLive && this.from === 0;
+  }
+
   /** The agent that was started here, if one was: its name, as the server knows it. */
   get driven() {
     return this.state?.launchedAgent ?? null;
@@ -185,6 +193,7 @@ export class View {
   /** @param {import("./connection.js").Event} event */
   _note(event) {
     this.lastSeq = Math.max(this.lastSeq, event.seq);
+    this.unsent.note(event);
     const told = event.payload;
     if (event.type === "tool_progress" && Array.isArray(told?.content)) {
       const changes = told.content.filter((/** @type {any} */ block) => block?.type === "diff");
@@ -276,6 +285,22 @@ export class View {
   }
 
   // ---- what a person does
+
+  /** Send a message. It is on view until the log has it, or until it is refused. @param {{text: string}} message */
+  async send(message) {
+    const forget = this.unsent.add(message.text, "Sending …");
+    this.toEnd();
+    try {
+      return await this.command("user_message", message);
+    } finally {
+      forget();
+    }
+  }
+
+  /** Show the first message while the agent starts. @param {string} text @param {string} agent */
+  starts(text, agent) {
+    this.unsent.add(text, `Starting ${withinSentence(agent)} …`);
+  }
 
   /** @param {string} type @param {object} payload */
   command(type, payload) {

@@ -175,8 +175,7 @@ export class Sidebar {
     const answer = await api.get(`api/search?q=${encodeURIComponent(words)}`);
     /** @type {any[]} */
     const found = answer.matches;
-    const much = `“${words}” was said ${plural(found.length, "time")}${answer.complete ? "" : " at least"}`;
-    const head = h("p", { class: "hint" }, found.length ? much : `Nobody said “${words}”.`);
+    const head = h("p", { class: "hint" }, summary(words, found.length, answer.complete === true));
     this._results([head, h("ul", null, found.map((match) => this._match(match)))]);
   }
 
@@ -201,6 +200,12 @@ export class Sidebar {
     this.list.hidden = nodes !== null && this.sessions.list(this.input.value, this.archived).length === 0;
     this.results.replaceChildren(...(nodes ?? []));
   }
+}
+
+/** What a search found. Only one that read everything knows that there is nothing. @param {string} words @param {number} count @param {boolean} complete */
+export function summary(words, count, complete) {
+  if (count) return `${complete ? "" : "At least "}${plural(count, "match", "matches")} for “${words}”`;
+  return complete ? `No matches for “${words}”.` : `No matches for “${words}” so far: the search stopped before it had read every session.`;
 }
 
 /** @returns {import("./menu.js").Item[]} */

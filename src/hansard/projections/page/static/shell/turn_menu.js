@@ -11,7 +11,7 @@ import { mark } from "./badge.js";
  * @param {(turn: import("../transcript/types").TurnState) => void} go
  */
 export function turnList(turns, go) {
-  const rows = turns.map((turn, index) =>
+  const rows = turns.map((turn) =>
     h(
       "li",
       null,
@@ -25,9 +25,9 @@ export function turnList(turns, go) {
             go(turn);
           },
         },
-        h("span", { class: "number quiet" }, String(index + 1)),
+        h("span", { class: "number quiet" }, String(turn.number)),
         mark(turn.status),
-        h("span", { class: "clip", dir: "auto" }, line(turn.title ?? "", 80) || `Turn ${index + 1}`),
+        h("span", { class: "clip", dir: "auto" }, line(turn.title ?? "", 80) || `Turn ${turn.number}`),
       ),
     ),
   );

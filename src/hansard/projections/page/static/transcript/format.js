@@ -10,8 +10,8 @@ export function count(number) {
 }
 
 /** @param {number} number @param {string} word */
-export function plural(number, word) {
-  return `${count(number)} ${word}${number === 1 ? "" : "s"}`;
+export function plural(number, word, several = `${word}s`) {
+  return `${count(number)} ${number === 1 ? word : several}`;
 }
 
 /** @param {number} ms */

@@ -138,8 +138,8 @@ export class Painter {
     }
     const blocks = asList(event.payload.content).map(asObject);
     const isCommand = blocks.some((block) => block.type === "slash_command");
-    const shown = blocks.filter((block) => !(isCommand && block.type === "text"));
-    const own = shown.length === 0 || !(isCommand || shown.some((block) => block.type === "text")) ? [text] : [];
+    const shown = blocks.filter((block) => !(isCommand && (block.type === "text" || block.type === "slash_command"))); // as it was typed
+    const own = shown.some((block) => block.type === "text") ? [] : [text];
     return h(
       "div",
       { class: "said", dir: "auto" },

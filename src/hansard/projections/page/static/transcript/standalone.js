@@ -26,6 +26,7 @@ document.title = state.title ?? "A session on the record";
 title.textContent = document.title;
 facts.textContent = [state.agentId, state.model, state.cwd, state.costUsd ? money(state.costUsd) : null].filter(Boolean).join(" · ");
 transcript.replayEvents(events, state);
+transcript.end(true);
 addEventListener("hashchange", linked);
 linked();
 

@@ -28,26 +28,31 @@ export function stateOf(tool) {
   if (tool.result !== null) {
     const given = tool.result.payload;
     const failed = given.isError === true || typeof given.error === "string" || (typeof given.exitCode === "number" && given.exitCode !== 0);
-    if (!failed) return "done";
+    if (!failed) return given.background === true ? (TASKS[tool.task?.status ?? "running"] ?? "interrupted") : "done";
     if (denied) return "denied";
     return tool.stopped ? "interrupted" : "error";
   }
   if (denied) return "denied";
+  if (tool.turn.unfinished) return "interrupted";
   if (tool.turn.end !== null && tool.lane?.key.startsWith("\0") !== true) return "interrupted";
   if (tool.called === null || (tool.asked !== null && tool.answered === null) || (tool.question !== null && tool.answer === null)) return "pending";
   return "running";
 }
 
+/** @type {Record<string, ToolState>} */
+const TASKS = { running: "running", completed: "done", error: "error" };
+
 /** @param {ToolItem} tool @param {ToolState} state */
 function outcome(tool, state) {
   const given = tool.result?.payload;
-  const took = typeof given?.durationMs === "number" && given.durationMs > 0 ? given.durationMs : between(tool.called?.timestamp, tool.result?.timestamp);
+  const isBackground = given?.background === true;
+  const took = isBackground ? (tool.task?.durationMs ?? null) : typeof given?.durationMs === "number" && given.durationMs > 0 ? given.durationMs : between(tool.called?.timestamp, tool.result?.timestamp);
   const words = {
     pending: tool.asked !== null || tool.question !== null ? "waiting for an answer" : "being written",
-    running: "running",
+    running: isBackground ? "running in the background" : "running",
     done: "",
     error: typeof given?.exitCode === "number" ? String(given.exitCode) : "failed",
-    interrupted: "interrupted",
+    interrupted: isBackground ? (tool.task?.status ?? "") : tool.turn.unfinished ? "unfinished" : "interrupted",
     denied: "denied",
   };
   return [words[state], took === null ? "" : duration(took)].filter(Boolean).join(" · ");

@@ -30,7 +30,7 @@ export class Transcript {
     this.announcer = h("div", { class: "unheard", role: "status", "aria-live": "polite" });
     container.append(this.scroller, this.pill, this.announcer);
     this.painter = new Painter(hooks);
-    this.pane = new Pane(this.scroller, this.log, (unit) => this.painter.unit(unit));
+    this.pane = new Pane(this.scroller, this.log, (unit) => this.painter.unit(unit), (turn) => this.nameOfTurn(turn));
     this.menu = new Menu(this.scroller, hooks, (words) => this.announce(words));
     /** @type {((state: State | null) => void)[]} */
     this.listeners = [];
@@ -43,6 +43,8 @@ export class Transcript {
     this.flow = new Flow();
     /** The state of the session; null until it is known. @type {State | null} */
     this.state = null;
+    /** Whether nothing more is written: a turn that has not ended is unfinished, and nothing is running. */
+    this.isOver = false;
     this.lastSeq = 0;
     /** @type {Event[]} */
     this.events = [];
@@ -75,11 +77,20 @@ export class Transcript {
   /** What changed in the state of the session; the first time all of it. `flush` draws it. @param {Partial<State> & {turnList?: TurnState[]}} changed */
   updateState({ turnList = [], ...changed }) {
     this.state = /** @type {State} */ ({ ...this.state, ...changed });
+    if (changed.tasks) this.flow.setTasks(changed.tasks);
     for (const turn of turnList) {
       this.turns.set(turn.id, turn);
-      for (const unit of this.flow.turnsById.get(turn.id)?.units ?? []) if (unit.kind === "end") this.flow.mark(unit);
+      const drawn = this.flow.turnsById.get(turn.id);
+      for (const unit of drawn?.units ?? []) if (unit.kind === "end") this.flow.mark(unit);
+      if (drawn?.element) this.pane.frame(drawn);
     }
     this.stale = true;
+  }
+
+  /** The name of a turn, if the state has its number: this may be a part of the session. @param {import("./types").Turn} turn */
+  nameOfTurn(turn) {
+    const known = this.turns.get(turn.id ?? "");
+    return known === undefined ? null : `Turn ${known.number}`;
   }
 
   /** The turns of the session, by id, also those that are not drawn. */
@@ -132,6 +143,7 @@ export class Transcript {
   clear() {
     this.flow = new Flow();
     this.state = null;
+    this.isOver = false;
     this.turns.clear();
     this.lastSeq = 0;
     this.events = [];
@@ -376,8 +388,22 @@ export class Transcript {
   }
 
   /** A spinner never stands without a word. */
+  /** @param {boolean} isOver whether the log is no longer written */
+  end(isOver) {
+    if (isOver === this.isOver) return;
+    this.isOver = isOver;
+    this.flow.leave(isOver);
+    this.flow.setTasks((this.state?.tasks ?? []).map((task) => (isOver && task.status === "running" ? { ...task, status: "unfinished" } : task)));
+    this.drawSoon();
+  }
+
+  /** What is being done now. */
+  get running() {
+    return this.isOver ? null : (this.state?.running ?? null);
+  }
+
   drawNow() {
-    const words = workWords(this.state?.running ?? null);
+    const words = workWords(this.running);
     if (this.now.textContent === (words ?? "")) return;
     this.now.replaceChildren(...(words === null ? [] : [h("span", { class: "pulse", "aria-hidden": "true" }), h("span", { class: "now-word" }, words)]));
   }

@@ -88,6 +88,7 @@ export interface ToolItem extends Drawn {
   result: Event | null;
   /** Whether it came to an end because somebody stopped it. */
   stopped: boolean;
+  task: Task | null;
   asked: Event | null;
   answered: Event | null;
   question: Event | null;
@@ -155,12 +156,13 @@ export interface Lane {
 
 export interface Turn {
   id: string | null;
-  number: number;
   units: Unit[];
   start: Event | null;
   end: Event | null;
   interrupted: boolean;
-  said: boolean;
+  unfinished: boolean;
+  /** The last text of the main agent in it. */
+  answer: string;
   error: string | null;
   steps: number;
   open: Set<ToolItem>;
@@ -183,10 +185,19 @@ export interface State {
   commands: any[] | null;
   requests: { requestId: string; seq: number; type: string }[];
   queue: Record<string, string | null>;
+  agentQueue: (string | null)[];
+  tasks: Task[];
   plan: any[];
   teams: Record<string, any>;
   costUsd: number | null;
   context: { tokens: number | null; window: number | null } | null;
+}
+
+/** A subagent or a command in the background, by the call that started it. */
+export interface Task {
+  id: string;
+  status: string;
+  durationMs: number | null;
 }
 
 export interface Running {
@@ -198,6 +209,7 @@ export interface Running {
 export interface TurnState {
   id: string;
   seq: number;
+  number: number;
   title: string | null;
   status: string;
   durationMs: number | null;

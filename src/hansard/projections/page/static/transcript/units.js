@@ -69,16 +69,16 @@ function laneKey(event) {
   return event.parentToolCallId ?? (event.stream === undefined ? "" : `\0${event.stream}`);
 }
 
-/** @param {string | null} id @param {number} number @returns {Turn} */
-function newTurn(id, number) {
+/** @param {string | null} id @returns {Turn} */
+function newTurn(id) {
   return {
     id,
-    number,
     units: [],
     start: null,
     end: null,
     interrupted: false,
-    said: false,
+    unfinished: false,
+    answer: "",
     error: null,
     steps: 0,
     open: new Set(),
@@ -128,6 +128,7 @@ function newTool(event, id, name, turn, unit) {
     content: null,
     result: null,
     stopped: false,
+    task: null,
     asked: null,
     answered: null,
     question: null,
@@ -138,6 +139,11 @@ function newTool(event, id, name, turn, unit) {
     open: null,
     body: null,
   };
+}
+
+/** Whether a unit shows an error, or the agent's text about one. @param {Unit} unit */
+function isErrorNotice(unit) {
+  return unit.kind === "notice" && (unit.event.type === "error" || unit.event.type === "assistant_done");
 }
 
 export class Flow {
@@ -179,7 +185,8 @@ export class Flow {
     this.agent = /** @type {string | null} */ (null);
     this.init = /** @type {any} */ (null);
     this.settings = { model: /** @type {string | null} */ (null), permissionMode: /** @type {string | null} */ (null), modeId: /** @type {string | null} */ (null) };
-    this.turnNumber = 0;
+    /** The last text of the main agent. */
+    this.answer = "";
   }
 
   /** Take one event in. @param {Event} event */
@@ -200,8 +207,7 @@ export class Flow {
     const known = id === null ? undefined : this.turnsById.get(id);
     if (known !== undefined) return known;
     if (id === null && last !== undefined && (last.id === null || last.end === null)) return last;
-    if (id !== null) this.turnNumber += 1;
-    const turn = newTurn(id, this.turnNumber);
+    const turn = newTurn(id);
     this.turns.push(turn);
     if (id !== null) this.turnsById.set(id, turn);
     this.main.speaker = null;
@@ -318,6 +324,7 @@ export class Flow {
     const turn = this.turnFor(event);
     if (this.laneFor(event) !== this.main) return;
     turn.end = event;
+    turn.unfinished = false;
     const isTold = event.payload.status === "interrupted" && turn.interrupted;
     if (event.payload.status === "interrupted") turn.interrupted = true;
     for (const tool of turn.open) this.touchItem(tool, tool.unit, event);
@@ -345,14 +352,19 @@ export class Flow {
       this.mark(last);
       return;
     }
-    this.turnFor(event).error = asText(event.payload.message);
-    if (last?.kind === "notice" && last.event.type === "assistant_done" && last.notice?.words === notice?.words) {
-      last.notice = notice;
-      this.place(event, last);
-      this.mark(last);
+    const turn = this.turnFor(event);
+    const message = asText(event.payload.message);
+    turn.error = message;
+    const known = this.laneFor(event) === this.main ? turn.units.find((unit) => isErrorNotice(unit) && unit.notice?.words.includes(message)) : undefined;
+    if (known !== undefined && notice !== null) {
+      const times = known.event.type === "error" ? (known.notice?.times ?? 1) + 1 : undefined;
+      known.notice = { ...notice, words: known.notice?.words ?? "", times };
+      this.place(event, known);
+      this.mark(known);
       return;
     }
-    this.note(event, notice);
+    const isAnswer = turn.answer !== "" && (turn.answer.includes(message) || message.endsWith(turn.answer));
+    this.note(event, notice !== null && isAnswer ? { ...notice, words: "" } : notice);
   }
 
   /** @param {Event} event */
@@ -366,6 +378,29 @@ export class Flow {
       return;
     }
     this.note(event, noticeOf(event));
+  }
+
+  /** The turns that have not ended are unfinished, because the log is no longer written; or they are not. @param {boolean} isOver */
+  leave(isOver) {
+    for (const turn of this.turns) {
+      if (turn.end !== null || turn.unfinished === isOver) continue;
+      turn.unfinished = isOver;
+      for (const tool of turn.open) {
+        tool.dirty = true;
+        this.mark(tool.unit);
+      }
+    }
+  }
+
+  /** Where subagents and background commands stand, by the state. @param {import("./types").Task[]} tasks */
+  setTasks(tasks) {
+    for (const task of tasks) {
+      const tool = this.tools.get(task.id);
+      if (tool === undefined || tool.task?.status === task.status) continue;
+      tool.task = task;
+      tool.dirty = true;
+      this.mark(tool.unit);
+    }
   }
 
   // ---- speech
@@ -428,7 +463,7 @@ export class Flow {
     if (item.kind === "text") {
       item.citations = Array.isArray(said.citations) ? said.citations : null;
       item.phase = textOf(said.phase);
-      if (this.laneFor(event) === this.main) this.turnFor(event).said = true;
+      if (this.laneFor(event) === this.main) this.answer = this.turnFor(event).answer = item.text;
     } else {
       item.redacted = said.redacted !== undefined;
       item.durationMs = typeof said.durationMs === "number" ? said.durationMs : null;
@@ -684,7 +719,8 @@ export class Flow {
     const turn = this.turnFor(event);
     if (this.laneFor(event) !== this.main) return;
     const blocks = [];
-    if (typeof result.text === "string" && result.text !== "" && !turn.said && result.status === "completed") blocks.push({ type: "text", text: result.text });
+    const isNew = turn.answer === "" && result.text !== this.answer;
+    if (typeof result.text === "string" && result.text !== "" && isNew && result.status === "completed") blocks.push({ type: "text", text: result.text });
     if (result.structuredOutput !== undefined && result.structuredOutput !== null) {
       blocks.push({ type: "code", language: "json", code: JSON.stringify(result.structuredOutput, null, 2) });
     }

@@ -16,11 +16,13 @@ export class Pane {
    * @param {HTMLElement} scroller
    * @param {HTMLElement} log
    * @param {(unit: Unit) => HTMLElement} draw
+   * @param {(turn: Turn) => string | null} name
    */
-  constructor(scroller, log, draw) {
+  constructor(scroller, log, draw, name) {
     this.scroller = scroller;
     this.log = log;
     this.draw = draw;
+    this.name = name;
     this.before = h("div", { class: "spacer", "aria-hidden": "true" });
     this.after = h("div", { class: "spacer", "aria-hidden": "true" });
     /** @type {Unit[]} */
@@ -55,9 +57,17 @@ export class Pane {
       elements.push(this.draw(unit));
       turns.set(unit.turn, elements);
     }
-    for (const [turn, elements] of turns) place(frame(turn), elements);
-    place(this.log, [this.before, ...[...turns.keys()].map(frame), this.after]);
+    for (const [turn, elements] of turns) place(this.frame(turn), elements);
+    place(this.log, [this.before, ...[...turns.keys()].map((turn) => this.frame(turn)), this.after]);
     this.space();
+  }
+
+  /** The element of a turn, with its name. @param {Turn} turn */
+  frame(turn) {
+    turn.element ??= h("section", { class: turn.id === null ? "turn between" : "turn", "data-turn-id": turn.id, role: "group" });
+    const name = this.name(turn);
+    if (name !== null) turn.element.setAttribute("aria-label", name);
+    return turn.element;
   }
 
   /** How high the units in the page are: they may leave it. */
@@ -123,10 +133,4 @@ function forget(unit) {
       item.lane?.units.forEach(forget);
     }
   }
-}
-
-/** @param {Turn} turn */
-function frame(turn) {
-  turn.element ??= h("section", { class: turn.id === null ? "turn between" : "turn", "data-turn-id": turn.id, role: "group", "aria-label": turn.id === null ? null : `Turn ${turn.number}` });
-  return turn.element;
 }

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from types import MappingProxyType
 from typing import Any
 
 from hansard import events as ev
@@ -143,7 +144,8 @@ def _cost(live: list[ev.Event], main: list[ev.Event]) -> Told:
         "costs": turn_costs(live),
         "cost": session_cost(live),
         "cost so far": session_cost(live[: live.index(ends[-1])]) if ends else None,
-        "main costs": [None if not cost else f"${cost:.4f}" if cost < 0.1 else f"${cost:.2f}" for cost in turn_costs(live)],
+        "total costs": turn_costs(live, lanes=True),
+        "page costs": [None if not cost else f"${cost:.4f}" if cost < 0.1 else f"${cost:.2f}" for cost in turn_costs(live, lanes=True)],
         "shown costs": [_dollars(turn_costs(live[: live.index(end)], lanes=True)) for end in ends],
     }
 
@@ -424,8 +426,8 @@ def read_state(events: list[ev.Event]) -> Told:
     turns = state["turnList"]
     return {
         "ends": [turn["status"] for turn in turns],
-        "tokens": {turn["id"]: turn["usage"] or {} for turn in turns},
-        "costs": [(turn["usage"] or {}).get("costUsd") for turn in turns],
+        "total tokens": {turn["id"]: turn["usage"] or {} for turn in turns},
+        "total costs": [(turn["usage"] or {}).get("costUsd") for turn in turns],
         "cost": state["costUsd"],
         "last": _last(state),
         "last code": (state["error"] or {}).get("code"),
@@ -747,8 +749,8 @@ KINDS: dict[str, set[str]] = {
     "results": {"results", "returned", "failures", "failed", "every call", "answered", "failure count"},
     "statuses": {"ends", "last"},
     "codes": {"codes", "known codes", "shown codes", "last code"},
-    "tokens": {"tokens", "shown tokens"},
-    "costs": {"costs", "cost", "cost so far", "shown costs"},
+    "tokens": {"tokens", "total tokens", "shown tokens", "page tokens"},
+    "costs": {"costs", "total costs", "cost", "cost so far", "shown costs", "page costs"},
 }
 """Every kind of fact, and the forms in which surfaces tell it."""
 CARRIED_BY = {
@@ -820,21 +822,24 @@ class Session:
         match kind:
             case "tokens":
                 return not self.wrong_tokens(found)
-            case "main tokens" | "shown tokens":
+            case "total tokens":
+                return not self.wrong_tokens(found, self._subagents())
+            case "shown tokens" | "page tokens":
                 shown = zip(self.told["reported ends"], found, strict=True)
                 known = {turn: dict(zip(NAMES, counts, strict=True)) for (turn, _), counts in shown if counts is not None}
-                return not self.wrong_tokens(known, but=self._with_subagents() if kind == "shown tokens" else frozenset[str]())
+                return not self.wrong_tokens(known, self._subagents_at_ends() if kind == "shown tokens" else self._subagents())
             case _:
                 return is_same(found, self.told[kind])
 
-    def wrong_tokens(self, found: Mapping[str, Json], but: Set[str | None] = frozenset()) -> list[str]:
-        """The counts of turns that are not those of the model's answers."""
+    def wrong_tokens(self, found: Mapping[str, Json], subagents: Mapping[str, Json] = MappingProxyType({})) -> list[str]:
+        """The counts of turns that are not those of the model's answers, and those of subagents where they are counted in."""
         wrong: list[str] = []
         for turns, name, right in self.true_tokens():
             counts = [found[turn].get(name, found[turn].get(camel(name))) for turn in turns if turn in found]
             total = sum(count for count in counts if count is not None)
-            if counts and not but & {*turns} and total not in right:
-                wrong.append(f"{name} of turns {turns} is {total}, not {right}")
+            wanted = {main + sum(subagents[turn][camel(name)] or 0 for turn in turns if turn in subagents) for main in right}
+            if counts and total not in wanted:
+                wrong.append(f"{name} of turns {turns} is {total}, not {wanted}")
         return wrong
 
     def true_tokens(self) -> Iterator[tuple[list[str], str, set[int]]]:
@@ -854,13 +859,21 @@ class Session:
                     count, thinking = turn["usage"][name], turn["usage"].get("thinking_tokens", 0)
                     yield order[first : last + 1], name, {count, count + thinking} if name == "output_tokens" else {count}
 
-    def _with_subagents(self) -> set[str | None]:
-        return {event.turn_id for event in self.events if isinstance(event, ev.UsageEvent) and not ev.is_main_agent(event)}
+    def _subagents(self, before: int | None = None) -> dict[str, Json]:
+        """What the subagents of each turn used, as the report of usage has it."""
+        return {turn["turnId"]: turn["subagents"] for turn in _document("usage", self.events[:before])["turns"] if turn["subagents"]}
+
+    def _subagents_at_ends(self) -> dict[str, Json]:
+        """The same when each turn ended: a transcript is printed as the events come, and the file of a subagent may come later."""
+        found = ((number, event) for number, event in enumerate(self.events) if isinstance(event, ev.TurnEnd))
+        ends = {event.turn_id: number for number, event in found if ev.is_main_agent(event)}
+        used = {turn: self._subagents(before=ends[turn]).get(turn) for turn in self._subagents() if turn in ends}
+        return {turn: counts for turn, counts in used.items() if counts}
 
     def difference(self, kind: str, found: Any) -> str:
         """What a surface tells, and what it should."""
-        if kind == "tokens":
-            return "; ".join(self.wrong_tokens(found))
+        if kind in ("tokens", "total tokens"):
+            return "; ".join(self.wrong_tokens(found, self._subagents() if kind == "total tokens" else {}))
         wanted = self.told.get(kind, list(self.true_tokens()))
         if isinstance(found, list) and isinstance(wanted, list):
             return (

@@ -80,8 +80,8 @@ def read_page(drawn: Json) -> Told:
         "ends": [_end(turn) for turn in turns],
         "shown codes": [code for turn in turns for code in _last_code(turn)],
         "repeated errors": [text for turn in turns for text in _repeated(turn)],
-        "main tokens": [_tokens(turn["facts"][-1]) for turn in turns],
-        "main costs": [_cost(turn["facts"][-1]) for turn in turns],
+        "page tokens": [_tokens(turn["facts"][-1]) for turn in turns],
+        "page costs": [_cost(turn["facts"][-1]) for turn in turns],
     }
 
 

@@ -145,7 +145,7 @@ async def test_damage_is_followed_where_it_stands(either: Store, elsewhere: Json
                 if len(found) == len(left):
                     break
         assert found == left and left == shown[-len(left) :]
-        await following.aclose()  # pyright: ignore[reportAttributeAccessIssue]
+        await following.aclose()
 
 
 @pytest.mark.parametrize("cut", [1, 40, 150])

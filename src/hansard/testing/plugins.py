@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from hansard.errors import SessionExists, UnknownCursor, UnknownSession
@@ -109,9 +110,8 @@ def _check_search(store: Store, log: Log) -> None:
 
 async def _check_following(log: Log) -> None:
     head = log.head()
-    following = log.follow(head.cursor)
-    log.append([user_message(text="Later")])
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(PATIENCE), aclosing(log.follow(head.cursor)) as following:
+        log.append([user_message(text="Later")])
         heard = await anext(following)
     assert heard.seq == head.seq + 1, f"a follower heard {heard.seq} after {head.seq}"
 

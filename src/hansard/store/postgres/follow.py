@@ -161,7 +161,7 @@ class Listener:
         return wakeup
 
     def unwatch(self, wakeup: Wakeup) -> None:
-        """End a watch: without bells the task ends by itself."""
+        """End a watch. The task ends with the last one."""
         wakeup.watched.wakeups.discard(wakeup)
         if not wakeup.watched.wakeups:
             del self._watched[wakeup.session_id]

@@ -261,7 +261,7 @@ export class Page {
     }
   }
 
-  /** Send a message. An agent that cannot resume its own session can have the conversation in a new one. @param {object} message */
+  /** Send a message. An agent that cannot resume its own session can have the conversation in a new one. @param {{text: string}} message */
   async _say(message) {
     try {
       await this._send(message);
@@ -275,7 +275,7 @@ export class Page {
     }
   }
 
-  /** Send a message, which is shown from now on. @param {object} message */
+  /** Send a message, which is shown from now on. @param {{text: string}} message */
   _send(message) {
     const sent = this.view?.send(message);
     if (this.connection.state.name !== "open") this._connected(this.connection.state);

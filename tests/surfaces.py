@@ -47,6 +47,7 @@ def _spoken(main: list[ev.Event]) -> Told:
     answers = [event.payload for event in main if isinstance(event, ev.AssistantDone)]
     spoken = [event.payload for event in main if isinstance(event, ev.UserMessage)]
     prompts, texts = [said.text for said in spoken if said.author == "human"], [said.text for said in answers]
+    errors = [said.text for said in answers if said.phase == "error"]
     return {
         "prompts": prompts,
         "heard": [said.text for said in spoken if said.author != "harness"],
@@ -54,6 +55,7 @@ def _spoken(main: list[ev.Event]) -> Told:
         "answers": [said.text for said in answers if said.phase != "error"],
         "texts": texts,
         "begun texts": _in_order_of_beginning(main),
+        "begun answers": [text for text in _in_order_of_beginning(main) if text not in errors],
         "whole texts": [said.text for said in answers if not said.interrupted],
         "cut": [said.text for said in answers if said.interrupted],
         "cut count": sum(said.interrupted for said in answers),
@@ -81,6 +83,7 @@ def _called(main: list[ev.Event], live: list[ev.Event]) -> Told:
         "returned": sorted((got.tool_call_id, bool(got.is_error)) for got in results),
         "answered": len(calls),
         "failed": sorted(got.tool_call_id for got in results if got.is_error or got.error is not None),
+        "drawn failures": sum(bool(got.is_error or got.error or got.exit_code) for got in results),
         "failure count": sum(got.tool_call_id not in others and bool(got.is_error or got.error or got.exit_code) for got in results),
         "failures": sorted(
             got.tool_call_id for got in results if got.tool_call_id not in others and (got.is_error or got.error or got.exit_code)
@@ -744,9 +747,9 @@ SURFACES: dict[str, Callable[[list[ev.Event]], Told]] = {
 
 KINDS: dict[str, set[str]] = {
     "prompts": {"prompts", "heard", "inputs", "titles"},
-    "answers": {"last", "answers", "texts", "begun texts", "whole texts", "answers' titles"},
+    "answers": {"last", "answers", "texts", "begun texts", "begun answers", "whole texts", "answers' titles"},
     "calls": {"calls", "called", "shown calls", "every call", "names", "call count"},
-    "results": {"results", "returned", "failures", "failed", "every call", "answered", "failure count"},
+    "results": {"results", "returned", "failures", "failed", "every call", "answered", "failure count", "drawn failures"},
     "statuses": {"ends", "last"},
     "codes": {"codes", "known codes", "shown codes", "last code"},
     "tokens": {"tokens", "total tokens", "shown tokens", "page tokens"},

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from hansard import events as ev
-from hansard.adapters.open_items import OpenItems
 from hansard.projections import project
 from hansard.testing.truth import STORIES
 from tests.recorded import normalize_recording, recordings
@@ -69,24 +68,6 @@ def test_text_that_was_cut_off_is_marked_and_stays_out_of_prompts() -> None:
     assert marked > 30
 
 
-def test_every_turn_end_has_a_result_in_consumer_messages() -> None:
-    for recording in recordings():
-        for format in dict.fromkeys(stream.format for stream in recording.streams):
-            events, _ = normalize_recording(recording, format)
-            ends = {event.turn_id: event.payload for event in events if isinstance(event, ev.TurnEnd) and event.parent_tool_call_id is None}
-            results = {
-                message["turn_id"]: message["data"]
-                for message in project(events, "consumer-messages")
-                if message["type"] == "result" and message["parent_tool_use_id"] is None
-            }
-            assert {turn: end.status for turn, end in ends.items()} == {turn: results[turn]["status"] for turn in ends}, (
-                recording.id,
-                format,
-            )
-            for turn, end in ends.items():
-                assert results[turn]["error_code"] == (None if end.error is None else end.error.code), (recording.id, format)
-
-
 def test_a_denied_call_has_its_result_before_the_agent_continues() -> None:
     names = {ending.recording for ending in endings() if ending.story.startswith("tool denied")}
     seen = 0
@@ -102,17 +83,3 @@ def test_a_denied_call_has_its_result_before_the_agent_continues() -> None:
                     assert after[0].payload.tool_call_id == calls.get(reply.request_id, reply.request_id), (recording.id, format)
                     seen += 1
     assert seen > 30
-
-
-def test_no_request_outlives_its_turn() -> None:
-    closed = 0
-    for recording in recordings():
-        for format in dict.fromkeys(stream.format for stream in recording.streams):
-            open_items = OpenItems()
-            for event in normalize_recording(recording, format)[0]:
-                open_items.apply(event)
-                waiting = [*open_items.permissions.values(), *open_items.questions.values()]
-                if isinstance(event, ev.TurnEnd) and event.parent_tool_call_id is None:
-                    assert not [request for request in waiting if request.parent_tool_call_id is None], (recording.id, format)
-                closed += isinstance(event, ev.PermissionCancelled)
-    assert closed > 2

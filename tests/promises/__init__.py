@@ -9,6 +9,5 @@ from __future__ import annotations
 
 import pytest
 
-pytest.register_assert_rewrite(
-    *(f"tests.promises.{name}" for name in ("chat_files", "claude_files", "codex_files", "exports", "opencode_files", "streams", "truth"))
-)
+NAMES = ("authors", "chat_files", "claude_files", "codex_files", "exports", "opencode_files", "streams", "surfaces", "truth", "turns")
+pytest.register_assert_rewrite(*(f"tests.promises.{name}" for name in NAMES))

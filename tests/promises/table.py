@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from hansard.events.codec import encode
 from tests.projections.referees import REFEREES
-from tests.promises import chat_files, claude_files, codex_files, exports, opencode_files, streams, truth
+from tests.promises import authors, chat_files, claude_files, codex_files, exports, opencode_files, streams, surfaces, truth, turns
 from tests.proof import LONG, SEED
 from tests.recorded import Case, Normalized, Stream, rank
 from tests.recorded import streams as every_stream
@@ -48,6 +48,21 @@ OF_A_RECORDING: tuple[Callable[[Case], None], ...] = (
     opencode_files.what_opencode_keeps_is_the_conversation_it_said,
     chat_files.wire_and_file_tell_the_same_conversation,
     chat_files.two_versions_of_qwen_are_read_as_the_same_conversation,
+    authors.each_prompt_of_the_truth_is_a_persons_and_nothing_else_is,
+    authors.a_title_is_the_first_prompt_and_never_a_command_or_context,
+    surfaces.a_prompt_is_what_a_person_said_once,
+    surfaces.an_answer_is_what_the_model_said_once,
+    surfaces.every_surface_tells_the_same,
+    turns.nothing_waits_at_the_end,
+    turns.a_message_leaves_the_queue_when_it_appears_in_the_conversation,
+    turns.turns_add_up_to_their_session_and_no_total_is_less_than_its_parts,
+    turns.the_cost_of_a_turn_is_by_how_much_the_total_of_its_agent_grew,
+    turns.turns_are_numbered_in_their_session_wherever_a_reader_begins,
+    turns.every_turn_end_has_a_result_in_consumer_messages,
+    turns.no_request_outlives_its_turn,
+    turns.every_subagent_and_background_task_has_a_start_an_end_and_an_outcome,
+    turns.a_task_in_the_background_runs_on_after_its_call_has_a_result,
+    turns.every_prompt_every_answer_and_every_end_is_shown_and_no_error_twice,
 )
 
 

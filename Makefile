@@ -106,7 +106,7 @@ BANDIT = $(BIN)/bandit --quiet --configfile pyproject.toml --recursive src
 lint: $(READY)  ## style, types, layers, what an attacker would look for
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/pyright --warnings --project pyproject.toml
+	$(BIN)/pyright --warnings --project pyproject.toml --threads
 	$(BIN)/lint-imports --no-logo
 	@echo '$(BANDIT)'; said=$$($(BANDIT) 2>&1) || { echo "$$said" >&2; exit 1; }  # it also complains of its own nosecs
 

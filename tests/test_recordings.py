@@ -13,7 +13,7 @@ from tests.promises.table import OF_SOME_STREAMS, broken, broken_golden, formats
 from tests.proof import QUICK, Figures, proves
 from tests.recorded import FOLDER, Case, Recording, losses_in, recordings, streams
 
-ONE_IN = 24
+ONE_IN = 48
 """`make check` compares every recording with its golden file, and holds one in so many to every other promise."""
 SHOWN = 10
 """The number of broken promises that a failure of one recording shows."""

@@ -28,6 +28,7 @@ def test_every_type_is_used_or_left_out_with_a_reason(form: str) -> None:
     assert all(projection.skipped.values())
 
 
+@pytest.mark.slow
 @every_form
 def test_a_form_that_uses_no_frames_is_the_same_without_them(form: str) -> None:
     if projection_for(form).uses_frames:

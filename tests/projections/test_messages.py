@@ -204,6 +204,7 @@ def keys_shown(message: dict[str, Any], called: set[str]) -> set[str]:
     return shown | ({"tool_use_id"} if message.get("tool_use_id") in called else set())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", sorted(some_of_each_adapter()))
 def test_one_key_for_each_thing_in_every_format(format: str) -> None:
     shown: set[str] = set()

@@ -127,7 +127,7 @@ test: lint site $(VENV)/.agents $(NODE) chromium postgresql programs  ## lint, t
 
 # A network with nothing in it but loopback, where the machine has such: then no agent reaches anybody but its scripted model.
 ALONE := unshare --map-root-user --net sh -c 'ip link set lo up && exec "$$@"' sh
-test-agents: $(VENV)/.all-agents  ## every real agent, driven with a scripted model, without a network
+test-agents: $(VENV)/.all-agents chromium  ## every real agent, driven with a scripted model, without a network
 	@if $(ALONE) true 2>/dev/null; then set -x; HANSARD_ALL_AGENTS=1 $(ALONE) $(PYTEST) tests/driving; else \
 		echo 'make: this machine gives no network of its own (unshare, ip); the agents could reach the real one' >&2; set -x; HANSARD_ALL_AGENTS=1 $(PYTEST) tests/driving; fi
 

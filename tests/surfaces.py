@@ -309,7 +309,7 @@ def read_items(events: list[ev.Event]) -> Told:
             case Message(kind="user", notes=notes) if "spoken" not in notes:
                 told["prompts"].append(item.text)
             case Message(kind="agent", speaker=speaker, notes=notes) if (
-                speaker == agent and item.text and not {"spoken", "structured output"} & {*notes}
+                speaker == agent and item.text and not {"spoken", "structured output", "error"} & {*notes}
             ):
                 told["answers"].append(item.text)
                 told["cut"] += [item.text] * ("interrupted" in notes)
@@ -872,6 +872,10 @@ class Session:
         ends = {event.turn_id: number for number, event in found if ev.is_main_agent(event)}
         used = {turn: self._subagents(before=ends[turn]).get(turn) for turn in self._subagents() if turn in ends}
         return {turn: counts for turn, counts in used.items() if counts}
+
+    def false_statements(self, told: Told) -> list[str]:
+        """What a surface tells otherwise than it is."""
+        return [f"{self.name}: {kind}: {self.difference(kind, told[kind])}" for kind in told if not self.agrees(kind, told[kind])]
 
     def difference(self, kind: str, found: Any) -> str:
         """What a surface tells, and what it should."""

@@ -170,7 +170,7 @@ def test_an_error_is_shown_once():
     ("events", "told"),
     [
         ([], ["✗ error · rate_limit: Slow down."]),
-        ([assistant_done(text="Slow down.", phase="error")], ["agent:", "  Slow down.", "✗ error"]),
+        ([assistant_done(text="Slow down.", phase="error")], ["agent (error):", "  Slow down.", "✗ error"]),
     ],
 )
 def test_an_error_that_only_one_event_tells_is_shown(events: list[Event], told: list[str]):

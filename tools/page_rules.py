@@ -10,6 +10,7 @@ import msgspec
 
 from hansard.events import EARLIEST_CALENDAR_MS, TITLE_CHARACTERS, TYPES
 from hansard.events import tool_inputs as tools
+from hansard.events.replays import HANDOFF_BEGINNING, HANDOFF_URI
 from hansard.projections.reading_levels import LEVELS, ByField
 
 HEAD = "/** The tables of src/hansard that the page uses. Made by tools/page_rules.py: change them there and run `make docs`. */"
@@ -24,6 +25,8 @@ def page() -> str:
     constants: dict[str, tuple[str, Any]] = {
         "EARLIEST_CALENDAR_MS": ("number", EARLIEST_CALENDAR_MS),
         "TITLE_CHARACTERS": ("number", TITLE_CHARACTERS),
+        "HANDOFF_URI": ("string", HANDOFF_URI),
+        "HANDOFF_BEGINNING": ("string", HANDOFF_BEGINNING),
         "REQUIRED": ("Record<string, Record<string, string>>", {name: required_fields(kind) for name, kind in TYPES.items()}),
         "LEVELS": (f"Record<string, {LEVEL}>", {name: level(one) for name, one in LEVELS.items()}),
         "TOOL_SHAPES": (f"{SHAPE}[]", [shape(one.input, one.kinds, one.named, one.spelled) for one in tools.SHAPES]),

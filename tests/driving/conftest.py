@@ -10,6 +10,10 @@ import pytest
 
 from tests.driving.witness import Around
 from tests.loop_guard import loop_guard as loop_guard
+from tests.page.conftest import address as address
+from tests.page.conftest import browser as browser
+from tests.page.conftest import rendered_page as rendered_page
+from tests.page.conftest import renderer as renderer
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -22,6 +22,26 @@ SOON = {"retry-after": "1", "retry-after-ms": "100"}
 """Headers of an error that let an agent ask again soon: some do it a few times before they give up, and then not after minutes."""
 
 
+BESIDE = ("Reply with ONLY the suggestion", "managed memory index")
+"""What agents ask their model with all their tools and yet beside the conversation."""
+
+
+def conversation(request: dict[str, Any]) -> list[Any]:
+    """Returns what the model was shown of the conversation; each API has its own word for it."""
+    return request.get("messages") or request.get("contents") or request.get("input") or []
+
+
+def request_text(request: dict[str, Any]) -> str:
+    """The same as text."""
+    return json.dumps(conversation(request), ensure_ascii=False)
+
+
+def is_conversation(request: dict[str, Any]) -> bool:
+    """Whether a request is about the conversation; agents ask for titles and the like beside it."""
+    asked = request.get("tools") or request.get("model") == "scripted" or request.get("response_format") or request.get("contents")
+    return bool(asked) and not any(words in json.dumps(conversation(request)[-1:]) for words in BESIDE)
+
+
 class Text(Struct):
     """The model says this."""
 
@@ -256,7 +276,7 @@ def responses(step: Step) -> Iterator[tuple[str, Any]]:
     for index, item in enumerate(step.items):
         match item:
             case Text(text=text):
-                made: dict[str, Any] = {"type": "message", "id": f"msg_{index}", "role": "assistant", "status": "completed"}
+                made: dict[str, Any] = {"type": "message", "id": f"msg_{name}_{index}", "role": "assistant", "status": "completed"}
                 yield event("response.output_item.added", output_index=index, item=made | {"status": "in_progress", "content": []})
                 yield event(
                     "response.content_part.added",
@@ -270,7 +290,7 @@ def responses(step: Step) -> Iterator[tuple[str, Any]]:
                 yield event("response.output_text.done", item_id=made["id"], output_index=index, content_index=0, text=text)
                 made["content"] = [{"type": "output_text", "text": text, "annotations": []}]
             case Thinking(text=text):
-                made = {"type": "reasoning", "id": f"rs_{index}", "summary": [], "encrypted_content": None}
+                made = {"type": "reasoning", "id": f"rs_{name}_{index}", "summary": [], "encrypted_content": None}
                 yield event("response.output_item.added", output_index=index, item=made)
                 for part in halves(text):
                     yield event(
@@ -281,7 +301,7 @@ def responses(step: Step) -> Iterator[tuple[str, Any]]:
             case Call():
                 made = {
                     "type": "function_call",
-                    "id": f"fc_{index}",
+                    "id": f"fc_{name}_{index}",
                     "call_id": item.id,
                     "name": item.name,
                     "arguments": json.dumps(item.args),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +40,7 @@ def _options(agent: str, served: Model, around: Surroundings) -> Given:
     if agent in CODEXES:
         found = program("@openai/codex-linux-*/vendor/*/bin/codex")
         given: Given = {"base_url": f"{served.url}/v1", "model": "gpt-5.5", "arguments": NO_RETRIES, "env": {"OPENAI_API_KEY": "scripted"}}
-        return given | {"program": found}
+        return given | {"program": found} | ({"permission_mode": "full-access"} if agent == "codex-exec" else {})
     if agent in MODELS:
         return {"base_url": f"{served.url}/v1", "model": "scripted", "env": {"OPENAI_API_KEY": "scripted"}}
     if agent == "opencode":
@@ -65,7 +64,8 @@ def _one_shot(real: Real, served: Model, around: Surroundings) -> Given:
     if real.home is not None:
         _write(around.home / real.home, real.settings, served)
     address = {} if real.path is None else {"base_url": served.url + real.path}
-    return {"model": real.model, "program": real.program(), "env": real.variables()} | address
+    given: Given = {"model": real.model, "permission_mode": real.mode, "program": real.program(), "env": real.variables()}
+    return given | address | ({"allowed_tools": real.allowed} if real.allowed else {})
 
 
 def _write(place: Path, settings: Any, served: Model) -> None:
@@ -73,10 +73,39 @@ def _write(place: Path, settings: Any, served: Model) -> None:
     place.write_text((settings if isinstance(settings, str) else json.dumps(settings)).replace("{url}", served.url))
 
 
-WRITES: dict[str, Callable[[Path], Call]] = {
-    **dict.fromkeys(CLAUDES, lambda place: Call("Write", {"file_path": str(place), "content": "a note"})),
-    "codex": lambda place: Call("exec_command", {"cmd": f"touch {place}", **ASKING}),
-    "qwen-io": lambda place: Call("run_shell_command", {"command": f"touch {place}", "description": "Make it"}),
-    **{name: actor.write for name, actor in ACTORS.items() if actor.goes_on},
-}
-"""A call that has to be allowed, of agents whose model is asked again after a denial."""
+# --------------------------------------------------------------------------------------------------------------------
+# How they differ
+
+FAMILIES = {"agent-sdk": "claude"} | {name: name.split("-")[0] for name in AGENTS if name != "agent-sdk"}
+"""The program of each agent: it has the same tools however it is driven."""
+SHELLS = {"claude": "Bash", "codex": "exec_command", "copilot": "bash", "gemini": "run_shell_command"}
+SHELLS |= {"opencode": "bash", "qwen": "run_shell_command"}
+BY_TOOL = {*CLAUDES, "claude-oneshot", "opencode"}
+"""Agents whose model gives its structured output by a tool."""
+SILENT = {"codex-exec", "opencode-oneshot"}
+"""Agents that show a text when it is complete."""
+STOPS_AT_DENIAL = {"opencode", *(name for name, actor in ACTORS.items() if not actor.goes_on)}
+"""Agents whose turn ends with a denial."""
+
+
+def shell_call(agent: str, command: str) -> Call:
+    """A command that has to be allowed, if the agent asks at all."""
+    family = FAMILIES[agent]
+    if family == "codex":
+        return Call(SHELLS[family], {"cmd": command} | ({} if agent == "codex-exec" else ASKING))
+    return Call(SHELLS[family], {"command": command, "description": "Do it"})
+
+
+def message_call(agent: str, arguments: dict[str, Any]) -> Call:
+    """A call of the tool that hansard offers to agents that message others."""
+    match FAMILIES[agent]:
+        case "codex":
+            return Call("message_agent", arguments, namespace="mcp__hansard")
+        case "copilot":
+            return Call("hansard-message_agent", arguments)
+        case "opencode":
+            return Call("hansard_message_agent", arguments)
+        case "gemini":
+            return Call("mcp_hansard_message_agent", arguments)
+        case _:
+            return Call("mcp__hansard__message_agent", arguments)

@@ -12,13 +12,12 @@ import pytest
 from hansard.agents import agent_for, own
 from hansard.agents.base import Handshake, Options
 from hansard.agents.drivers.claude import Claude
-from hansard.agents.session import Session
 from hansard.errors import AgentNotStarted, Refused
 from hansard.events import control_request
 from hansard.events.content import ImageBlock, TextBlock
 from tests.driving.capabilities import shows
 from tests.driving.claude_stage import shown_to, stage, written
-from tests.driving.model import Call, Step, Text, Thinking, calls, says
+from tests.driving.model import Step, Text, calls, says
 from tests.driving.stage import DOT
 from tests.driving.surroundings import idle, until
 from tests.driving.test_codex import loud_one
@@ -30,75 +29,6 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 def agent(request: pytest.FixtureRequest) -> str:
     """Both ways to it."""
     return request.param
-
-
-@shows("text")
-async def test_thinking_text_and_the_commands(agent: str, tmp_path: Path) -> None:
-    async with stage(agent, tmp_path, Step([Thinking("Let me see."), Text("It is a fine day.")])) as play:
-        await play.says("How is the day?")
-        await play.ends()
-        assert [payload.text for payload in play.only("user_message")] == ["How is the day?"]
-        assert [payload.text for payload in play.only("thinking_done")] == ["Let me see."]
-        assert [payload.text for payload in play.only("assistant_done")] == ["It is a fine day."]
-        assert "".join(payload.text for payload in play.only("assistant_chunk")) == "It is a fine day."
-        assert [payload.status for payload in play.only("turn_end")] == ["completed"]
-        assert "compact" in [command["name"] for command in play.session.state.slash_commands or [] if "description" in command]
-        assert [payload.event for payload in play.only("process")] == ["started", "exited"]
-
-
-@shows("tools", "allowed", "denied")
-async def test_a_tool_that_is_allowed_runs_and_one_that_is_denied_does_not(agent: str, tmp_path: Path) -> None:
-    folder = tmp_path / "work"
-    script = [written(folder), says("Written."), calls("Write", {"file_path": str(folder / "b.txt"), "content": "b"}), says("Not then.")]
-    async with stage(agent, tmp_path, *script) as play:
-        await play.session.send("Write a note.")
-        question = await play.permission_request()
-        assert (question.payload.tool_name, question.payload.input["content"]) == ("Write", "a note")
-        assert not (folder / "note.txt").exists()
-        await play.session.decide(question.payload.request_id, "allow", input_hash=question.payload.input_hash, by="somebody")
-        await idle(play.session)
-        assert (folder / "note.txt").read_text() == "a note"
-
-        await play.session.send("Write another.")
-        question = await play.permission_request()
-        await play.session.decide(question.payload.request_id, "deny", message="Rather not.")
-        await idle(play.session)
-        assert not (folder / "b.txt").exists()
-        await play.ends()
-        assert [payload.decision for payload in play.only("permission_response")] == ["allow", "deny"]
-        assert [bool(payload.is_error) for payload in play.only("tool_result")] == [False, True]
-        assert [payload.status for payload in play.only("turn_end")] == ["completed", "completed"]
-        assert "Rather not." in shown_to(play.model.asked[-1])
-
-
-async def test_what_is_always_allowed_is_not_asked_again(agent: str, tmp_path: Path) -> None:
-    folder = tmp_path / "work"
-    script = [Step([Call("Write", {"file_path": str(folder / name), "content": name})]) for name in ("a.txt", "b.txt")]
-    async with stage(agent, tmp_path, *script, says("Both.")) as play:
-        await play.session.send("Write two notes.")
-        question = await play.permission_request()
-        await play.session.decide(question.payload.request_id, "allow", option_id="allow_always")
-        await idle(play.session)
-        await play.ends()
-        assert (folder / "b.txt").read_text() == "b.txt"
-        assert len(play.only("permission_request")) == 1
-
-
-@shows("interrupt")
-async def test_an_interrupt_in_the_middle_of_a_sentence(agent: str, tmp_path: Path) -> None:
-    async with stage(agent, tmp_path, Step([Text("A long story " * 20)], hang=True), says("Yes?")) as play:
-        await play.session.send("Tell me a story.")
-        await until(play.session, lambda past: any(block.text for block in past.blocks.values()))
-        await play.session.interrupt(by="somebody")
-        await idle(play.session)
-        await play.says("Are you there?")
-        await play.ends()
-        half, after = play.only("assistant_done")
-        assert half.interrupted
-        assert half.text and half.text < "A long story " * 20
-        assert after.text == "Yes?"
-        assert [payload.status for payload in play.only("turn_end")] == ["interrupted", "completed"]
-        assert [(payload.reason, payload.by) for payload in play.only("interrupt")] == [("user_cancel", "somebody")]
 
 
 async def test_an_interrupt_at_a_question_withdraws_it(agent: str, tmp_path: Path) -> None:
@@ -131,37 +61,6 @@ async def test_settings_are_confirmed_or_refused(tmp_path: Path) -> None:
             await play.session.configure("set_mode", mode_id="fast")
         assert refused.value.code == "unsupported"
         await play.ends()
-
-
-@pytest.mark.parametrize(
-    ("status", "code"),
-    [
-        pytest.param(401, "provider_auth", marks=shows("401")),
-        pytest.param(429, "rate_limit", marks=shows("429")),
-        (500, "api_error"),
-    ],
-)
-async def test_an_error_of_the_api_is_the_end_of_the_turn(agent: str, tmp_path: Path, status: int, code: str) -> None:
-    async with stage(agent, tmp_path, Step(status=status)) as play:
-        await play.says("Hello?")
-        await play.ends()
-        (end,) = play.only("turn_end")
-        assert (end.status, end.error.code, end.error.status) == ("error", code, status)
-        assert code in [payload.code for payload in play.only("error")]
-
-
-@shows("resume")
-async def test_a_new_process_goes_on_with_the_conversation(agent: str, tmp_path: Path) -> None:
-    async with stage(agent, tmp_path, says("Nice to meet you, Ada."), says("Your name is Ada.")) as play:
-        await play.says("My name is Ada.")
-        await play.session.close()
-        play.session = await Session.open(play.around.store, play.session.id, env=play.around.env | play.env)
-        await play.says("What is my name?")
-        await play.ends()
-        shown = shown_to(play.model.asked[-1])
-        assert shown.index("My name is Ada.") < shown.index("Nice to meet you") < shown.index("What is my name?")
-        assert [payload.status for payload in play.only("turn_end")] == ["completed", "completed"]
-        assert len({payload.provider_session_id for payload in play.only("session_init")}) == 1
 
 
 async def test_what_was_set_holds_in_the_next_process(agent: str, tmp_path: Path) -> None:

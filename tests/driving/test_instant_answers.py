@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
+from hansard.agents import agent_for
 from hansard.agents.base import Options
 from hansard.agents.session import Session
 from hansard.errors import Refused
 from hansard.events import PermissionRequest, Question
 from hansard.store import JsonlStore
 from tests.driving.claude_stage import stage as claude_stage
-from tests.driving.model import Call, Step, calls, model, says
-from tests.driving.real_agents import ACTORS, WRITES, execute_options
+from tests.driving.model import Step, calls, is_conversation, model, says
+from tests.driving.real_agents import AGENTS, STOPS_AT_DENIAL, execute_options, shell_call
 from tests.driving.surroundings import PATIENCE, Surroundings
-from tests.driving.test_answers import is_step
 from tests.driving.test_codex import ASKING, Stage
 from tests.proof import amount
 
@@ -125,7 +125,7 @@ async def test_codex(tmp_path: Path) -> None:
                 await say(session, "Plan it.")
 
 
-OTHERS = sorted({"opencode", *ACTORS, *WRITES} - {"claude", "codex"})
+OTHERS = sorted({name for name in AGENTS if agent_for(name).capabilities.permissions} - {"claude", "codex"})
 """Agents that ask for permissions and have no questions for the user."""
 
 
@@ -135,22 +135,15 @@ async def test_agents_that_ask_for_permissions_alone(agent: str, tmp_path: Path)
     around, times = Surroundings(tmp_path), amount(6, 100)
     script: list[Step] = []
     for number in range(times):
-        script.append(Step([asking_call(agent, around.work / f"note{number}")]))
-        if agent in WRITES or number % 2 == 0:  # allowed, or the model hears of the denial
+        script.append(Step([shell_call(agent, f"mkdir note{number}")]))
+        if agent not in STOPS_AT_DENIAL or number % 2 == 0:  # allowed, or the model hears of the denial
             script.append(says("So be it."))
-    with model(*script, is_step=is_step) as scripted:
+    with model(*script, is_step=is_conversation) as scripted:
         given = execute_options(agent, scripted, around)
         session = await Session.create(given.pop("store"), agent, Options(**given))
         async with answering(session, around.store.root, no_question, times, 0):
             for _ in range(times):
                 await say(session, "Make it.")
-
-
-def asking_call(agent: str, place: Path) -> Call:
-    """A call that has to be allowed."""
-    if agent == "opencode":
-        return Call("bash", {"command": f"touch {place}", "description": "Make it"})
-    return WRITES[agent](place) if agent in WRITES else ACTORS[agent].write(place)
 
 
 async def no_question(session: Session, asked: Any, yes: bool) -> None:

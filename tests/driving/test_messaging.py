@@ -22,13 +22,11 @@ from hansard.agents.hub import Hub
 from hansard.agents.session import Session
 from hansard.agents.session_state import SessionState
 from hansard.errors import Refused
-from hansard.events import AgentCallback, AgentMessage, Event, QueueUpdate, ToolResult, TurnEnd, TurnStart, UserMessage
+from hansard.events import AgentCallback, AgentMessage, Event, QueueUpdate, TurnEnd, TurnStart, UserMessage
 from hansard.projections import project
 from hansard.store import JsonlStore
-from tests.driving.model import calls, model, says
 from tests.driving.puppet import Puppet
-from tests.driving.surroundings import PATIENCE, QUIET_CLAUDE, Surroundings, claude_program, idle, until
-from tests.driving.witness import whole
+from tests.driving.surroundings import PATIENCE, idle, until
 
 pytestmark = pytest.mark.anyio
 
@@ -479,42 +477,3 @@ def said_last(session: Session) -> str:
     last = session.state.last_message
     assert last is not None
     return last.text
-
-
-@pytest.mark.slow
-async def test_claude_code_asks_another_agent_and_is_called_back(tmp_path: Path):
-    tool = "mcp__hansard__message_agent"
-    script = [
-        calls(tool, {"to": "demo", "message": "think"}),
-        says("It says yes."),
-        calls(tool, {"to": "demo", "message": "fail"}),
-        says("It fails."),
-        calls(tool, {"to": "demo", "message": "plan", "wait": False}),
-        says("I asked."),
-        says("It has planned."),
-    ]
-    with model(*script) as scripted:
-        around = Surroundings(tmp_path)
-        env = around.env | QUIET_CLAUDE | {"DEMO_AGENT_PACE": "0"}
-        async with Hub(around.store) as hub:
-            options = Options(
-                cwd=str(around.work), program=claude_program(), base_url=scripted.url, env=env, messaging=True, allowed_tools=[tool]
-            )
-            asking = await hub.create("claude", options)
-            await asking.send("Ask the demo agent.")
-            await idle(asking)
-            await asking.send("Ask it something that fails.")
-            await idle(asking)
-            await asking.send("Ask it for a plan.")
-            back = await called_back(asking)
-        first, failed, later = log(asking, AgentMessage)
-        assert [first.payload.wait, failed.payload.wait, later.payload.wait] == [True, True, False]
-        yes, no, sent = log(asking, ToolResult)
-        assert "I thought about it: **yes**." in str(yes.payload.result) and first.payload.message_id in str(yes.payload.result)
-        assert no.payload.is_error and "the demo agent failed" in str(no.payload.result)
-        assert later.payload.message_id in str(sent.payload.result) and not sent.payload.is_error
-        assert (back.payload.message_id, back.payload.result) == (later.payload.message_id, "The plan is done.")
-        assert turns(asking) == [*[("user", "completed")] * 3, ("callback", "completed")]
-        assert "[Callback from demo]: The plan is done." in json.dumps(scripted.asked[-1]["messages"])
-        assert len(log(asking, UserMessage)) == 3 and unanswered(asking) == []
-        whole(asking)

@@ -19,10 +19,9 @@ from hansard.errors import Refused, UsageError
 from hansard.events import Event
 from hansard.events.content import ImageBlock, TextBlock
 from tests.driving.capabilities import shows
-from tests.driving.model import SOON, Model, Step, Text, calls, model, says
-from tests.driving.surroundings import claude_program, idle, program, until
+from tests.driving.model import Model, model, says
+from tests.driving.surroundings import claude_program, idle, program
 from tests.driving.test_acp import QUIET_OPENCODE, with_node
-from tests.driving.test_codex import eventually
 from tests.driving.test_opencode import QUIET
 from tests.driving.witness import Around
 from tests.recorded import FOLDER
@@ -169,73 +168,6 @@ async def turn(session: Session, text: str) -> None:
 
 def sent(session: Session) -> bytes:
     return b"".join(project(log(session), "native", direction="out"))
-
-
-@pytest.mark.parametrize("real", REAL)
-@shows("text", "tools", "resume")
-async def test_turns_tools_and_the_next_process_goes_on(real: Real, around: Around) -> None:
-    script = (
-        says("A heron it is."),
-        calls(real.shell, {"command": "echo from-the-shell; pwd", "description": "Say it"}),
-        says("Done."),
-        says("Again."),
-    )
-    with model(*script) as server:
-        session = await real.session(around, server)
-        await turn(session, ODD)
-        await turn(session, "Use a tool.")
-        await session.close()
-        again = await Session.open(around.store, session.id, around.env | real.variables())
-        await turn(again, "And again.")
-        await again.close()
-    assert prompts(again) == [ODD, "Use a tool.", "And again."]
-    assert [done.text for done in payloads(again, "assistant_done")] == ["A heron it is.", "Done.", "Again."]
-    assert ends(again) == ["completed"] * 3
-    [call], [result] = payloads(again, "tool_call"), payloads(again, "tool_result")
-    assert call.tool_name == real.shell and result.tool_call_id == call.tool_call_id
-    assert "from-the-shell" in json.dumps(result.result) and not result.is_error
-    assert str(around.work) in json.dumps(result.result)
-    started = [news for news in payloads(again, "process") if news.event == "started"]
-    assert len(started) == 3 and not any(ODD in argument for news in started for argument in news.argv)
-    assert len([news for news in payloads(again, "process") if news.event == "exited"]) == 3
-    assert "A heron it is." in json.dumps(server.asked[1]) and "Which bird?" in json.dumps(server.asked[3])
-    assert not payloads(again, "error") and not payloads(again, "raw")
-    assert not list(around.work.iterdir())
-
-
-@pytest.mark.parametrize("real", REAL)
-@shows("interrupt")
-async def test_an_interrupt_ends_the_turn_and_keeps_what_was_said(real: Real, around: Around) -> None:
-    with model(Step([Text("A very long answer about herons.")], hang=True)) as server:
-        session = await real.session(around, server)
-        await session.send("Tell me all.")
-        if real is OPENCODE:  # it says nothing before a message is whole
-            await eventually(lambda: server.taken == 1)
-        else:
-            await until(session, lambda _: any(chunk.text for chunk in payloads(session, "assistant_chunk")))
-        await session.interrupt()
-        await idle(session)
-        await session.close()
-    assert ends(session) == ["interrupted"]
-    assert [one.reason for one in payloads(session, "interrupt")][:1] == ["user_cancel"]
-    cut = payloads(session, "assistant_done")
-    assert len(cut) == (real is not OPENCODE)
-    assert all("A very long answer about herons.".startswith(half.text) for half in cut)
-    assert payloads(session, "process")[-1].event == "exited"
-
-
-@pytest.mark.parametrize("real", REAL)
-@pytest.mark.parametrize(
-    ("status", "code"), [pytest.param(401, "provider_auth", marks=shows("401")), pytest.param(429, "rate_limit", marks=shows("429"))]
-)
-async def test_an_error_of_the_api_is_the_end_of_the_turn(real: Real, around: Around, status: int, code: str) -> None:
-    with model(*[Step(status=status, headers=SOON)] * 12) as server:
-        session = await real.session(around, server)
-        await turn(session, "Hello.")
-        await session.close()
-    assert ends(session) == ["error"]
-    assert payloads(session, "turn_end")[0].error.code == code
-    assert code in {problem.code for problem in payloads(session, "error")}
 
 
 @pytest.mark.parametrize("real", REAL)

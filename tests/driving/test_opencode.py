@@ -22,7 +22,6 @@ from hansard.events import (
     ConfigurationChange,
     Error,
     Event,
-    PermissionRequest,
     Process,
     SessionInit,
     ThinkingDone,
@@ -33,7 +32,7 @@ from hansard.events import (
 from hansard.events.content import ImageBlock, SlashCommandBlock, TextBlock
 from hansard.testing import check_chunks, check_closed, check_order, check_questions, check_tools, check_turns, verbatim
 from tests.driving.capabilities import shows
-from tests.driving.model import SOON, Call, Model, Step, Text, Thinking, calls, model, says
+from tests.driving.model import Model, Step, Text, Thinking, calls, model, says
 from tests.driving.surroundings import Surroundings, idle, program, until
 
 pytestmark = pytest.mark.anyio
@@ -138,16 +137,7 @@ def texts(events: list[Event]) -> list[str]:
     return [event.payload.text for event in events if isinstance(event, AssistantDone)]
 
 
-async def pending_permission(session: Session) -> PermissionRequest:
-    """The permission question that waits."""
-    await until(session, lambda past: bool(past.asked))
-    (question,) = session.state.asked.values()
-    assert isinstance(question, PermissionRequest)
-    return question
-
-
 @pytest.mark.slow
-@shows("text", agent="opencode")
 async def test_turns_with_thinking_and_a_queue(place: Surroundings, wire: Wire):
     with model(Step([Thinking("Let me see."), Text("Hello, first.")]), says("Hello, second.")) as server:
         session = await place.session("opencode", options(server))
@@ -167,55 +157,6 @@ async def test_turns_with_thinking_and_a_queue(place: Surroundings, wire: Wire):
     assert "shout" in [command["name"] for command in session.state.slash_commands or []]
     assert [event.payload.event for event in events if isinstance(event, Process)][-1] == "exited"
     assert b"dummy-key" not in wire.heard + wire.sent
-
-
-@pytest.mark.slow
-@shows("tools", "allowed", "denied", agent="opencode")
-async def test_permission_once_always_and_no(place: Surroundings):
-    first, second, third = (calls("bash", {"command": f"echo {word}", "description": word}) for word in ("once", "always", "never"))
-    third.items = [Call("bash", {"command": "rm gone", "description": "never"})]
-    with model(first, second, says("Both ran."), third) as server:
-        session = await place.session("opencode", options(server))
-        await session.send("Run them")
-        for option in ("once", "always"):
-            question = await pending_permission(session)
-            assert question.payload.tool_name == "bash"
-            await session.decide(question.payload.request_id, "allow", option_id=option, input_hash=question.payload.input_hash)
-            await until(session, lambda past, name=question.payload.request_id: name not in past.asked)
-        await idle(session)
-        await session.send("And this one")
-        question = await pending_permission(session)
-        await session.decide(question.payload.request_id, "deny")
-        await idle(session)
-        with pytest.raises(Refused):
-            await session.decide(question.payload.request_id, "allow")
-        await session.close()
-    events = log(session)
-    assert ends(events) == ["completed", "denied"]
-    results = [event.payload for event in events if isinstance(event, ToolResult)]
-    assert [(result.exit_code, result.is_error) for result in results] == [(0, False), (0, False), (None, True)]
-    assert "once" in str(results[0].content)
-    assert "rejected" in str(results[2].error)
-
-
-@pytest.mark.slow
-@shows("interrupt", agent="opencode")
-async def test_an_interrupt_in_mid_stream_and_the_turn_after_it(place: Surroundings):
-    with model(Step([Text("This will never be said to its end.")], hang=True), says("Here I am.")) as server:
-        session = await place.session("opencode", options(server))
-        await session.send("Talk")
-        await until(session, lambda past: bool(past.blocks))
-        await session.interrupt(by="somebody")
-        await idle(session)
-        await session.send("Still there?")
-        await idle(session)
-        await session.close()
-    events = log(session)
-    assert ends(events) == ["interrupted", "completed"]
-    half, whole = texts(events)
-    assert half and "This will never be said to its end.".startswith(half)
-    assert [event.payload.interrupted for event in events if event.type == "assistant_done"] == [True, False]
-    assert whole == "Here I am."
 
 
 @pytest.mark.slow
@@ -250,52 +191,6 @@ async def test_settings_go_along_with_the_next_prompt_and_a_picture_too(place: S
         "OpenCode has no agent 'boss'",
         "BadRequest",  # half a picture
     ]
-
-
-@pytest.mark.slow
-@shows("401", "429", agent="opencode")
-async def test_errors_of_the_model_end_the_turn_as_what_they_are(place: Surroundings):
-    too_many = Step(status=429, headers=SOON)
-    with model(Step(status=401), too_many, says("Now it works."), *[too_many] * 12) as server:
-        session = await place.session("opencode", options(server))
-        for words in ("Who are you?", "And now?", "And again?"):
-            await session.send(words)
-            await idle(session)
-        await session.close()
-    events = log(session)
-    assert ends(events) == ["error", "completed", "error"]
-    told = [(event.payload.code, event.payload.retryable) for event in events if isinstance(event, Error)]
-    assert told[:2] == [("provider_auth", False), ("rate_limit", True)]
-    assert set(told[2:]) == {("rate_limit", True)}
-    ended = [event.payload.error.code for event in events if isinstance(event, TurnEnd) and event.payload.error is not None]
-    assert ended == ["provider_auth", "rate_limit"]
-    assert texts(events) == ["Now it works."]
-
-
-@pytest.mark.slow
-@shows("resume", agent="opencode")
-async def test_a_session_goes_on_in_a_new_process(place: Surroundings):
-    with model(says("The word is marmalade."), says("Marmalade, as I said.")) as server:
-        how = options(server, system_prompt="You are a parrot.")
-        session = await place.session("opencode", how)
-        await session.send("Tell me a word")
-        await idle(session)
-        await session.close()
-        again = await Session.open(place.store, session.id, env=how.env)
-        await again.send("Which was it?")
-        await idle(again)
-        await again.close()
-    events = log(again)
-    assert ends(events) == ["completed", "completed"]
-    assert texts(events) == ["The word is marmalade.", "Marmalade, as I said."]
-    assert [event.payload.text for event in events if isinstance(event, UserMessage)] == ["Tell me a word", "Which was it?"]
-    assert all("You are a parrot." in json.dumps(request["system"]) for request in server.asked)
-    seen = json.dumps(server.asked[1]["messages"])
-    assert seen.index("Tell me a word") < seen.index("The word is marmalade.") < seen.index("Which was it?")
-    first, second = (event.payload.provider_session_id for event in events if isinstance(event, SessionInit))
-    assert first == second
-    frames = [event.frame for event in events if event.original is not None]
-    assert frames == list(range(1, len(frames) + 1))
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hansard.events import Event
 from tests.page.chromium import Watched
 from tests.page.recorded import as_json, final_state
 from tests.promises.exports import READ_OTHERWISE
@@ -71,8 +72,9 @@ def chosen(folder: str) -> list[Session]:
     return [session for session in found if len(session.events) <= MAX_EVENTS]
 
 
-def read_page(drawn: Json) -> Told:
-    """What the page says, under the names that other surfaces have for it."""
+def read_page(renderer: Watched, events: list[Event]) -> Told:
+    """What the page says of some events, under the names that other surfaces have for it."""
+    drawn: Any = renderer.run(DRAWN, [as_json(events), final_state(events)])
     turns = drawn["turns"]
     return {
         "prompts": Text("\n".join(drawn["prompts"])),
@@ -116,10 +118,5 @@ def _cost(facts: str) -> str | None:
 
 @pytest.mark.parametrize("folder", sorted({recording.path.parent.name for recording in recordings()}))
 def test_the_page_shows_what_was_really_said(renderer: Watched, folder: str) -> None:
-    wrong: list[str] = []
-    for session in chosen(folder):
-        drawn: Any = renderer.run(DRAWN, [as_json(session.events), final_state(session.events)])
-        told = read_page(drawn)
-        false = [kind for kind in told if not session.agrees(kind, told[kind])]
-        wrong += [f"{session.name}: {kind}: {session.difference(kind, told[kind])}" for kind in false]
+    wrong = [false for session in chosen(folder) for false in session.false_statements(read_page(renderer, session.events))]
     assert not wrong, f"{len(wrong)} false statements:\n" + "\n".join(wrong[:5])

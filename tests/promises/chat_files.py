@@ -33,7 +33,6 @@ NOT_CALLED = "a call is written down when it is over; the process was killed bef
 OWN_FILE = "what a sub-agent did is in a file of its own"
 FINISH = "finish reasons are in the file only"
 AGAIN = "session/load says the history once more"
-NOTICES = "ACP has notices of the program as words of the agent"
 JOINED = "live, an answer that is asked for again goes on in the same text"
 
 DIFFERENCES: dict[str, dict[str, str]] = {
@@ -96,17 +95,10 @@ DIFFERENCES: dict[str, dict[str, str]] = {
     "copilot-json/max_tokens": {"texts": "deltas are not kept, and two answers that hit the limit never became messages", "ends": FINISH},
     "copilot-json/refusal": {"ends": FINISH},
     "copilot-json/thinking": {"thinking": TRIMMED},
-    "copilot-acp/err_auth": {"texts": NOTICES},
-    "copilot-acp/err_context": {"texts": NOTICES},
-    "copilot-acp/err_rate_limit": {"texts": NOTICES},
-    "copilot-acp/err_server": {"texts": NOTICES},
-    "copilot-acp/file_edit": {"texts": NOTICES},
     "copilot-acp/image_input": {"prompts": "the file has links of the prompt as words"},
     "copilot-acp/interrupt": {"texts": UNFINISHED},
     "copilot-acp/max_tokens": {"texts": UNFINISHED, "ends": FINISH},
     "copilot-acp/multi_turn": {"prompts": AGAIN, "texts": AGAIN},
-    "copilot-acp/permission_deny": {"texts": NOTICES},
-    "copilot-acp/permission_ok": {"texts": NOTICES},
     "copilot-acp/refusal": {"ends": FINISH},
     "copilot-acp/subagent": {"prompts": "ACP does not tell a sub-agent's prompt"},
 }

@@ -46,6 +46,5 @@ def an_answer_is_what_the_model_said_once(case: Case) -> None:
 def every_surface_tells_the_same(case: Case) -> None:
     for session in sessions(case):
         for surface, read in SURFACES.items():
-            told = read(session.events)
-            wrong = [f"{kind}: {session.difference(kind, told[kind])}" for kind in told if not session.agrees(kind, told[kind])]
-            assert not wrong, f"{session.name}: {surface}: " + "; ".join(wrong)
+            wrong = session.false_statements(read(session.events))
+            assert not wrong, f"{surface}: " + "; ".join(wrong)

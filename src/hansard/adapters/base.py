@@ -230,6 +230,11 @@ class Adapter:
             first.eol = frame.eol
         return events
 
+    def note_interrupt(self, command: ev.Interrupt) -> None:
+        """Notes an interrupt that has no frame: the agent may report it, too, and a block that it completes now was cut off."""
+        self.open.apply(command)
+        self.open.cut_off = True
+
     def finish(self, reason: str = "the stream ended", status: ev.TurnStatus = "lost", error: ev.ErrorInfo | None = None) -> list[ev.Event]:
         """The events that close whatever is open when nothing more will come."""
         self._out, self._arrived = False, None

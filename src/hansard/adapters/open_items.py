@@ -59,9 +59,15 @@ class OpenItems:
     def _is_speaking(self) -> bool:
         return any(block.parent == self.parent_call for block in self.blocks.values())
 
-    def turn_changed(self, event: ev.Event) -> None:
-        """A turn begins or ends."""
+    def turn_began(self, event: ev.Event) -> None:
+        """A turn begins."""
         self.interrupted, self.cut_off, self.denial = False, False, None
+
+    def turn_ended(self, event: ev.Event) -> None:
+        """A turn ends. One that was interrupted has the code for that, also if its wire has no words for it."""
+        if event.payload.status == "interrupted" and event.payload.error is None:
+            event.payload.error = ev.ErrorInfo(code="aborted", message="the turn was interrupted")
+        self.turn_began(event)
 
     def stopped(self, event: ev.Event) -> None:
         """An interrupt."""
@@ -150,8 +156,8 @@ OPEN_ITEM_RULES: dict[type[ev.Event], Callable[[OpenItems, ev.Event], None]] = {
     ev.Question: OpenItems.question_opened,
     ev.Answer: OpenItems.question_closed,
     ev.Interrupt: OpenItems.stopped,
-    ev.TurnStart: OpenItems.turn_changed,
-    ev.TurnEnd: OpenItems.turn_changed,
+    ev.TurnStart: OpenItems.turn_began,
+    ev.TurnEnd: OpenItems.turn_ended,
 }
 """What the events that open or close something mean for it."""
 

@@ -23,6 +23,9 @@ from hansard.errors import AgentNotStarted, CannotEncode, Refused, UsageError
 from hansard.events import ConfigurationChangePayload, ControlRequest, ControlResponsePayload, Event, UserMessage
 from hansard.events.structs import prepare
 
+MESSAGING_SERVER = "hansard"
+"""By this name agents know the MCP server of the tools with which they message others."""
+
 
 class Options(Struct, kw_only=True, omit_defaults=True, rename="camel"):
     """How a session wants its agent. What an agent cannot do it refuses when it is started."""

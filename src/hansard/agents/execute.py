@@ -212,7 +212,9 @@ class ExecutionStream:
         if self._ended is None:
             raise UsageError("there is no result yet: read the stream to its end")
         exchange = self.exchange
-        answer, usage = exchange.answer, usage_since(self.session.state.usage.session(), self._before)
+        answer, usage = exchange.answer, TotalUsage()
+        if any(isinstance(event, ev.UsageEvent) and event.payload.scope in ("message", "turn") for event in exchange.events):
+            usage = usage_since(self.session.state.usage.session(), self._before)  # else the agent did not say what it used
         return ExecuteResult(
             data=answer.data,
             text=answer.text,

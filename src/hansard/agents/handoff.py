@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from copy import copy
 from pathlib import Path
 
 from msgspec import Struct
 
 from hansard.adapters.schema_instruction import is_instruction
-from hansard.events import Event, UserMessage
+from hansard.events import Event
 from hansard.events.content import AnyBlock, ResourceBlock, TextBlock
+from hansard.events.replays import HANDOFF_URI
 from hansard.projections.base import Projected
 from hansard.projections.formats.claude_session import ClaudeSession
 from hansard.projections.formats.codex_rollout import CodexRollout
-from hansard.projections.formats.prompt import BEGINNING, Prompt
+from hansard.projections.formats.prompt import Prompt
 from hansard.projections.output import written
-
-HANDOFF_URI = "hansard:conversation"
-"""The address under which a conversation is shown to an agent that cannot read a file of it."""
 
 
 class Handoff(Struct, frozen=True):
@@ -40,7 +37,7 @@ class Handoff(Struct, frozen=True):
 
 def write_handoff_file(form: ClaudeSession | CodexRollout, events: Iterable[Event], home: Path) -> Handoff:
     """Writes the session file where the agent looks for it, for this user alone; none if nothing was said yet."""
-    data = b"".join(written(Projected(form, without_handoffs(events)), form.output))
+    data = b"".join(written(Projected(form, without_instructions(events)), form.output))
     if not data:
         return Handoff()
     place = home / form.path
@@ -53,29 +50,12 @@ def write_handoff_file(form: ClaudeSession | CodexRollout, events: Iterable[Even
 
 def handoff_block(events: Iterable[Event], embeds: bool) -> AnyBlock | None:
     """The conversation in words, to be said with the next message; None if nothing was said yet."""
-    text = "".join(Projected(Prompt(), without_handoffs(events)))
+    text = "".join(Projected(Prompt(), without_instructions(events)))
     if not text:
         return None
     return ResourceBlock(uri=HANDOFF_URI, name="The conversation so far", media_type="text/plain", text=text) if embeds else TextBlock(text)
 
 
-def without_handoffs(events: Iterable[Event]) -> Iterator[Event]:
-    """Yields the events without the conversations that were sent at earlier hand-offs, and without the schemas of earlier answers."""
-    for event in events:
-        if is_instruction(event):
-            continue
-        if isinstance(event, UserMessage) and event.payload.content and any(map(_is_handover, event.payload.content)):
-            event = copy(event)
-            event.payload = copy(event.payload)
-            event.payload.content = [block for block in event.payload.content or [] if not _is_handover(block)]
-        yield event
-
-
-def _is_handover(block: AnyBlock) -> bool:
-    match block:
-        case ResourceBlock(uri=address):
-            return address == HANDOFF_URI
-        case TextBlock(text=text):
-            return text.startswith(BEGINNING)
-        case _:
-            return False
+def without_instructions(events: Iterable[Event]) -> Iterator[Event]:
+    """Yields the events without the schemas of earlier answers."""
+    return (event for event in events if not is_instruction(event))

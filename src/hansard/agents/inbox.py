@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from hansard import events as ev
 from hansard.agents import agents
-from hansard.agents.base import Agent, Options
+from hansard.agents.base import MESSAGING_SERVER, Agent, Options
 from hansard.agents.recorder import off_loop, read_state
 from hansard.agents.session import Session
 from hansard.agents.session_state import SessionState
@@ -38,8 +38,6 @@ MAX_MESSAGES_PER_TURN = 8
 """How many messages an agent may send in one turn."""
 ANSWER_SECONDS = 45.0
 """Seconds an agent waits for an answer; then it comes as a callback. Clients of MCP give up after a minute (Codex, TypeScript's SDK)."""
-SERVER = "hansard"
-"""By this name agents know the server of these tools."""
 
 
 class Sessions(Protocol):
@@ -129,7 +127,7 @@ class Messaging:
         if find_spec("mcp") is None:
             raise AgentNotStarted("agents reach each other through an MCP server, and its package is not installed: hansard[mcp]")
         ticket = await self._exchange.ticket(session.id)
-        return {SERVER: {"command": sys.executable, "args": ["-P", "-m", "hansard", "mcp", str(ticket)]}}
+        return {MESSAGING_SERVER: {"command": sys.executable, "args": ["-P", "-m", "hansard", "mcp", str(ticket)]}}
 
     async def _use(self, session_id: str, tool: str, given: dict[str, Any]) -> Any:
         asking = self._open(session_id)

@@ -75,8 +75,9 @@ class Pump:
         """Writes a command, preceded by other events, then sends it. ``spoken`` is the message to send for it, if it has no frame."""
         return (await self._send(command, before, spoken))[0]
 
-    def interrupt(self) -> None:
+    def interrupt(self, command: ev.Interrupt) -> None:
         """Interrupts the process of an agent whose wire has no message for that. A one-shot agent ends."""
+        self.adapter.note_interrupt(command)
         if self.agent.capabilities.one_shot:
             self._stopped_as = self._stopped_as or "interrupted"
         self._transport.interrupt()

@@ -7,6 +7,7 @@ that came of a frame is made again from its bytes, in the same order.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
@@ -23,7 +24,6 @@ from hansard.store.transfer.copy import copy_blobs
 
 SOME = 1000
 """How many events are written at once."""
-LAUNCHED = "launched"
 LOGS_OWN = {"created", "checkpoint", "log_recovered", "store_degraded", "archived", "unarchived"}
 """What a log says about itself."""
 
@@ -72,6 +72,8 @@ class Again:
         self._old = session_id
         self._format = header.format
         self._agent: Agent | None = None
+        self._resumed = False
+        """Whether the agent continues a session of its own."""
         self._wires: dict[str | None, Wire] = {}
         self._frames = 0
         self._run: list[ev.Event] = []
@@ -117,19 +119,27 @@ class Again:
 
     def _own(self, event: ev.Event) -> list[ev.Event]:
         """Something that no frame says: it stays, unless it is damage, which the old log alone has."""
-        if isinstance(event, ev.SessionLifecycle) and event.payload.subtype == LAUNCHED:
-            self._launched(event.payload)
+        match event:
+            case ev.SessionLifecycle(payload=ev.SessionLifecyclePayload(subtype="launched")):
+                self._launched(event.payload)
+            case ev.SessionLifecycle(payload=ev.SessionLifecyclePayload(subtype="closed")):
+                self._agent = None
+            case ev.Interrupt() if None in self._wires:  # of an agent whose wire has no message for it
+                self._wires[None].adapter.note_interrupt(event)
+            case _:
+                pass
         if isinstance(event, ev.RawEvent) and event.seq == 0:
             return []
         event.session_id, event.seq, event.turn_id = "", 0, self._turns.get(event.turn_id, event.turn_id)
         return [event]
 
     def _launched(self, launch: ev.SessionLifecyclePayload) -> None:
-        """Another process begins to speak; but those of a one-shot agent speak as one."""
-        agent = agent_for(msgspec.convert(launch.detail, _Launch).agent)
+        """Another process begins to speak; but those of a one-shot agent speak as one, as long as its session is open."""
+        launched = msgspec.convert(launch.detail, _Launch)
+        agent = agent_for(launched.agent)
         if not (agent.capabilities.one_shot and agent is self._agent):
             self._wires.pop(None, None)
-        self._agent = agent
+        self._agent, self._resumed = agent, launched.options.get("resume") is not None
 
     def _wire(self, event: ev.Event) -> Wire:
         found = self._wires.get(event.stream)
@@ -147,7 +157,13 @@ class Again:
         parent = event.parent_tool_call_id if event.stream is not None else None
         composed = agent is not None and agent.composes
         context = Context(
-            source=name, stream=event.stream, frames=frames, parent_tool_call_id=parent, recorded=self._recorded, composed=composed
+            source=name,
+            stream=event.stream,
+            frames=frames,
+            parent_tool_call_id=parent,
+            resumed=agent is not None and self._resumed,
+            recorded=self._recorded,
+            composed=composed,
         )
         adapter = adapter_for(format)(context)
         return Wire(adapter, adapter.framer() if agent is None else agent.framer())
@@ -155,6 +171,7 @@ class Again:
 
 class _Launch(msgspec.Struct):
     agent: str
+    options: dict[str, Any] = {}
 
 
 class Wire:
@@ -171,10 +188,12 @@ class Wire:
         if all(event.direction == "out" for event in before):
             events = self.adapter.feed(Frame(data, eol=eol, out=True, time=_time(before)))
             return _completed(events, before)
+        status, retry_after_ms = _answered(before)
         frames = self._framer.feed(data + eol.encode())
+        if status is not None and eol == "":
+            frames += self._framer.end()  # it was the whole answer of an HTTP API
         for frame in frames:
-            frame.time = _time(before)
-            frame.status, frame.retry_after_ms = _answered(before)
+            frame.time, frame.status, frame.retry_after_ms = _time(before), status, retry_after_ms
         return self._read(frames)
 
     def rest(self) -> list[ev.Event]:

@@ -394,7 +394,7 @@ class Session:
                 await self._cancel_requests()
                 return sent
         stamped = await self._put(command)
-        pump.interrupt()
+        pump.interrupt(command)
         return stamped
 
     async def _cancel_requests(self) -> None:

@@ -11,7 +11,8 @@ from hansard.events.types import AssistantDone, Event, Result, ToolCall, ToolRes
 def final_text(events: Iterable[Event]) -> str:
     """Returns the last text of an agent in a turn: the text of its own report, or the texts after the last tool call.
 
-    The report of a turn that was cut off or failed is about the turn. Then the texts before it count.
+    The report of a turn that was cut off or failed is about the turn, and so is a text in which the agent reports an error. Then the texts
+    before it count.
     """
     said: list[str] = []
     after_tool = False
@@ -21,7 +22,7 @@ def final_text(events: Iterable[Event]) -> str:
         match event:
             case ToolCall() | ToolResult():
                 after_tool = True
-            case AssistantDone():
+            case AssistantDone() if event.payload.phase != "error":
                 said = [event.payload.text] if after_tool else [*said, event.payload.text]
                 after_tool = False
             case Result(payload=result) if result.text and result.status not in ("interrupted", "error", "lost"):

@@ -6,7 +6,9 @@ A log of version 0.1 has only the two ends of a replay. `find_unmarked` finds th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 
+from hansard.events.content import AnyBlock, ResourceBlock, TextBlock
 from hansard.events.summary import is_launch
 from hansard.events.types import (
     AgentCallback,
@@ -42,6 +44,9 @@ from hansard.events.types import (
 
 MAX_SEQ = 2**63 - 1
 """Where a replay ends that was cut off, until the next launch."""
+HANDOFF_URI = "hansard:conversation"
+HANDOFF_BEGINNING = "A conversation between a user and you, the assistant, as far as it has got. Go on where it ends.\n\n<conversation>\n"
+"""How the conversation before it is sent along with a message to an agent that takes over: as a resource, or as text."""
 REPLAY_STARTED, REPLAY_ENDED = "replay_started", "replay_ended"
 
 REPEATED: frozenset[type[Event]] = frozenset(
@@ -60,7 +65,27 @@ BOUNDARY_TYPES = frozenset(str(kind.__struct_config__.tag) for kind in (SessionL
 
 def without_replays(events: Iterable[Event]) -> Iterator[Event]:
     """Yields the events that are not a repetition."""
-    return (event for event in events if not event.replay)
+    return (without_handoff(event) for event in events if not event.replay)
+
+
+def without_handoff(event: Event) -> Event:
+    """Returns the event; of a message, without the conversation that was sent along with it at a hand-off."""
+    if type(event) is not UserMessage or not event.payload.content or not any(map(_is_handoff, event.payload.content)):
+        return event
+    event = copy(event)
+    event.payload = copy(event.payload)
+    event.payload.content = [block for block in event.payload.content or [] if not _is_handoff(block)]
+    return event
+
+
+def _is_handoff(block: AnyBlock) -> bool:
+    match block:
+        case ResourceBlock(uri=address):
+            return address == HANDOFF_URI
+        case TextBlock(text=text):
+            return text.startswith(HANDOFF_BEGINNING)
+        case _:
+            return False
 
 
 def is_conversation(event: Event) -> bool:

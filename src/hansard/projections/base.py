@@ -10,6 +10,7 @@ from typing import ClassVar, Generic, Literal, TypeVar
 from msgspec import Struct, field
 
 from hansard.events import TYPES, Event, Unknown
+from hansard.events.replays import without_handoff
 
 T = TypeVar("T")
 
@@ -80,7 +81,7 @@ class Projection(Generic[T]):
         if reason is not None:
             self.report.leave(event.type, reason)
             return ()
-        return self.handle(event)
+        return self.handle(event if self.carries_replays else without_handoff(event))
 
     def blocks(self, blocks: Iterable[Iterable[Event]]) -> Iterator[list[T]]:
         """The pieces of blocks of events, as blocks."""

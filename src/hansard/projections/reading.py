@@ -16,6 +16,7 @@ from msgspec import Struct
 from hansard import events as ev
 from hansard.events import tool_inputs as tools
 from hansard.events.lenient import as_list, as_object
+from hansard.events.replays import without_handoff
 from hansard.events.usage_totals import TotalUsage, UsageFold
 from hansard.projections.call_text import Call, plain_text
 from hansard.projections.reading_levels import level_of
@@ -194,6 +195,7 @@ class Reader:
         """Returns the items that an event completes. What an agent repeated on resume was read before."""
         if event.replay:
             return
+        event = without_handoff(event)
         self._usage.apply(event)
         level = level_of(event)
         if level == "record" or (level == "procedure" and not self._all):
@@ -290,8 +292,7 @@ class Reader:
         """An answer. The text of an error waits: the error says the same."""
         said = event.payload
         if said.phase == "error" and ev.is_main_agent(event):
-            if not self._turn.has_error(said.text):
-                self._turn.error_text = self._agent_message(event, said.text, [])
+            yield from self._turn.hold_error(self._agent_message(event, said.text, ["error"]))
             return
         self._said[event.parent_tool_call_id] = said.text
         if event.parent_tool_call_id is None:
@@ -564,6 +565,15 @@ class Turn:
     def has_error(self, message: str) -> bool:
         """Returns whether the error is shown already; agents put words around the provider's."""
         return any(message in shown for shown in self.errors)
+
+    def hold_error(self, message: Message) -> Iterator[AnyItem]:
+        """Holds back the agent's message about an error; yields the one before it, which was about another."""
+        if self.has_error(message.text):
+            return
+        earlier, self.error_text = self.error_text, message
+        if earlier is not None and earlier.text not in message.text:
+            self.errors.append(earlier.text)
+            yield earlier
 
     def take_error_text(self, message: str) -> str:
         """Returns the message of an error, or the agent's message about it if that says more."""

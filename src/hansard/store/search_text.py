@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from hansard.events import AgentMessage, Error, Event, PlanUpdate, ToolCall
+from hansard.events.replays import without_handoff
 from hansard.projections.display import text_of
 
 SEARCHED_TYPES = frozenset(
@@ -39,4 +40,4 @@ def search_text(event: Event) -> str:
         case PlanUpdate(payload=plan):
             return "\n".join(entry.content for entry in plan.entries)
         case _:
-            return text_of(event) or ""
+            return text_of(without_handoff(event)) or ""

@@ -529,6 +529,7 @@ class Acp(Adapter):
         info = hello.agent_info or hello.info
         self.agent = None if info is None else info.name
         self.subagents.unmarked = self.agent == "Copilot"
+        self.speech.notices = ("Error: ", "Info: ") if self.agent == "Copilot" else ()
         capabilities = hello.capabilities if hello.agent_capabilities is None else hello.agent_capabilities
         prompts = as_object(capabilities).get("promptCapabilities")
         self.commands.prompt_capabilities = None if prompts is None else as_object(prompts)
@@ -677,7 +678,7 @@ class Acp(Adapter):
     def fail(self, problem: ev.ErrorInfo, status: ev.TurnStatus = "error") -> Iterator[ev.Event]:
         """End the turn with an error."""
         self.parent = self.mine
-        if status in ("max_tokens", "refused") or self.speech.mark_error(self.mine, problem.message):
+        if status in ("max_tokens", "refused") or self.speech.mark_error(self.mine, problem):
             self.open.cut_off = False
             yield from self.speech.end(self.mine)
         yield from self.interrupt(status)

@@ -54,6 +54,8 @@ class Speech:
         self.user: OpenUserMessage | None = None
         self.prompts: list[list[Any]] = []
         """The prompts whose echo may still come."""
+        self.notices: tuple[str, ...] = ()
+        """How the messages begin, each in one chunk, in which the agent itself reports what went wrong."""
         self.only_chunk: str | None = None
         """The text of the last message, if it came in one chunk."""
         self._next_index: dict[str, int] = {}
@@ -94,13 +96,19 @@ class Speech:
             done: ev.Event = ev.ThinkingDone(payload=ev.ThinkingDonePayload(text=text), parent_tool_call_id=speaker)
         else:
             self.only_chunk = text if message.chunks == 1 else None
-            done = ev.AssistantDone(payload=ev.AssistantDonePayload(text=text, phase=message.phase), parent_tool_call_id=speaker)
+            phase = "error" if message.chunks == 1 and text.startswith(self.notices) else message.phase
+            done = ev.AssistantDone(payload=ev.AssistantDonePayload(text=text, phase=phase), parent_tool_call_id=speaker)
         return [as_synthetic(place_in_message(done, message.response_id, message.index))]
 
-    def mark_error(self, speaker: str | None, error: str) -> bool:
-        """Mark the speaker's open message as the text of an error that repeats it. Returns whether it is that text."""
+    def mark_error(self, speaker: str | None, error: ev.ErrorInfo) -> bool:
+        """Mark the speaker's open message as the text of an error. Returns whether it is that text.
+
+        The error repeats it, or the provider refused the key: then no model answered.
+        """
         message = self.messages.get(speaker)
-        if message is None or message.thinking or self.open_items.text(message.response_id, message.index) not in error:
+        if message is None or message.thinking:
+            return False
+        if error.code != "provider_auth" and self.open_items.text(message.response_id, message.index) not in error.message:
             return False
         message.phase = "error"
         return True

@@ -234,7 +234,8 @@ def content_to_send(said: ev.UserMessagePayload) -> Any:
     if said.content is None:
         return said.text
     spoken: list[ev.AnyBlock] = [block for block in said.content if not isinstance(block, ev.SlashCommandBlock)]
-    if said.text and text_of(spoken) != said.text:
+    texts = [block.text for block in spoken if isinstance(block, ev.TextBlock)]
+    if said.text and text_of(spoken) != said.text and said.text not in texts:  # it may come after the conversation before it
         spoken.insert(0, ev.TextBlock(text=said.text))
     return [from_block(block) for block in spoken]
 

@@ -329,12 +329,16 @@ class CodexAppServer(Codex):
         return ev.Error(payload=failure)
 
     def tokens(self, params: wire.TokenUsageParams) -> ev.Event:
-        """Return the usage of one response. The total is the thread's: if it did not grow, or no turn runs, nothing new was used."""
+        """Return the usage of one response. The total is the thread's: if it did not grow, or no turn runs, nothing new was used.
+
+        A resumed thread repeats the usage of its last turn, sometimes only after the next turn was asked for.
+        """
         count = params.token_usage
         before = self.totals.get(params.thread_id)
         self.totals[params.thread_id] = count.total
         window = count.model_context_window
-        own = share(count.total, before, count.last) if self.turn is not None else None
+        is_earlier = self.ours and params.turn_id not in (None, self.wire_turn)
+        own = share(count.total, before, count.last) if self.turn is not None and not is_earlier else None
         if own is None:
             return ev.usage(scope="context", usage=context_of(count.last, usage_of(count.last)), context_window=window)
         if self.ours:

@@ -132,7 +132,7 @@ class Copilot(Adapter):
             yield ev.status_change(status="abort", detail=data)
             return
         self.aborted = True
-        if self.open.denial == "denied":  # nobody interrupted: a denial without feedback aborts the turn
+        if self.open.denial == "denied" or self.open.interrupted:  # a denial without feedback aborts the turn; an interrupt is known
             yield ev.status_change(status="abort", detail={"reason": reason})
             return
         yield ev.interrupt(reason="error" if reason == "error" else "user_cancel", by=reason if isinstance(reason, str) else None)

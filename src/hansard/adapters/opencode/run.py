@@ -69,7 +69,8 @@ class OpenCodeRun(OpenCode):
         if answer is None and self.lane.failure is None:
             return
         if answer is not None and not answer.completed:
-            yield interrupt(reason="user_cancel")
+            if not self.open.interrupted:
+                yield interrupt(reason="user_cancel")
             yield from self.turn_usage()
             error = ErrorInfo(code="aborted", message="the process stopped inside a step")
             yield from self.end_turn("interrupted", error=error)

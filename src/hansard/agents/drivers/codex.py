@@ -15,7 +15,7 @@ from msgspec import structs
 
 from hansard._version import __version__
 from hansard.adapters.codex.modes import MODES, Mode
-from hansard.agents.base import Agent, Capabilities, Handshake, Options, value
+from hansard.agents.base import MESSAGING_SERVER, Agent, Capabilities, Handshake, Options, value
 from hansard.agents.handoff import Handoff, write_handoff_file
 from hansard.agents.output_schema import strict_schema
 from hansard.errors import UsageError
@@ -195,8 +195,9 @@ def config(options: Options, **settings: Any) -> list[str]:
 
 
 def servers(options: Options) -> dict[str, Any]:
-    """The MCP servers of a session, for Codex."""
-    return {name: _server(about) for name, about in options.mcp_servers.items()}
+    """The MCP servers of a session, for Codex. It may ask its model before a server is there, unless it requires the server."""
+    required = {MESSAGING_SERVER: {"required": True}} if options.messaging else {}
+    return {name: _server(about) | required.get(name, {}) for name, about in options.mcp_servers.items()}
 
 
 def _server(about: dict[str, Any]) -> dict[str, Any]:

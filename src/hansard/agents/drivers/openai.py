@@ -21,7 +21,7 @@ from hansard.adapters.framing import HttpBodyFramer
 from hansard.adapters.openai.outcomes import error_of
 from hansard.agents.base import Agent, Capabilities, Options
 from hansard.agents.environment import environment
-from hansard.agents.handoff import Handoff, without_handoffs
+from hansard.agents.handoff import Handoff, without_instructions
 from hansard.agents.http_client import Address, HttpExchange
 from hansard.agents.output_schema import strict_schema
 from hansard.agents.transport import ConnectionClosed, Output, TransportEvent
@@ -173,7 +173,7 @@ class OpenAIAgent(Agent):
         for block in said.payload.content or []:
             if not _accepts(block):
                 raise CannotEncode(f"{self.title} takes text, pictures and PDF documents as they are, and no {block.__struct_config__.tag}")
-        conversation = list(project(without_handoffs(chain(events, [said])), self.history))
+        conversation = list(project(without_instructions(chain(events, [said])), self.history))
         data = msgspec.json.encode(self.request(options, conversation)) + b"\n"
         if len(data) > MAX_FRAME:
             raise CannotEncode(f"this conversation is too long for a request: {len(data)} bytes")

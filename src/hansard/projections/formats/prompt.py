@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 
 from hansard.events.content import AnyBlock, ToolUseBlock
+from hansard.events.replays import HANDOFF_BEGINNING
 from hansard.projections.history import AnyPart, AssistantPart, HistoryProjection, Outcomes, UserPart
 from hansard.projections.media import pdf, picture
 from hansard.projections.text import block_text, json_text
 
-BEGINNING = "A conversation between a user and you, the assistant, as far as it has got. Go on where it ends.\n\n<conversation>\n"
 END = "</conversation>\n"
 TAGS = ("conversation", "user", "assistant", "tool_call", "tool_result")
 
@@ -31,7 +31,7 @@ class Prompt(HistoryProjection[str]):
         """A part as text."""
         if not self._begun:
             self._begun = True
-            yield BEGINNING
+            yield HANDOFF_BEGINNING
         yield self.whole("".join(self._texts(part)))
 
     def finish(self) -> Iterator[str]:

@@ -6,10 +6,14 @@ import { nameOf } from "./units.js";
 import { MarkdownView, link, prose } from "./markdown.js";
 import { levelOf, planWords } from "./procedure.js";
 import { bodyOf, planView, questionView, stateOf, summaryOf, tailOf } from "./tools.js";
+import { HANDOFF_BEGINNING, HANDOFF_URI } from "./rules.js";
 import { asList, asObject, asText, between, clock, count, duration, line, money, textOf } from "./format.js";
 
 /** @typedef {import("./types").Unit} Unit @typedef {import("./types").Item} Item @typedef {import("./types").ToolItem} ToolItem */
 /** @typedef {import("./types").Hooks} Hooks @typedef {import("./types").Event} Event */
+
+/** Whether a block is the conversation that was sent along with a message at a hand-off. @param {Record<string, unknown>} block */
+const isHandoff = (block) => block.uri === HANDOFF_URI || (block.type === "text" && asText(block.text).startsWith(HANDOFF_BEGINNING));
 
 /** So many steps of a sub-agent are drawn at once. */
 const NESTED = 200;
@@ -136,7 +140,7 @@ export class Painter {
     if (author(event) === "harness") {
       return folded(line(text, 90) || "context", () => h("pre", { class: "harness-text" }, ...visible(text)));
     }
-    const blocks = asList(event.payload.content).map(asObject);
+    const blocks = asList(event.payload.content).map(asObject).filter((block) => !isHandoff(block));
     const isCommand = blocks.some((block) => block.type === "slash_command");
     const shown = blocks.filter((block) => !(isCommand && (block.type === "text" || block.type === "slash_command"))); // as it was typed
     const own = shown.some((block) => block.type === "text") ? [] : [text];

@@ -6,6 +6,12 @@ export const EARLIEST_CALENDAR_MS = 100000000000;
 /** @type {number} */
 export const TITLE_CHARACTERS = 200;
 
+/** @type {string} */
+export const HANDOFF_URI = "hansard:conversation";
+
+/** @type {string} */
+export const HANDOFF_BEGINNING = "A conversation between a user and you, the assistant, as far as it has got. Go on where it ends.\n\n<conversation>\n";
+
 /** @type {Record<string, Record<string, string>>} */
 export const REQUIRED = {
   "turn_start": {"trigger": "string"},

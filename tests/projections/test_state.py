@@ -121,6 +121,7 @@ def test_a_running_total_of_money_is_the_growth_of_each_turn() -> None:
     for number, cost in enumerate((0.25, 0.75, 0.5)):  # the third process counts from nothing
         turn = f"t{number}"
         events += [
+            session_init(agent_id="claude"),
             in_turn(turn_start("user"), turn),
             in_turn(result("completed", cost_usd=cost), turn),
             in_turn(turn_end("completed"), turn),

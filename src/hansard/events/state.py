@@ -389,8 +389,8 @@ class State(Struct):
         if event.command_id is not None:
             _put(self.commands, event.command_id, event)
         if kind in USAGE_RULES:
-            for spent in self.usage.apply(event):
-                _count_turn(self.turn_list, spent)
+            for settled in self.usage.apply(event):
+                _count_turn(self.turn_list, settled.spent)
         rule = RULES.get(kind)
         if rule is not None:
             rule(self, event)

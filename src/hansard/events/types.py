@@ -48,7 +48,10 @@ class Part(Struct, rename="camel", omit_defaults=True, forbid_unknown_fields=Tru
 
 
 class Usage(Part):
-    """Tokens. ``total_tokens`` is input + output; cache and reasoning tokens stand apart."""
+    """Tokens. ``total_tokens`` is input + output; cache and reasoning tokens stand apart.
+
+    Of the tokens that created a cache entry, ``hour_cache_creation_input_tokens`` are kept for an hour.
+    """
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -56,6 +59,7 @@ class Usage(Part):
     cache_creation_input_tokens: int | None = None
     cache_read_input_tokens: int | None = None
     reasoning_tokens: int | None = None
+    hour_cache_creation_input_tokens: int | None = None
     service_tier: str | None = None
 
 
@@ -565,13 +569,19 @@ class Result(Event, tag="result", kw_only=True):
 
 
 class UsagePayload(Part):
-    """Tokens and money, and what they were spent on."""
+    """Tokens and money, and what they were spent on.
+
+    ``origin_id`` names the provider's response where the event's ``response_id`` does not: it is the same in a fork's copy.
+    ``model_usage`` are the session's totals by model, as the agent reports them.
+    """
 
     scope: Literal["message", "turn", "session", "context"]
     usage: Usage
     model: str | None = None
     cost_usd: float | None = None
     context_window: int | None = None
+    origin_id: str | None = None
+    model_usage: Any = None
 
 
 class UsageEvent(Event, tag="usage", kw_only=True):

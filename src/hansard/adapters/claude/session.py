@@ -549,7 +549,11 @@ class ClaudeSession(Adapter):
         """The program's last line: what everything cost. If the turn has a last word by now, that was its end."""
         models = as_object(line.model_usage)
         yield ev.usage(
-            scope="session", usage=totals(models), cost_usd=line.total_cost_usd, model=next(iter(models)) if len(models) == 1 else None
+            scope="session",
+            usage=totals(models),
+            cost_usd=line.total_cost_usd,
+            model=next(iter(models)) if len(models) == 1 else None,
+            model_usage=models or None,
         )
         yield ev.status_change(status=tag_of(disk.CostState), detail=camel_fields(line, *_HEAD, "total_cost_usd") or None)
         self.lines = line.total_lines_added, line.total_lines_removed

@@ -46,6 +46,8 @@ class CodexRollout(Codex):
         self.total: shared.Tokens | None = None
         self.recorded = False
         self.turn_usage: ev.Usage | None = None
+        self.named_turn: str | None = None
+        self.counted = 0
         self.compacted = self.overflowed = False
         self.asked = self.spoke = False
         self.spawns: dict[str, str] = {}
@@ -197,7 +199,7 @@ class CodexRollout(Codex):
         by_itself = by is not None and (by.parent_turn_id is not None or by.turn_trigger not in (None, "user", "exec"))
         yield from self.start_turn("system" if by_itself else "user")
         self.asked = self.spoke = self.compacted = False
-        self.turn_usage = None
+        self.turn_usage, self.named_turn, self.counted = None, event.turn_id, 0
         self.seen.unmatched = {}
 
     def task_complete(self, event: wire.TaskComplete) -> Iterator[ev.Event]:
@@ -244,7 +246,10 @@ class CodexRollout(Codex):
 
     def used(self, tokens: ev.Usage, response_id: str | None, window: int | None) -> ev.Event:
         self.turn_usage = add_usage(self.turn_usage, tokens)
-        return place_in_message(ev.usage(scope="message", usage=tokens, model=self.model, context_window=window), response_id)
+        self.counted += 1
+        origin = None if response_id is not None or self.named_turn is None else f"{self.named_turn}/{self.counted}"  # a fork copies it
+        used = ev.usage(scope="message", usage=tokens, model=self.model, context_window=window, origin_id=origin)
+        return place_in_message(used, response_id)
 
     def token_count(self, event: wire.TokenCount) -> Iterator[ev.Event]:
         """Yield the thread's total. Files of 0.166 also have a record of each response; in older ones a total that grew is one."""

@@ -6,7 +6,7 @@ What ends a turn: README.md.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from hansard import events as ev
 from hansard.adapters.authors import author_of
@@ -19,6 +19,7 @@ from hansard.adapters.qwen import chat_wire as disk
 from hansard.adapters.qwen.fields import cancelled_by_user, error_of, plan_of, tool_kind
 from hansard.adapters.usage import make_usage
 from hansard.events.lenient import as_int, as_object, read
+from hansard.events.usage_totals import Uncounted
 
 _LIFE = {
     "chat_compression": "compacted",
@@ -50,6 +51,7 @@ class QwenChat(Adapter):
 
     formats = ("qwen-chat",)
     source = "qwen"
+    uncounted: ClassVar[Uncounted] = {"": frozenset({"compaction"})}
     framer = Lines
     wire = disk.Record
 

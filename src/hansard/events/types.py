@@ -84,6 +84,22 @@ class PermissionOption(Part):
     kind: OptionKind
 
 
+class Workspace(Part):
+    """Where an agent works, and for whom: as the agent reports it, or as hansard finds it when it runs the agent."""
+
+    cwd: str | None = None
+    repository: str | None = None
+    """The top folder of the repository."""
+    remote: str | None = None
+    """Where the repository comes from, without user name and password."""
+    branch: str | None = None
+    commit: str | None = None
+    machine: str | None = None
+    person: str | None = None
+    entry_point: str | None = None
+    """How the agent was started: run, server, python, terminal, ide, ci, or the agent's own word."""
+
+
 class PlanEntry(Part):
     """A line of a plan or to-do list."""
 
@@ -521,6 +537,7 @@ class SessionInitPayload(Part):
     auth_methods: list[Any] | None = None
     api_key_source: str | None = None
     output_style: str | None = None
+    workspace: Workspace | None = None
 
 
 class SessionInit(Event, tag="session_init", kw_only=True):
@@ -728,6 +745,7 @@ class SessionLifecyclePayload(Part):
     reason: str | None = None
     text: str | None = None
     detail: Any = None
+    workspace: Workspace | None = None
 
 
 class SessionLifecycle(Event, tag="session_lifecycle", kw_only=True):

@@ -31,6 +31,7 @@ from hansard.adapters.claude.outcomes import error_of
 from hansard.adapters.fields import camel_fields, parse_iso_ms, place_in_message, tag_of, whole_ms
 from hansard.adapters.framing import Lines
 from hansard.adapters.usage import make_usage
+from hansard.adapters.workspace import workspace_of
 from hansard.events.lenient import as_list, as_object
 
 _INTERRUPTED = "[Request interrupted by user"
@@ -208,6 +209,7 @@ class ClaudeSession(Adapter):
             cwd=line.cwd,
             permission_mode=self.mode,
             model=line.message.model if isinstance(line, disk.Assistant) else None,
+            workspace=workspace_of(branch=getattr(line, "git_branch", None), entry_point=getattr(line, "entrypoint", None)),
         )
         event.synthetic = True
         return event
@@ -618,7 +620,7 @@ class ClaudeSession(Adapter):
         yield from self.end_turn_if_proven(over=self.exited or self.inferred.local)
 
 
-_HEAD = ("timestamp", "uuid", "parent_uuid", "cwd", "version", "is_sidechain", "agent_id", "forked_from")
+_HEAD = ("timestamp", "uuid", "parent_uuid", "cwd", "version", "is_sidechain", "agent_id", "forked_from", "git_branch", "entrypoint")
 
 
 def totals(models: dict[str, Any]) -> ev.Usage:

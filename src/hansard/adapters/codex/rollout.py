@@ -24,6 +24,7 @@ from hansard.adapters.codex.fields import context_of, duration_of, limits_of, sh
 from hansard.adapters.codex.outcomes import aborted, end_of, error_of
 from hansard.adapters.fields import declared_fields, parse_arguments, parse_iso_ms, place_in_message, tag_of
 from hansard.adapters.usage import add_usage
+from hansard.adapters.workspace import workspace_of
 from hansard.events.lenient import as_list, as_object
 
 # What the program takes out of a message before it shows it.
@@ -164,8 +165,14 @@ class CodexRollout(Codex):
         self.meta = meta
         if self.parent is None and self.speaker == "agent":  # nobody knows the call that started it: its thread stands for it, as live
             self.parent = self.open.parent_call = meta.id
+        git = meta.git or wire.Git()
         yield ev.session_init(
-            agent_id="codex", agent_version=meta.cli_version, provider_session_id=meta.id, cwd=meta.cwd, tools=meta.dynamic_tools
+            agent_id="codex",
+            agent_version=meta.cli_version,
+            provider_session_id=meta.id,
+            cwd=meta.cwd,
+            tools=meta.dynamic_tools,
+            workspace=workspace_of(remote=git.repository_url, branch=git.branch, commit=git.commit_hash, entry_point=meta.source),
         )
         parent = meta.forked_from_id or meta.parent_thread_id
         if parent is not None:

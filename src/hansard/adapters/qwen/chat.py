@@ -18,6 +18,7 @@ from hansard.adapters.gemini_parts import CANCELLED_COMMAND, REFUSED, diff_block
 from hansard.adapters.qwen import chat_wire as disk
 from hansard.adapters.qwen.fields import cancelled_by_user, error_of, plan_of, tool_kind
 from hansard.adapters.usage import make_usage
+from hansard.adapters.workspace import workspace_of
 from hansard.events.lenient import as_int, as_object, read
 from hansard.events.usage_totals import Uncounted
 
@@ -117,6 +118,7 @@ class QwenChat(Adapter):
             provider_session_id=record.session_id,
             cwd=record.cwd,
             model=record.model if isinstance(record, disk.Assistant) else None,
+            workspace=workspace_of(branch=record.git_branch),
         )
         if record.agent_name is not None:
             yield ev.status_change(status="subagent", detail={"agentId": record.agent_id, "agentName": record.agent_name})

@@ -15,14 +15,14 @@ from hansard.store.files import lock
 from hansard.store.files import paths as files
 from hansard.store.files.reader import LogFiles, read_forward, read_last
 from hansard.store.ids import check_session_id
-from hansard.store.records import Record, SessionInfo
+from hansard.store.records import Record, SessionInfo, place_fields
 
 _GLANCE_BYTES = 4 * 1024
 _LOOK_BYTES = 64 * 1024
 _SEARCH_BYTES = 1024 * 1024
 _TURN_TYPES = {"turn_start", "turn_end"}
 _START_TYPES = {str(kind.__struct_config__.tag) for kind in SUMMARY_RULES} - _TURN_TYPES
-_END_TYPES = _TURN_TYPES | {"session_lifecycle"}
+_END_TYPES = _TURN_TYPES | {"session_lifecycle", "usage"}
 
 
 class FolderCatalog:
@@ -110,6 +110,7 @@ def _describe(log: LogFiles) -> SessionInfo:
         bytes=log.size,
         status=summary.status,
         live=lock.is_held(log.folder),
+        **place_fields(summary),
     )
 
 

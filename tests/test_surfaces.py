@@ -23,6 +23,10 @@ SAID_AGAIN = {
     "qwen-stream-json/max_tokens qwen-stream-json": "Qwen asks again when an answer is cut off at its limit",
 }
 """Sessions that say something more often than the script has it, and why."""
+COUNTED_AHEAD = {
+    "claude-stream-json/subagent_background claude-stream-json": "the first turn's totals have the answer to the background task already",
+}
+"""Sessions of which the tokens of a turn are not those of its answers alone, and why. Their sum is that of the ledger's test."""
 SHOWN = 5
 """The number of recordings that a failure shows."""
 
@@ -59,7 +63,8 @@ def test_every_surface_tells_the_same(folder: str, surface: str) -> None:
     wrong: list[str] = []
     for session in sessions(folder):
         told = SURFACES[surface](session.events)
-        false = [kind for kind in told if not session.agrees(kind, told[kind])]
+        kinds = [kind for kind in told if session.name not in COUNTED_AHEAD or kind not in KINDS["tokens"]]
+        false = [kind for kind in kinds if not session.agrees(kind, told[kind])]
         wrong += [f"{session.name}: {kind}: {session.difference(kind, told[kind])}" for kind in false]
     assert not wrong, f"{len(wrong)} false statements:\n" + "\n".join(wrong[:SHOWN])
 

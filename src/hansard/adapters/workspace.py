@@ -9,13 +9,13 @@ from hansard.events.lenient import as_text
 from hansard.events.remotes import without_credentials
 
 ENTRY_POINTS = {"cli": "terminal", "claude-vscode": "ide", "vscode": "ide"}
-"""What agents call the ways in which they are started. Any other word stays as it is."""
+"""The entry points that agents name in their own way. Any other name stays as it is."""
 
 
 def workspace_of(
     *, repository: Any = None, remote: Any = None, branch: Any = None, commit: Any = None, entry_point: Any = None
 ) -> Workspace | None:
-    """Return the workspace, or None if nothing is known of it. What is not a text is not known."""
+    """Return the workspace, or None if nothing is known of it. Only texts count."""
     address, entry = as_text(remote), as_text(entry_point)
     found = Workspace(
         repository=as_text(repository) or None,

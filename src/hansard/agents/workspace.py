@@ -53,7 +53,7 @@ def _person(cwd: str, environment: Mapping[str, str]) -> str | None:
 
 
 def _git(cwd: str, *arguments: str) -> str | None:
-    """Returns what a git command prints, without its line end; None if it fails, or if there is no git."""
+    """Returns what a git command prints, without its line end; None if it fails, or if git is not installed."""
     quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name.startswith("GIT_CONFIG")}
     try:
@@ -62,5 +62,5 @@ def _git(cwd: str, *arguments: str) -> str | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    text = done.stdout.decode("utf-8", "replace").strip()
+    text = os.fsdecode(done.stdout).strip()
     return text if done.returncode == 0 and text else None

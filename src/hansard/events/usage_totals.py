@@ -1,9 +1,9 @@
 """What a session used: tokens and money, each counted once, however often and in how many scopes the wire repeats it.
 
-Three scopes report the same tokens. The counts of messages hold where they are complete. What they leave out (the output tokens in
-Claude's stream, an answer that Qwen does not count) the agent's report of the turn fills in. What neither has (Claude's titles, summaries
-and searches) is the growth of the agent's running total, which covers the whole session and can begin anew with a process. Scopes are
-compared and never added up. A number that was not reported is None, never 0; only a total is at least its input and output.
+Three scopes report the same tokens. The counts of messages hold where they are complete. The agent's report of the turn fills in what they
+leave out (the output tokens in Claude's stream, an answer that Qwen does not count). Calls that neither has (Claude's titles, summaries and
+searches) are the growth of the agent's running total, which covers the whole session and can start over with a process. Scopes are compared
+and never added up. A number that was not reported is None, never 0; only a total is at least its input and output.
 """
 
 from __future__ import annotations
@@ -128,8 +128,12 @@ class OpenTurn(Struct):
     time: int | None = None
     running: dict[str, dict[str, Number]] | None = None
     """The agent's last running totals of the session, by model; "" is all models together."""
+    is_reported: bool = False
+    """Whether the running totals were reported before its end, and so for it."""
     restarted: bool = False
-    """Whether the running totals began anew in this turn."""
+    """Whether the running totals started over in this turn."""
+    room: dict[str, Number] = field(default_factory=dict[str, Number])
+    """How much the running totals have beyond the turns before and the messages of this one: its own report has no more."""
     answered: bool = False
     """Whether the model gave a text or a call, as far as `UsageFold.note_content` is called."""
     contents: dict[str, int] = field(default_factory=dict[str, int])
@@ -174,13 +178,21 @@ class OpenTurn(Struct):
         doubtful = {*main.incomplete, *(() if theirs is None else theirs.incomplete)} & {"input_tokens", "output_tokens"}
         return "answers" if doubtful - ({*self.running[""]} if self.running else set()) and known else None
 
+    def make_room(self, covered: Sum) -> None:
+        """Note how much the running totals leave for this turn. A response that was cut is in no total."""
+        if self.running is None or self.cut:
+            self.room = {}
+            return
+        shown = _sum(list(self.messages.values())).numbers
+        self.room = {name: max(0, total - covered.numbers.get(name, 0) - shown.get(name, 0)) for name, total in self.running[""].items()}
+
     def beyond(self, covered: Sum, covered_by_model: dict[str, Sum]) -> dict[str, dict[str, Number]]:
         """Returns what the running totals count beyond the turns before (``covered``) and beyond this one, by model."""
         if self.running is None:
             return {}
         shown = self.by_model()
         whole = _difference(self.running[""], covered, [part for _, part in shown])
-        if COST in self.running[""]:
+        if COST in self.running[""] and self.is_reported:
             whole.setdefault(COST, 0.0)  # it cost nothing, and that is known
         found: dict[str, dict[str, Number]] = {}
         parts = {
@@ -225,10 +237,9 @@ class OpenTurn(Struct):
         """The messages' counts; where they are silent, or the turn had answers that nobody showed, the agent's own word."""
         made, theirs = _sum(mine), (self.subagents() or Sum()).numbers
         has_every_total = TOTAL not in made.incomplete
-        total = {} if self.cut or self.running is None else self.running[""]  # it has what the turn's own word has, and more
-        own = {} if self.repeated or self.own is None else {name: count for name, count in self.own.items() if name not in total}
-        for name, number in own.items():
+        for name, reported in ({} if self.repeated else self.own or {}).items():
             said = made.numbers.get(name, 0)
+            number = min(reported, said + self.room.get(name, reported))
             if name in made.incomplete or not mine:
                 made.numbers[name] = max(number - (0 if mine else self.ahead.get(name, 0)), said)
                 made.incomplete -= set() if self.cut else {name}
@@ -254,12 +265,14 @@ class Entry(Struct, frozen=True):
 
 
 class TurnSpent(Struct, rename="camel", frozen=True):
-    """One turn: what the main agent used, what its subagents did besides, and both together."""
+    """One turn: what the main agent used, what its subagents used, what no response accounts for, and all of it together."""
 
     turn_id: str | None
     messages: int
     main: TotalUsage
     subagents: TotalUsage | None
+    unattributed: TotalUsage | None
+    """Tokens that only the agent's running totals have: titles, summaries, searches, responses that the wire does not count."""
     total: TotalUsage
 
 
@@ -269,7 +282,7 @@ class SettledTurn(Struct, frozen=True):
     spent: TurnSpent
     entries: list[Entry]
     restarted: bool
-    """Whether the agent's running totals began anew in it."""
+    """Whether the agent's running totals started over in it."""
     has_running_cost: bool
     """Whether the agent reported in it what the session cost so far."""
     missing: Missing | None
@@ -302,7 +315,7 @@ class UsageFold(Struct):
     total_by_subagents: Sum | None = None
     total_by_model: dict[str, Sum] = field(default_factory=dict[str, Sum])
     before_restart: Sum = field(default_factory=Sum)
-    """The part of the total that the agent's running totals do not cover: they began anew after it."""
+    """The part of the total that the agent's running totals do not cover: they started over after it."""
     before_restart_by_model: dict[str, Sum] = field(default_factory=dict[str, Sum])
     cut_since_restart: bool = False
     open: list[OpenTurn] = field(default_factory=list[OpenTurn])
@@ -395,7 +408,7 @@ class UsageFold(Struct):
             self.in_context = None
 
     def set_model(self, event: SessionInit) -> None:
-        """Note the model of the main agent, and that its running totals may begin anew."""
+        """Note the model of the main agent, and that its running totals may start over."""
         if is_main_agent(event):
             self.model = event.payload.model or self.model
             self.introduced = True
@@ -451,6 +464,7 @@ class UsageFold(Struct):
         for turn in self.open:
             if turn.restarted:
                 covered, by_model = Sum(), {}
+            turn.make_room(covered)
             share = turn.beyond(covered, by_model)
             yield turn, share
             for part in (*(part for _, part in turn.by_model()), *_sums(share)):
@@ -477,16 +491,25 @@ class UsageFold(Struct):
         return {COST} & turn.running[""].keys() if turn.cut or self.cut_since_restart else set(turn.running[""])
 
     def _spent(self, turn: OpenTurn, share: dict[str, dict[str, Number]]) -> TurnSpent:
-        main, theirs = turn.main(), turn.subagents()
+        main, theirs, rest = turn.main(), turn.subagents(), Sum()
         for part in _sums(share):
-            main.add(part.numbers, set())
+            main.add({name: number for name, number in part.numbers.items() if name == COST}, set())
+            rest.add({name: number for name, number in part.numbers.items() if name != COST}, set())
         complete = self._complete(turn)
         main.incomplete -= complete
         total = main.copy()
-        if theirs is not None:
-            total.add(theirs.numbers, theirs.incomplete - complete)
+        for part in (theirs, rest):
+            if part is not None:
+                total.add(part.numbers, part.incomplete - complete)
         mine = sum(not count.by_subagent for count in turn.messages.values())
-        return TurnSpent(turn.turn_id, mine, main.spent(), None if theirs is None else theirs.spent(), total.spent())
+        return TurnSpent(
+            turn.turn_id,
+            mine,
+            main.spent(),
+            None if theirs is None else theirs.spent(),
+            rest.spent() if rest.numbers else None,
+            total.spent(),
+        )
 
     def add_usage(self, event: UsageEvent) -> None:
         """Count what a message, a turn or the session used."""
@@ -538,7 +561,7 @@ class UsageFold(Struct):
         self.window = used.context_window or self.window
 
     def _note_running(self, event: Event, total: dict[str, Number], model_usage: Any = None) -> None:
-        """Note running totals of the session. If they are smaller, and the agent has introduced itself again, they were begun anew."""
+        """Note running totals of the session. If they are smaller, and the agent has introduced itself again, they were started over."""
         models = _by_model(model_usage)
         for name in {name for numbers in models.values() for name in numbers}:
             total = {name: sum(numbers.get(name, 0) for numbers in models.values()), **total}
@@ -552,6 +575,7 @@ class UsageFold(Struct):
             self.outside = self.running
             return
         turn = self._turn(event)
+        turn.is_reported = turn.is_reported or not turn.ended
         turn.restarted = turn.restarted or (restarted and not turn.ended)  # after a turn, OpenCode takes reverted messages out
         turn.running = {**(turn.running or {}), **models, "": self.running}
 

@@ -209,7 +209,7 @@ class ClaudeSession(Adapter):
             cwd=line.cwd,
             permission_mode=self.mode,
             model=line.message.model if isinstance(line, disk.Assistant) else None,
-            workspace=workspace_of(branch=getattr(line, "git_branch", None), entry_point=getattr(line, "entrypoint", None)),
+            workspace=workspace_of(branch=line.git_branch, entry_point=line.entrypoint),
         )
         event.synthetic = True
         return event

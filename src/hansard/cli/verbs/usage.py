@@ -23,7 +23,7 @@ NO_NAME = "(unknown)"
     type=click.Choice(["agent", "day", "week", "month", "model", "session"]),
     default="agent",
     show_default=True,
-    help="What the rows of the table are.",
+    help="Group the rows of the table.",
 )
 @store_option
 @json_option

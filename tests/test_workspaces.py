@@ -6,6 +6,7 @@ import asyncio
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -163,7 +164,7 @@ def test_a_subagent_does_not_say_where_the_session_works() -> None:
         ({}, None),
     ],
 )
-def test_a_project_is_named_by_its_repository_or_its_folder(fields: dict[str, str], name: str | None) -> None:
+def test_a_project_is_named_by_its_repository_or_its_folder(fields: dict[str, Any], name: str | None) -> None:
     assert SessionInfo(id="s", **fields).project == name
 
 
@@ -171,7 +172,7 @@ def test_a_session_is_as_old_as_its_conversation_and_the_import_is_apart(tmp_pat
     path = project(tmp_path / "home", user("u1", "hi", gitBranch="main", entrypoint="cli"), assistant("a1", text("yes")))
     imported.run(tmp_path / "store", path, closed=True)
     (info,) = JsonlStore(tmp_path / "store").sessions()
-    assert info.created == info.updated == 1_767_225_600_000  # as the file says
+    assert info.created is not None and info.created == info.updated == 1_767_225_600_000  # as the file says
     assert info.recorded is not None and info.recorded > info.created
     assert (info.project, info.branch, info.entry_point, info.models) == ("w", "main", "terminal", ["claude"])
 

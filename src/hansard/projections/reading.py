@@ -39,7 +39,7 @@ LIFE = {
 """What happened to a session, by the subtype of the event."""
 
 WORKSPACE_FACTS = ("remote", "branch", "commit", "person", "machine", "entry_point")
-"""What the introduction says about where the agent works, if everything is shown."""
+"""The facts of the workspace that the introduction has if everything is shown."""
 COMMIT_CHARACTERS = 12
 """How much of a commit's hash is shown."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -210,7 +211,7 @@ def path_of(file: Path) -> Path:
 # ---- the rules, one by one
 
 
-def response(name: str | None, tokens: int = 10, model: str = "m", turn: str = "t", **more: float) -> UsageEvent:
+def response(name: str | None, tokens: int = 10, model: str = "m", turn: str = "t", **more: Any) -> UsageEvent:
     made = usage("message", Usage(input_tokens=tokens, output_tokens=1), model=model, **more)
     made.turn_id, made.response_id, made.id = turn, name, f"event-{name}-{tokens}"
     return made

@@ -115,11 +115,12 @@ def _describe(log: LogFiles) -> SessionInfo:
 
 
 def _summarize_start(first: Iterable[Record]) -> Summary:
-    """Returns what the beginning of a log says about the session: its header, the agent and the first message."""
+    """Returns what the beginning of a log says about the session: its header, the agent, its folder and the first message."""
     summary = Summary()
     for event in _events(first, _START_TYPES):
         summary.apply(event)
-        if summary.agent_id is not None and (summary.chosen_title or summary.first_message):
+        known = summary.agent_id is not None and summary.workspace is not None and summary.created != summary.recorded
+        if known and (summary.chosen_title or summary.first_message):
             break
     return summary
 

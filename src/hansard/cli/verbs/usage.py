@@ -128,7 +128,7 @@ def _print_table(by: str, groups: list[tuple[str, UsageSum]], total: UsageSum) -
 
 
 def _print_notes(total: UsageSum, ledger: Ledger, files: list[PriceFile]) -> None:
-    from hansard.cli.tables import print_wrapped, style
+    from hansard.cli.tables import print_wrapped
     from hansard.projections.money import money
 
     if total.priced_usd:
@@ -136,6 +136,6 @@ def _print_notes(total: UsageSum, ledger: Ledger, files: list[PriceFile]) -> Non
         print_wrapped(f"{money(total.priced_usd)} of it is computed from list prices: {names}.")
     if total.incomplete_sessions:
         counted = f"{total.incomplete_sessions} {'session is' if total.incomplete_sessions == 1 else 'sessions are'} not counted completely"
-        click.echo(style(f"{counted}; --json says which and why.", fg="yellow"))
+        print_wrapped(f"{counted}; --json says which and why.")
     if ledger.collisions:
         print_wrapped(f"{len(ledger.collisions)} response ids name more than one response; all of them are counted.")

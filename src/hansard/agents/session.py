@@ -28,6 +28,7 @@ from hansard.agents.handoff import handoff_block
 from hansard.agents.pump import Pump, hansard_error
 from hansard.agents.recorder import RETRY_SECONDS, Recorder, Subscriber, off_loop
 from hansard.agents.session_state import Launch, SessionState
+from hansard.agents.workspace import read_commit, read_workspace
 from hansard.errors import (
     AgentError,
     AgentGone,
@@ -69,6 +70,8 @@ class Session:
     def __init__(self, recorder: Recorder, env: dict[str, str] | None = None, schema: dict[str, Any] | None = None) -> None:
         self.recorder = recorder
         self.id = recorder.log.session_id
+        self.entry_point = "python"
+        """How hansard runs the agent: run, server, or python."""
         self.messaging_tools: MessagingTools | None = None
         self.on_close: list[Callable[[], object]] = []
         """Called when the session begins to close."""
@@ -583,6 +586,8 @@ class Session:
         for call in self.on_close:
             call()
         await self.stop()
+        if self._pump is not None:
+            await _unless_lost(self._note_commit(self.options.cwd))
         for task in self._tasks:
             task.cancel()
         self._closed = True
@@ -626,7 +631,8 @@ class Session:
         agent, options = agent_for(launch.agent), launch.options
         if self.state.agent_session_id is not None and agent.capabilities.resume:
             options.resume = self.state.agent_session_id
-        await self._put(_launched(replace(launch, restart_count=launch.restart_count + 1)))
+        place = await asyncio.to_thread(read_workspace, options.cwd, self.entry_point)
+        await self._put(_launched(replace(launch, restart_count=launch.restart_count + 1), place))
         try:
             options = await self._with_messaging(options)
             agent.check(options)
@@ -682,9 +688,16 @@ class Session:
     async def _follow_exit(self, pump: Pump, services: ClientServices) -> None:
         """Waits for the end of the agent, and sends the queue to a new process if nobody stopped it."""
         await asyncio.wait([pump.over])
+        await _unless_lost(self._note_commit(self.options.cwd))
         if self.state.queue and not self._stopped:
             self._spawn(self._send_queued())
         await services.close()
+
+    async def _note_commit(self, cwd: str) -> None:
+        """Notes which commit is checked out when the agent ends, if it is another one than before."""
+        commit = await asyncio.to_thread(read_commit, cwd)
+        if commit is not None and commit != self.state.summary.last_commit and not self._closed:
+            await self._put(ev.session_lifecycle(subtype="commit", workspace=ev.Workspace(commit=commit)))
 
     def _lose(self) -> None:
         """Stops the agent: nothing that it does could be written."""
@@ -783,10 +796,10 @@ async def _unless_lost(work: Awaitable[None]) -> None:
         await work
 
 
-def _launched(launch: Launch) -> ev.Event:
+def _launched(launch: Launch, workspace: ev.Workspace | None = None) -> ev.Event:
     """Returns the event of a launch."""
     detail = msgspec.to_builtins(launch) | {"options": _without_secrets(launch.options)}
-    return ev.session_lifecycle(subtype=LAUNCHED_SUBTYPE, detail=detail)
+    return ev.session_lifecycle(subtype=LAUNCHED_SUBTYPE, detail=detail, workspace=workspace)
 
 
 def _without_secrets(options: Options) -> dict[str, Any]:

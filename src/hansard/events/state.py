@@ -74,6 +74,7 @@ from hansard.events.types import (
     TurnStart,
     UserAudio,
     UserMessage,
+    Workspace,
     is_main_agent,
     process,
 )
@@ -229,6 +230,13 @@ class Snapshot(Struct, rename="camel"):
     models: list[Any] | None
     modes: list[Any] | None
     cwd: str | None
+    workspace: Workspace | None
+    """Where and for whom the agent works."""
+    last_commit: str | None
+    """The commit of the last report; that of the first is in the workspace."""
+    models_used: list[str]
+    recorded: int | None
+    """When the log was begun: of an imported session, the time of the import."""
     commands: list[Any] | None
     tools: list[Any] | None
     mcp_servers: dict[str, str]
@@ -389,8 +397,8 @@ class State(Struct):
         if event.command_id is not None:
             _put(self.commands, event.command_id, event)
         if kind in USAGE_RULES:
-            for spent in self.usage.apply(event):
-                _count_turn(self.turn_list, spent)
+            for settled in self.usage.apply(event):
+                _count_turn(self.turn_list, settled.spent)
         rule = RULES.get(kind)
         if rule is not None:
             rule(self, event)
@@ -449,7 +457,11 @@ class State(Struct):
             mode=self.mode,
             models=init.models,
             modes=init.modes,
-            cwd=init.cwd,
+            cwd=init.cwd or (None if self.summary.workspace is None else self.summary.workspace.cwd),
+            workspace=self.summary.workspace,
+            last_commit=self.summary.last_commit,
+            models_used=self.summary.models,
+            recorded=self.summary.recorded,
             commands=self.slash_commands,
             tools=init.tools,
             mcp_servers=dict(self.mcp_servers),

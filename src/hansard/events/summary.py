@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hansard.events.lenient import as_object
 from hansard.events.structs import prepare
@@ -14,15 +15,20 @@ from hansard.events.types import (
     EARLIEST_CALENDAR_MS,
     TITLE_CHARACTERS,
     AssistantDone,
+    ConfigurationChange,
     Event,
     SessionInit,
     SessionLifecycle,
     TurnEnd,
     TurnStart,
+    UsageEvent,
     UserMessage,
+    Workspace,
     is_main_agent,
 )
 
+MAX_MODELS = 20
+"""How many models of a session are listed."""
 LAUNCHED_SUBTYPE = "launched"
 """The lifecycle event that records which agent continues the session, and how it is started."""
 
@@ -33,7 +39,10 @@ class Summary(Struct, omit_defaults=True):
     log_id: str = ""
     format: str | None = None
     parent_session_id: str | None = None
+    recorded: int | None = None
+    """When hansard began the log. An import may do that long after the conversation."""
     created: int | None = None
+    """When the conversation began."""
     updated: int | None = field(default=None, name="said")
     """The time of the last event of the conversation. Lifecycle events do not count: an import writes today what happened last year."""
     chosen_title: str | None = field(default=None, name="renamed")
@@ -47,6 +56,12 @@ class Summary(Struct, omit_defaults=True):
     archived: bool = False
     status: str | None = None
     """How the main agent's last turn ended; ``running`` until it ends."""
+    workspace: Workspace | None = None
+    """Where and for whom the main agent works: of each fact, the first report."""
+    last_commit: str | None = None
+    """The commit of the last report."""
+    models: list[str] = []
+    """The main agent's models, in the order in which they came."""
 
     @property
     def title(self) -> str | None:
@@ -63,11 +78,10 @@ class Summary(Struct, omit_defaults=True):
         if event.replay:
             return
         kind = type(event)
-        if event.timestamp >= EARLIEST_CALENDAR_MS:
-            if self.created is None:
+        if event.timestamp >= EARLIEST_CALENDAR_MS and kind is not SessionLifecycle:
+            if kind in _BEGINNINGS and (self.created is None or self.created == self.recorded):
                 self.created = event.timestamp
-            if kind is not SessionLifecycle:
-                self.updated = event.timestamp
+            self.updated = event.timestamp
         rule = SUMMARY_RULES.get(kind)
         if rule is not None:
             rule(self, event)
@@ -92,7 +106,10 @@ def _lifecycle(summary: Summary, event: SessionLifecycle) -> None:
     header = event.payload
     if header.subtype == "created" and event.seq == 1:
         summary.log_id, summary.format, summary.parent_session_id = header.log_id or "", header.format, header.parent_session_id
-        summary.created = event.timestamp
+        summary.recorded = event.timestamp
+        summary.created = summary.created or event.timestamp  # until the conversation has a time of its own
+    if header.workspace is not None and is_main_agent(event):
+        _work(summary, header.workspace)
     changes = session_changes(event)
     title = changes.get("title")
     summary.chosen_title = title[:TITLE_CHARACTERS] if title else summary.chosen_title
@@ -101,8 +118,35 @@ def _lifecycle(summary: Summary, event: SessionLifecycle) -> None:
 
 def _init(summary: Summary, event: SessionInit) -> None:
     summary.source = summary.source or event.source
-    if summary.agent_id is None and is_main_agent(event):
-        summary.agent_id = event.payload.agent_id
+    if not is_main_agent(event):
+        return
+    init = event.payload
+    summary.agent_id = summary.agent_id or init.agent_id
+    _work(summary, Workspace(cwd=init.cwd) if init.workspace is None else replace(init.workspace, cwd=init.workspace.cwd or init.cwd))
+    _use_model(summary, init.model)
+
+
+def _configure(summary: Summary, event: ConfigurationChange) -> None:
+    if is_main_agent(event) and event.payload.subtype != "refused":
+        _use_model(summary, event.payload.model)
+
+
+def _count(summary: Summary, event: UsageEvent) -> None:
+    if is_main_agent(event) and event.payload.scope == "message":
+        _use_model(summary, event.payload.model)
+
+
+def _use_model(summary: Summary, model: str | None) -> None:
+    if model and model not in summary.models and len(summary.models) < MAX_MODELS:
+        summary.models = [*summary.models, model]
+
+
+def _work(summary: Summary, found: Workspace) -> None:
+    known = summary.workspace or Workspace()
+    names = [name for name in found.__struct_fields__ if getattr(known, name) is None and getattr(found, name) is not None]
+    if names:
+        summary.workspace = replace(known, **{name: getattr(found, name) for name in names})
+    summary.last_commit = found.commit or summary.last_commit
 
 
 def _user_message(summary: Summary, event: UserMessage) -> None:
@@ -126,12 +170,16 @@ def _turn(summary: Summary, event: TurnStart | TurnEnd) -> None:
 SUMMARY_RULES: dict[type[Event], Callable[[Summary, Any], None]] = {
     SessionLifecycle: _lifecycle,
     SessionInit: _init,
+    ConfigurationChange: _configure,
+    UsageEvent: _count,
     UserMessage: _user_message,
     AssistantDone: _answer,
     TurnStart: _turn,
     TurnEnd: _turn,
 }
 """What the types of events change in a summary, in addition to its times."""
+_BEGINNINGS = frozenset({SessionInit, UserMessage, AssistantDone})
+"""The types of which the first tells when a conversation began."""
 
 
 _COMMAND = re.compile(r"\s*(?:/[A-Za-z][A-Za-z0-9_:.-]*(?:\s|\Z)|<(?:bash-input|command-name|command-message)>)")

@@ -48,7 +48,10 @@ class Part(Struct, rename="camel", omit_defaults=True, forbid_unknown_fields=Tru
 
 
 class Usage(Part):
-    """Tokens. ``total_tokens`` is input + output; cache and reasoning tokens stand apart."""
+    """Tokens. ``total_tokens`` is input + output; cache and reasoning tokens stand apart.
+
+    Of the tokens that created a cache entry, ``hour_cache_creation_input_tokens`` are kept for an hour.
+    """
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -56,6 +59,7 @@ class Usage(Part):
     cache_creation_input_tokens: int | None = None
     cache_read_input_tokens: int | None = None
     reasoning_tokens: int | None = None
+    hour_cache_creation_input_tokens: int | None = None
     service_tier: str | None = None
 
 
@@ -78,6 +82,22 @@ class PermissionOption(Part):
     option_id: str
     name: str
     kind: OptionKind
+
+
+class Workspace(Part):
+    """Where an agent works, and for whom: as the agent reports it, or as hansard finds it when it runs the agent."""
+
+    cwd: str | None = None
+    repository: str | None = None
+    """The top folder of the repository."""
+    remote: str | None = None
+    """Where the repository comes from, without user name and password."""
+    branch: str | None = None
+    commit: str | None = None
+    machine: str | None = None
+    person: str | None = None
+    entry_point: str | None = None
+    """How the agent was started: run, server, python, terminal, ide, ci, or the agent's own word."""
 
 
 class PlanEntry(Part):
@@ -517,6 +537,7 @@ class SessionInitPayload(Part):
     auth_methods: list[Any] | None = None
     api_key_source: str | None = None
     output_style: str | None = None
+    workspace: Workspace | None = None
 
 
 class SessionInit(Event, tag="session_init", kw_only=True):
@@ -565,13 +586,19 @@ class Result(Event, tag="result", kw_only=True):
 
 
 class UsagePayload(Part):
-    """Tokens and money, and what they were spent on."""
+    """Tokens and money, and what they were spent on.
+
+    ``origin_id`` names the provider's response where the event's ``response_id`` does not: it is the same in a fork's copy.
+    ``model_usage`` are the session's totals by model, as the agent reports them.
+    """
 
     scope: Literal["message", "turn", "session", "context"]
     usage: Usage
     model: str | None = None
     cost_usd: float | None = None
     context_window: int | None = None
+    origin_id: str | None = None
+    model_usage: Any = None
 
 
 class UsageEvent(Event, tag="usage", kw_only=True):
@@ -718,6 +745,7 @@ class SessionLifecyclePayload(Part):
     reason: str | None = None
     text: str | None = None
     detail: Any = None
+    workspace: Workspace | None = None
 
 
 class SessionLifecycle(Event, tag="session_lifecycle", kw_only=True):

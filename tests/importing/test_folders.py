@@ -152,7 +152,7 @@ def test_another_file_of_the_same_session_is_a_stream_of_it(root: Path, tmp_path
     home = placed(tmp_path, "gemini-acp", "multi_turn")
     import_now(root, *where(home))
     (twice,) = [job for job in discover(where(home), None).jobs if len(job.streams) == 2]
-    assert [stream.name for stream in twice.streams] == [None, "session-2026-11-15T20-01-a79a6b79"]
+    assert [stream.name for stream in twice.streams] == [None, "@session-2026-11-15T20-01-a79a6b79"]
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,8 @@ from hansard.adapters.framing import Document, DocumentOrLines
 from hansard.adapters.layout import FileRole, Layout
 from hansard.adapters.normalize import OWN_LOG
 from hansard.errors import UsageError
+from hansard.events import MAIN_STREAM_MARK
+from hansard.events.summary import AgentSession
 from hansard.importing.databases import MAGIC, SessionTree, Unreadable, session_trees
 from hansard.importing.job import Attachment, Job, SourceStream
 
@@ -126,12 +128,19 @@ class _Session:
 
     def job(self) -> Job:
         attachments = sorted(self.attachments, key=lambda attachment: attachment.name)
-        return Job(f"{self.layout.prefix}-{self.session}", self.layout.format, self.streams(), attachments, self.session)
+        return Job(
+            f"{self.layout.prefix}-{self.session}",
+            self.layout.format,
+            self.streams(),
+            attachments,
+            AgentSession(self.layout.prefix, self.session),
+            True,
+        )
 
     def streams(self) -> list[SourceStream]:
         """The session's own file first. Where it has several, the others are streams named like their files."""
         own = [(path, place) for path, place in sorted(self.files) if place.stream is None]
-        parts = [(path, None if number == 0 else path.stem, place) for number, (path, place) in enumerate(own)]
+        parts = [(path, None if number == 0 else MAIN_STREAM_MARK + path.stem, place) for number, (path, place) in enumerate(own)]
         below = sorted(((path, place.stream, place) for path, place in self.files if place.stream is not None), key=itemgetter(1))
         return [self.stream(path, name, place) for path, name, place in [*parts, *below]]
 

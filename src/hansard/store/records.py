@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from hansard.errors import UnknownCursor
 from hansard.events import RawReason
+from hansard.events.summary import AgentSession
 
 Damage = RawReason
 """Why a line of a log is not a record."""
@@ -87,6 +88,8 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
     """The status of the last turn; ``running`` until it ends."""
     live: bool = False
     """Whether a process is writing it now."""
+    agent_sessions: tuple[AgentSession, ...] = ()
+    """The sessions of agents that it records, each by the agent's own id."""
     problem: str | None = None
 
 

@@ -50,7 +50,8 @@ def command(
     """Import session files and recorded agent output.
 
     PATH is a file or a folder. Without PATH, the history that your agents keep on this computer is imported. Importing again adds only
-    what is new. Exit code 1 if a file was replaced since, 2 if one could not be imported.
+    what is new, and a session that hansard recorded itself gets what only the agent's file has. A session that is being written is left for
+    the next import. Exit code 2 if a file could not be imported.
     """
     from hansard.importing.run import import_all
     from hansard.importing.session import QUIET_SECONDS
@@ -89,7 +90,7 @@ def look(paths: tuple[Path, ...], format: str, home: Path | None, session: str |
     if session is not None:
         if len(found.jobs) != 1:
             raise UsageError(f"--session names one session, and there are {len(found.jobs)} here")
-        found.jobs = [msgspec.structs.replace(found.jobs[0], session_id=check_session_id(session))]
+        found.jobs = [msgspec.structs.replace(found.jobs[0], session_id=check_session_id(session), is_named=True)]
     return found
 
 
@@ -126,9 +127,7 @@ def report(root: StoreLocation, found: Discovery, outcomes: list[ImportResult], 
     """What became of it all, and the exit code."""
     from hansard.store import display_location
 
-    counts = {
-        state: sum(outcome.state == state for outcome in outcomes) for state in ("added", "updated", "unchanged", "replaced", "failed")
-    }
+    counts = {state: sum(outcome.state == state for outcome in outcomes) for state in ("added", "updated", "unchanged", "in use", "failed")}
     totals: dict[str, Any] = {
         "store": display_location(root),
         **counts,
@@ -147,14 +146,14 @@ def report(root: StoreLocation, found: Discovery, outcomes: list[ImportResult], 
         tell(problems)
     if found.problems or counts["failed"]:
         return 2
-    return 1 if counts["replaced"] else 0
+    return 0
 
 
 def show(totals: dict[str, Any]) -> None:
     """The totals for people, on one line or two."""
     from hansard.cli.tables import counted, print_wrapped, sized
 
-    states = [f"{totals[state]} {state}" for state in ("added", "updated", "unchanged", "replaced", "failed") if totals[state]]
+    states = [f"{totals[state]} {state}" for state in ("added", "updated", "unchanged", "in use", "failed") if totals[state]]
     click.echo(f"sessions: {', '.join(states) or 'none'}")
     print_wrapped(f"{counted(totals['events'])} events from {sized(totals['bytes'])} in {totals['seconds']:.1f} s, in {totals['store']}")
     if totals["unknown"]:

@@ -110,6 +110,7 @@ def _describe(log: LogFiles) -> SessionInfo:
         bytes=log.size,
         status=summary.status,
         live=lock.is_held(log.folder),
+        agent_sessions=tuple(summary.agent_sessions),
     )
 
 

@@ -244,9 +244,11 @@ class Linker:
 
     def _gaps(self, turns: list[Turn]) -> dict[str, tuple[int, int]]:
         """Between which positions of the log each turn lies: those of its nearest neighbors that are linked."""
-        position: Callable[[Turn], int | None] = lambda turn: (
-            known.position if (known := self._known_turns.get(self._turns.get(turn.id, ""))) is not None else None
-        )
+
+        def position(turn: Turn) -> int | None:
+            known = self._known_turns.get(self._turns.get(turn.id, ""))
+            return None if known is None else known.position
+
         gaps: dict[str, tuple[int, int]] = {}
         low = self._positions.get(self._cursor or "", -1) if self._turns else -1
         for number, turn in enumerate(turns):
@@ -310,9 +312,8 @@ class Linker:
             whole = "".join(_letters(event.payload.text) for event in theirs)
             for event in mine:
                 text, parts = _letters(event.payload.text), [other for other in theirs if self._may_link(event, other)]
-                joined = next((other for other in parts if (part := _letters(other.payload.text)) and part in text), None)
-                if text and parts and (text in whole or joined is not None):
-                    self._link(event, joined or parts[0])
+                if text and parts and text in whole:
+                    self._link(event, next((other for other in parts if text in _letters(other.payload.text)), parts[0]))
 
     def _link_calls(self, rest: list[ev.Event], free: list[ev.Event]) -> None:
         """Links the calls that are left in order, if both streams have as many."""

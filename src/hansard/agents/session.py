@@ -576,7 +576,7 @@ class Session:
             launch.options.cwd = os.path.abspath(launch.options.cwd)
 
     def _recorded_place(self) -> dict[str, Any]:
-        """Returns the folder in which the agent of an imported session worked, if it is still there. Some find a session only from there."""
+        """Returns the folder of an imported session, if it is still there: some agents find a session only from its folder."""
         cwd = None if self.state.init is None else self.state.init.cwd
         return {"cwd": cwd} if cwd is not None and os.path.isdir(cwd) else {}
 

@@ -111,7 +111,10 @@ def problems(recording: Recording, work: Path, files_first: bool) -> list[str]:
     for info in store.sessions():
         if info.agent_sessions:  # a later part of a wire may not name its session
             wire, file = alone(only_wires, info), alone(only_files, info)
-            found += [f"{info.id}: {problem}" for problem in differences(list(conversation(store, info.id)), wire, file, recording.id in OTHER_TURNS)]
+            found += [
+                f"{info.id}: {problem}"
+                for problem in differences(list(conversation(store, info.id)), wire, file, recording.id in OTHER_TURNS)
+            ]
     if (work / "both").exists():
         found += native_problems(work / "both", order)
         again = [outcome.state for outcome, _ in import_all(work / "both", order, True, 0, 1)]
@@ -133,7 +136,9 @@ def alone(store: JsonlStore, info: SessionInfo) -> list[tuple[str, str]]:
     return [fact for name in found for fact in conversation(store, name)]
 
 
-def differences(merged: list[tuple[str, str]], wire: list[tuple[str, str]], file: list[tuple[str, str]], turns_differ: bool) -> Iterator[str]:
+def differences(
+    merged: list[tuple[str, str]], wire: list[tuple[str, str]], file: list[tuple[str, str]], turns_differ: bool
+) -> Iterator[str]:
     whole = "".join(text for kind, text in merged if kind == "text")
     for kind, text in [*wire, *file]:
         if kind == "text" and text not in whole:

@@ -74,8 +74,10 @@ class Turn(Struct, eq=False):
 class Linker:
     """What the log has, for a stream that is added to it. `place` the events of the stream in order, in as many calls as you like."""
 
-    def __init__(self, known: Iterable[ev.Event], stream: str | None, family: str, format: str) -> None:
+    def __init__(self, known: Iterable[ev.Event], stream: str | None, family: str, format: str, dated: bool = True) -> None:
         self._stream = stream
+        self._dated = dated
+        """Whether the stream has times of its own, and not those at which somebody recorded it."""
         self._kinds = shared_ids(family, format)
         self._family = family
         self._turns: dict[str, str] = {}
@@ -188,7 +190,8 @@ class Linker:
 
     def _latest_before(self, events: Sequence[ev.Event]) -> str | None:
         """The event of the log that came before all of these, by the time; the last one if the time is not known."""
-        began = min((event.timestamp for event in events if event.timestamp >= ev.EARLIEST_CALENDAR_MS), default=None)
+        times = [event.timestamp for event in events if self._dated and event.timestamp >= ev.EARLIEST_CALENDAR_MS]
+        began = min(times, default=None)
         before = [id for time, id in self._times if began is None or time <= began]
         return before[-1] if before else self._first
 

@@ -231,7 +231,7 @@ class SessionImport:
             self._lock()
             self._known = list(self.store[self.job.session_id].read())
         family = self.job.agent_session.family if self.job.agent_session is not None else ""
-        return Linker(self._known, name, family, self.job.format)
+        return Linker(self._known, name, family, self.job.format, self.job.is_agents_own)
 
     def _save_positions(self, outcome: ImportResult) -> None:
         self._flush(outcome)
@@ -244,6 +244,7 @@ class SessionImport:
         if found is None:
             known = self.memory.files.get(name or "", Position(closed=[]))
             context = adapter_context(self.job.session_id, self.job.format, stream, name)
+            context.recorded = self._exists and not self.job.is_agents_own and name is not None  # what a wire replays is in the log
             found = self._readers[name or ""] = self._open(stream, context, known)
         return found
 

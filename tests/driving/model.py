@@ -256,7 +256,7 @@ def responses(step: Step) -> Iterator[tuple[str, Any]]:
     for index, item in enumerate(step.items):
         match item:
             case Text(text=text):
-                made: dict[str, Any] = {"type": "message", "id": f"msg_{index}", "role": "assistant", "status": "completed"}
+                made: dict[str, Any] = {"type": "message", "id": f"msg_{name}_{index}", "role": "assistant", "status": "completed"}
                 yield event("response.output_item.added", output_index=index, item=made | {"status": "in_progress", "content": []})
                 yield event(
                     "response.content_part.added",
@@ -270,7 +270,7 @@ def responses(step: Step) -> Iterator[tuple[str, Any]]:
                 yield event("response.output_text.done", item_id=made["id"], output_index=index, content_index=0, text=text)
                 made["content"] = [{"type": "output_text", "text": text, "annotations": []}]
             case Thinking(text=text):
-                made = {"type": "reasoning", "id": f"rs_{index}", "summary": [], "encrypted_content": None}
+                made = {"type": "reasoning", "id": f"rs_{name}_{index}", "summary": [], "encrypted_content": None}
                 yield event("response.output_item.added", output_index=index, item=made)
                 for part in halves(text):
                     yield event(

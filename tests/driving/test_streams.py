@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hansard.agents.base import Options
+from hansard.agents.handoff_files import find_handoff_files, remove_handoff_files
 from hansard.agents.session import Session
 from hansard.events import AssistantDone, UserMessage, is_main_agent
 from hansard.events.replays import without_replays
@@ -53,13 +55,20 @@ class Story:
 
     async def resume(self, session_id: str, number: int) -> None:
         """``hansard run AGENT --session ID``."""
+        await self.wait()
         session = await Session.open(self.around.store, session_id, env=self.given["env"])
         about = {name: value for name, value in self.given.items() if name != "cwd"}
         await session.configure_agent(self.agent, **about)
         await self.run(session, number)
 
+    async def wait(self) -> None:
+        """Gemini CLI 0.61 forgets a session that it resumes in the minute in which it wrote the file."""
+        if self.agent.startswith("gemini"):
+            await asyncio.sleep(61 - time.time() % 60)
+
     async def use_terminal(self, number: int, **more: Any) -> None:
         """A turn of which the store hears nothing: it is recorded in another one."""
+        await self.wait()
         self.terminals += 1
         elsewhere = JsonlStore(self.around.home.parent / f"elsewhere-{self.terminals}")
         (info,) = await asyncio.to_thread(self.around.store.sessions)
@@ -133,3 +142,23 @@ async def test_a_fork_is_a_session_of_its_own(tmp_path: Path) -> None:
         await story.import_files()
         told = await story.look()
         assert (told[session], len(told)) == (turns(0), 2)
+
+
+@pytest.mark.parametrize("target", ["claude", "codex"])
+async def test_the_file_of_a_hand_off_is_no_session_and_can_be_removed(target: str, tmp_path: Path) -> None:
+    around = Surroundings(tmp_path)
+    with model(*(says(answer) for _, answer in TURNS)) as served:
+        story = Story("codex" if target == "claude" else "claude", served, around)
+        session = await story.begin()
+        taken_over = Story(target, served, around)
+        await taken_over.resume(session, 1)
+        await story.import_files()
+        assert await story.look() == {session: turns(0, 1)}
+        await taken_over.resume(session, 2)
+        await story.import_files()
+        assert await story.look() == {session: turns(0, 1, 2)}
+        assert {outcome.state for outcome in await story.import_files()} == {"unchanged"}
+        (file,) = await asyncio.to_thread(lambda: list(find_handoff_files(around.store)))
+        assert (file.session_id, file.state) == (session, "continued")
+        (kept,) = await asyncio.to_thread(remove_handoff_files, around.store)
+        assert Path(kept.path).exists(), "the agent continues it"

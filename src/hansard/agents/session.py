@@ -520,6 +520,8 @@ class Session:
             handoff = Handoff(session_id=own_session)
         else:
             handoff = await self.recorder.scan(lambda events: known.write_handoff(events, options))
+        if handoff.file is not None:
+            await self._put(handoff.event(known.name))
         options.resume = handoff.session_id or options.resume
         launch = Launch(agent=known.name, options=options, restart_count=0, needs_handoff=handoff.as_text)
         try:

@@ -16,7 +16,7 @@ from hansard.events import decoder
 from hansard.events.closing import close_block, close_call, close_request, close_turn
 from hansard.events.lenient import as_object
 from hansard.events.structs import prepare
-from hansard.events.summary import SUMMARY_RULES, Summary, is_launch, is_stream_added, message_title
+from hansard.events.summary import SUMMARY_RULES, Summary, is_handoff, is_launch, is_stream_added, message_title
 from hansard.events.types import (
     EARLIEST_CALENDAR_MS,
     LIVE_STREAM,
@@ -543,7 +543,8 @@ def _lifecycle(state: State, event: SessionLifecycle) -> None:
             state.agent_session_id, state.needs_handoff = None, bool(launch.get("untold"))
             state.accepts_embedded_context = False  # that was the agent before
     elif life.provider_session_id is not None and is_main_agent(event) and event.stream in (None, state.live_stream):
-        state.agent_session_id = state.agent_session_id if is_stream_added(event) else life.provider_session_id
+        is_own = is_stream_added(event) or is_handoff(event)
+        state.agent_session_id = state.agent_session_id if is_own else life.provider_session_id
     if life.subtype == "created" and event.seq == 1 and life.path is not None:
         state.live_stream = LIVE_STREAM
     elif is_stream_added(event) and as_object(life.detail).get("stream") == LIVE_STREAM:

@@ -57,6 +57,8 @@ class Summary(Struct, omit_defaults=True):
     """How the main agent's last turn ended; ``running`` until it ends."""
     agent_sessions: list[AgentSession] = field(default_factory=list[AgentSession])
     """The sessions of agents that this one records, each by the agent's own id."""
+    has_handoffs: bool = False
+    """Whether hansard wrote a session file of an agent for it."""
 
     @property
     def title(self) -> str | None:
@@ -108,6 +110,7 @@ def _lifecycle(summary: Summary, event: SessionLifecycle) -> None:
     title = changes.get("title")
     summary.chosen_title = title[:TITLE_CHARACTERS] if title else summary.chosen_title
     summary.archived = changes.get("archived", summary.archived)
+    summary.has_handoffs = changes.get("handoffs", summary.has_handoffs)
 
 
 def _add_agent_sessions(summary: Summary, changes: dict[str, Any]) -> None:
@@ -177,6 +180,11 @@ def stream_added(name: str | None, format: str, path: str | None = None, provide
     return SessionLifecycle(payload=life)
 
 
+def is_handoff(event: Event) -> bool:
+    """Returns whether hansard records with this event that it wrote a session file for an agent which takes over the conversation."""
+    return isinstance(event, SessionLifecycle) and event.payload.subtype == HANDOFF_WRITTEN and event.source is None
+
+
 def is_checkpoint(event: SessionLifecycle) -> bool:
     """Returns whether the event is a checkpoint of the log. Agents have checkpoints of their own; those have a source."""
     return event.payload.subtype == "checkpoint" and event.source is None
@@ -194,6 +202,8 @@ def session_changes(event: SessionLifecycle | SessionInit) -> dict[str, Any]:
         return {"archived": _ARCHIVED_SUBTYPES[life.subtype]}
     if is_stream_added(event):
         return {"streams": True}
+    if is_handoff(event):
+        return {"handoffs": True} | _identity(str(as_object(life.detail).get("agent")), event)
     if life.subtype == "agent_named" or (life.subtype == "created" and event.source is not None):  # its name, and a placeholder
         return {}
     named = _identity(event.source, event) if life.subtype == "updated" else {}
@@ -238,7 +248,8 @@ FAMILIES = frozenset({"claude", "codex", "copilot", "gemini", "opencode", "pi", 
 AGENT_SESSIONS = "agentSessions"
 STREAM_ADDED = "stream_added"
 """The lifecycle event that names another stream of the session."""
-CHANGE_FIELDS: dict[str, type] = {"title": str, "archived": bool, "streams": bool, AGENT_SESSIONS: list}
+HANDOFF_WRITTEN = "handoff_written"
+CHANGE_FIELDS: dict[str, type] = {"title": str, "archived": bool, "streams": bool, "handoffs": bool, AGENT_SESSIONS: list}
 _ARCHIVED_SUBTYPES = {"archived": True, "unarchived": False}
 
 

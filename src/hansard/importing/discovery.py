@@ -64,7 +64,7 @@ def discover(paths: Iterable[Path], format: str | None) -> Discovery:
             plain.append((path, named))
         elif place.database:
             sessions.add_database(path, layout, found)
-        else:
+        elif named or _is_session(path, layout, place):
             sessions.add(path, layout, place)
     jobs, left = sessions.jobs()
     found.jobs += jobs
@@ -195,6 +195,18 @@ def _locate(path: Path, format: str | None, named: bool) -> tuple[Layout | None,
         return (keepers[0], FileRole("", path.parent, database=True)) if keepers else (None, None)
     layout, place = next((one for one in known if one[1].sure), known[0])
     return layout, layout.classify_content(place, _read_start(path, place)) if place.inside else place
+
+
+def _is_session(path: Path, layout: Layout, place: FileRole) -> bool:
+    """Whether a file is more than what an agent writes when it is started."""
+    if place.stream is not None or place.attachment is not None or not place.inside:
+        return True
+    try:
+        with path.open("rb") as file:
+            beginning = file.read(DETECT_BYTES + 1)
+    except OSError:
+        return True  # whoever opens it next says what is wrong
+    return len(beginning) > DETECT_BYTES or layout.is_session(beginning)
 
 
 def _is_database(path: Path) -> bool:

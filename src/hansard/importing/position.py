@@ -52,6 +52,8 @@ class ImportPositions(Struct):
     """The path and format of the session's first stream; None if hansard ran the agent."""
     streams: dict[str, tuple[str, str]] = {}
     """The paths and formats of the streams that were added later, by name."""
+    handoffs: dict[str, int] = {}
+    """How many frames hansard itself wrote into the files of hand-offs, by the agent's own id of the session."""
     merged: bool = False
     """Whether more than one stream reports the session itself."""
 
@@ -75,7 +77,7 @@ def save(store: Store, session_id: str, memory: ImportPositions) -> None:
 
 def rebuild(store: Store, session_id: str) -> ImportPositions:
     """What the log itself says about the files that were read into it."""
-    memory = ImportPositions(files={}, attached={}, streams={})
+    memory = ImportPositions(files={}, attached={}, streams={}, handoffs={})
     streams: dict[str, _StreamPosition] = {}
     accounts: set[str] = set()
     for event in store[session_id].read():
@@ -102,6 +104,9 @@ def _note_source(memory: ImportPositions, event: SessionLifecycle) -> None:
             memory.first = (life.path, life.format or "")
         case summary.STREAM_ADDED if event.source is None and isinstance(name := as_object(life.detail).get("stream"), str):
             memory.streams[name] = (life.path or "", life.format or "")
+        case summary.HANDOFF_WRITTEN if event.source is None and life.provider_session_id is not None:
+            frames = as_object(life.detail).get("frames")
+            memory.handoffs[life.provider_session_id] = frames if isinstance(frames, int) else 0
         case _:
             pass
 

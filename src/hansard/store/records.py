@@ -90,6 +90,8 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
     """Whether a process is writing it now."""
     agent_sessions: tuple[AgentSession, ...] = ()
     """The sessions of agents that it records, each by the agent's own id."""
+    has_handoffs: bool = False
+    """Whether hansard wrote a session file of an agent for it."""
     problem: str | None = None
 
 

@@ -111,6 +111,7 @@ def _describe(log: LogFiles) -> SessionInfo:
         status=summary.status,
         live=lock.is_held(log.folder),
         agent_sessions=tuple(summary.agent_sessions),
+        has_handoffs=summary.has_handoffs,
     )
 
 

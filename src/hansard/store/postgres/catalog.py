@@ -47,7 +47,8 @@ def sessions(pool: Pool) -> list[SessionInfo]:
             bytes=size,
             status=status,
             live=live,
-            agent_sessions=tuple(decode_state(bytes(state))[2].agent_sessions),
+            agent_sessions=tuple((kept := decode_state(bytes(state))[2]).agent_sessions),
+            has_handoffs=kept.has_handoffs,
         )
         for id, log_id, title, agent, format, parent, archived, seq, created, updated, size, status, live, state in rows
     ]

@@ -48,7 +48,7 @@ def told(root: Path) -> dict[str, list[tuple[str, str, bool, str | None]]]:
 def main(work: Path, kills: int, seed: int) -> dict[str, int]:
     importing.BATCH_EVENTS = 3
     chance = random.Random(seed)
-    result = dict.fromkeys(("kills", "lost", "doubled", "different", "damaged", "imports"), 0)
+    result: dict[str, int] = dict.fromkeys(("kills", "lost", "doubled", "different", "damaged", "imports"), 0)
     for number, case in zip(count(), cycle(CASES)):
         if result["kills"] >= kills:
             return result

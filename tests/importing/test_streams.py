@@ -11,17 +11,34 @@ from pathlib import Path
 import pytest
 
 from hansard.adapters import adapter_for
+from hansard.adapters.base import Context
 from hansard.adapters.framing import frames
-from hansard.events import AssistantDone, Event, ToolCall, ToolResult, TurnEnd, UserMessage, is_main_agent
+from hansard.adapters.normalize import normalize
+from hansard.cli.inputs import session_of
+from hansard.cli.verbs.audit import audit_session
+from hansard.errors import AmbiguousSession
+from hansard.events import (
+    AssistantDone,
+    Event,
+    ToolCall,
+    ToolResult,
+    TurnEnd,
+    UserMessage,
+    is_main_agent,
+    process,
+    session_lifecycle,
+)
 from hansard.events.replays import without_replays
 from hansard.events.summary import AgentSession
 from hansard.importing.discovery import discover
 from hansard.importing.identity import Identities
 from hansard.importing.job import Job
-from hansard.importing.run import import_all
+from hansard.importing.repair import merge_doubles
+from hansard.importing.run import import_all, watch
 from hansard.store import JsonlStore, SessionInfo
+from hansard.store.ids import TimeOrderedIds
 from tests.imported import original
-from tests.recorded import Recording, recordings, unpack
+from tests.recorded import FOLDER, Recording, recordings, unpack
 
 SEVERAL_ON_ONE_WIRE = {"opencode-sse/session_ops", "claude-control/slash", "claude-agent-sdk/slash", "claude-acp/slash"}
 """Recordings in which one wire carries several sessions: the texts of the others are not in the first one's file."""
@@ -184,3 +201,89 @@ def test_wire_and_file_of_a_conversation_are_one_session(transport: str, files_f
         if recording.path.name != "long" and (wrong := problems(recording, tmp_path / recording.path.name, files_first)):
             found[recording.id] = wrong
     assert not found, "\n".join(f"{name}: {'; '.join(wrong)}" for name, wrong in found.items())
+
+
+# ---- single cases
+
+
+def live_session(root: Path, recording: Recording, session: str) -> None:
+    """A session of version 0.1 in which hansard ran an agent: events with ids of the moment, and a launch."""
+    store, ids = JsonlStore(root), TimeOrderedIds()
+    store.create(session, format=recording.streams[0].format)
+    context = Context(ids=lambda frame, index: ids.next())
+    events = list(normalize(recording.streams[0].data, recording.streams[0].format, context))
+    started, exited = process(event="started"), process(event="exited")
+    started.timestamp, exited.timestamp = events[0].timestamp, events[-1].timestamp
+    store[session].append([session_lifecycle(subtype="launched", detail={"agent": "claude", "run": 1}), started, *events, exited])
+    store.close()
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    unpack(RECORDING.path, tmp_path / "home")
+    return tmp_path / "home"
+
+
+RECORDING = Recording(FOLDER / "claude-control" / "tool_ok")
+
+
+def test_a_session_that_is_being_written_is_left_for_the_next_import(root: Path, home: Path) -> None:
+    live_session(root, RECORDING, "mine")
+    writer = JsonlStore(root)
+    writer["mine"].append([])
+    (busy,) = [outcome for outcome, _ in import_all(root, files_of(home), True, 0, 1)]
+    assert (busy.session_id, busy.state, busy.problem) == ("mine", "in use", None)
+    writer.close()
+    (free,) = [outcome for outcome, _ in import_all(root, files_of(home), True, 0, 1)]
+    assert (free.session_id, free.state) == ("mine", "updated")
+
+
+def test_watching_reports_a_session_in_use_once_and_imports_it_later(root: Path, home: Path) -> None:
+    live_session(root, RECORDING, "mine")
+    writer = JsonlStore(root)
+    writer["mine"].append([])
+    seen: list[str] = []
+    for outcome in watch(root, lambda: discover([home / "disk"], None), 600, rounds=4):
+        seen.append(outcome.state)
+        writer.close()
+    assert seen == ["in use", "updated"]
+
+
+def test_a_session_is_found_by_the_id_of_the_agent(root: Path, home: Path) -> None:
+    live_session(root, RECORDING, "mine")
+    (identity,) = JsonlStore(root).sessions()[0].agent_sessions
+    assert session_of(root, identity.id) == session_of(root, identity.id[:8]) == "mine"
+    live_session(root, RECORDING, "yours")
+    with pytest.raises(AmbiguousSession, match="mine, yours"):
+        session_of(root, identity.id)
+
+
+def test_audit_lists_what_one_stream_reports_alone(root: Path, home: Path) -> None:
+    live_session(root, RECORDING, "mine")
+    import_all_of(root, files_of(home))
+    reports = audit_session(root, "mine").streams
+    assert set(reports) == {"first", "@claude-session"}
+    assert reports["first"].shared > 0
+    assert not [fact for fact in reports["@claude-session"].alone if fact.type in ("assistant_done", "tool_call", "tool_result")]
+
+
+def test_doubles_of_version_0_1_are_merged_and_the_merge_is_on_the_record(root: Path, home: Path) -> None:
+    import_all_of(root, files_of(home))
+    (double,) = [info.id for info in JsonlStore(root).sessions()]
+    before = original(root, double)
+    live_session(root, RECORDING, "mine")
+    (merged,) = merge_doubles(JsonlStore(root), files_of(home))
+    assert (merged.session_id, merged.into, merged.problem) == (double, "mine", None)
+    store = JsonlStore(root)
+    assert [info.id for info in store.sessions()] == ["mine"]
+    assert original(root, "mine", "@claude-session") == before
+    noted = [event.payload.detail for event in store["mine"].read(types=("session_lifecycle",)) if event.payload.subtype == "merged"]
+    assert [detail["session"] for detail in noted] == [double]
+    texts = [text for kind, text in conversation(store, "mine") if kind == "text"]
+    assert len(texts) == len(set(texts)) == 2
+    assert [outcome.state for outcome, _ in import_all(root, files_of(home), True, 0, 1)] == ["unchanged"]
+
+
+def import_all_of(root: Path, jobs: list[Job]) -> None:
+    for outcome, _ in import_all(root, jobs, True, 0, 1):
+        assert outcome.problem is None

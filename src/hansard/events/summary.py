@@ -174,10 +174,11 @@ def is_stream_added(event: Event) -> bool:
     return isinstance(event, SessionLifecycle) and event.payload.subtype == STREAM_ADDED and event.source is None
 
 
-def stream_added(name: str | None, format: str, path: str | None = None, provider_session_id: str | None = None) -> Event:
+def stream_added(name: str | None, format: str, path: str | None = None, identity: AgentSession | None = None) -> Event:
     """Returns the event that names a stream of the session: ``path`` is the file it is read from, if it is one."""
-    life = SessionLifecyclePayload(STREAM_ADDED, format=format, path=path, provider_session_id=provider_session_id, detail={"stream": name})
-    return SessionLifecycle(payload=life)
+    about = {"stream": name} | ({} if identity is None else {"agent": identity.family})
+    id = None if identity is None else identity.id
+    return SessionLifecycle(payload=SessionLifecyclePayload(STREAM_ADDED, format=format, path=path, provider_session_id=id, detail=about))
 
 
 def is_handoff(event: Event) -> bool:
@@ -200,10 +201,10 @@ def session_changes(event: SessionLifecycle | SessionInit) -> dict[str, Any]:
         return {name: detail[name] for name, kind in CHANGE_FIELDS.items() if isinstance(detail.get(name), kind)}
     if event.source is None and life.subtype in _ARCHIVED_SUBTYPES:
         return {"archived": _ARCHIVED_SUBTYPES[life.subtype]}
-    if is_stream_added(event):
-        return {"streams": True}
-    if is_handoff(event):
-        return {"handoffs": True} | _identity(str(as_object(life.detail).get("agent")), event)
+    if is_stream_added(event) or is_handoff(event):
+        agent = as_object(life.detail).get("agent")
+        what = "streams" if is_stream_added(event) else "handoffs"
+        return {what: True} | _identity(agent if isinstance(agent, str) else None, event)
     if life.subtype == "agent_named" or (life.subtype == "created" and event.source is not None):  # its name, and a placeholder
         return {}
     named = _identity(event.source, event) if life.subtype == "updated" else {}

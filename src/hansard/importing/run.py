@@ -100,9 +100,9 @@ def _ignore_interrupts() -> Generator[None]:
 
 
 def watch(root: StoreLocation, find: Callable[[], Discovery], quiet: float, rounds: int | None = None) -> Iterator[ImportResult]:
-    """Import what is new for as long as somebody listens: files that grow, and files that come. Each problem is said once."""
+    """Import what is new for as long as somebody listens: files that grow, and files that come. Each problem is reported once."""
     kept: dict[str, SessionImport] = {}
-    said: dict[str, str | None] = {}
+    reported: dict[str, str] = {}
     with closing(open_store(root)) as store:
         memory = RetirementCache(store)
         while rounds is None or rounds > 0:
@@ -114,9 +114,10 @@ def watch(root: StoreLocation, find: Callable[[], Discovery], quiet: float, roun
                 outcome = session.run(False, quiet)
                 if outcome.state in ("added", "updated"):
                     kept[key] = session
-                if outcome.state != "unchanged" and (outcome.problem is None or said.get(key) != outcome.problem):
-                    said[key] = outcome.problem
+                news = outcome.problem or outcome.state
+                if outcome.events or (outcome.state != "unchanged" and reported.get(key) != news):
                     yield outcome
+                reported[key] = news
                 for old in list(kept)[:-MAX_KEPT_SESSIONS]:
                     del kept[old]
             if rounds is not None:

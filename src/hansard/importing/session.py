@@ -220,8 +220,7 @@ class SessionImport:
         if name is not None:
             self.memory.streams[name] = (stream.path, self.job.format)
         self.memory.merged = self.memory.merged or is_main_stream(name)
-        identity = self.job.agent_session
-        return stream_added(name, self.job.format, stream.path, None if identity is None else identity.id)
+        return stream_added(name, self.job.format, stream.path, self.job.agent_session)
 
     def _mark_handoff(self, events: list[Event]) -> None:
         """Marks what hansard itself wrote into the file for an agent that took over: the conversation that the log has."""

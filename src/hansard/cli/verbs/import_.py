@@ -32,6 +32,7 @@ MAX_LISTED_PROBLEMS = 10
 @click.option("--watch", is_flag=True, help="Go on: follow files that grow, and take in new ones.")
 @click.option("--closed", is_flag=True, help="Nothing more will come: close open turns now, not after ten quiet minutes.")
 @click.option("--session", metavar="ID", help="The session id, for one file.")
+@click.option("--repair", is_flag=True, help="First merge sessions that version 0.1 recorded twice: as a run and as an import.")
 @click.option("--home", metavar="DIR", type=click.Path(path_type=Path), help="Look for agents' files under this home instead of yours.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="How many processes; as many as there are cores if not said.")
 @store_option
@@ -44,6 +45,7 @@ def command(
     session: str | None,
     home: Path | None,
     jobs: int | None,
+    repair: bool,
     store: str | None,
     as_json: bool,
 ) -> int:
@@ -58,6 +60,8 @@ def command(
 
     root = store_place(store)
     found = look(paths, format, home, session)
+    if repair:
+        found.problems += merge(root, found)
     if watch:
         return follow(root, paths, format, home, session, as_json)
     started = time.perf_counter()
@@ -70,6 +74,21 @@ def command(
     except StoreError as problem:  # the disk is full: what was imported stays, the next import goes on from there
         found.problems.append(str(problem))
     return report(root, found, outcomes, time.perf_counter() - started, as_json)
+
+
+def merge(root: StoreLocation, found: Discovery) -> list[str]:
+    """Merges sessions that record one conversation twice; returns why some were not merged."""
+    from hansard.importing.repair import merge_doubles
+    from hansard.store import open_store
+
+    problems: list[str] = []
+    with open_store(root) as store:
+        for result in merge_doubles(store, found.jobs):
+            if result.problem is None:
+                note(f"{result.session_id} was merged into {result.into}")
+            else:
+                problems.append(f"{result.session_id} was not merged into {result.into}: {result.problem}")
+    return problems
 
 
 def look(paths: tuple[Path, ...], format: str, home: Path | None, session: str | None) -> Discovery:

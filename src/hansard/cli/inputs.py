@@ -18,7 +18,7 @@ def session_of(root: StoreLocation, name: str) -> str | None:
     """The session with this id, or this id of the agent's, or the only one that begins so. A file of the same name is ``./name``."""
     from hansard.store import open_store
     from hansard.store.ids import check_session_id
-    from hansard.store.lookup import MIN_PREFIX, find_session
+    from hansard.store.lookup import MIN_PREFIX
 
     try:
         check_session_id(name)
@@ -34,7 +34,7 @@ def session_of(root: StoreLocation, name: str) -> str | None:
             raise AmbiguousSession(name, found)
         return found[0]
     with open_store(root) as store:
-        return find_session(store.sessions(), name)
+        return store.find(name)
 
 
 def beginning(root: StoreLocation, name: str) -> list[str]:

@@ -269,6 +269,15 @@ class Store(ABC):
     def close(self) -> None:
         """Stops writing all sessions."""
 
+    def find(self, name: str) -> str | None:
+        """Returns the session with this id, or this id of the agent's, or the only one whose id begins so; None if there is none.
+
+        Raises `AmbiguousSession` if several are meant.
+        """
+        from hansard.store.lookup import find_session  # it knows stores
+
+        return find_session(self.sessions(), name)
+
     def __enter__(self) -> Self:
         return self
 

@@ -2,11 +2,11 @@
 
 Several streams report one conversation: what hansard read from the agent's process, the agent's own file, a recording of an API. An event
 that two of them report is in the log twice and counts once: the second is marked as a repetition (`Event.replay`) of the first
-(`Event.same_as`). What only one reports is added to the turn it belongs to, with its place in the conversation (`Event.after`).
+(`Event.same_as`). An event that only one of them reports is added to its turn, with its place in the conversation (`Event.after`).
 
 1. Ids that are the agent's own link events (`shared_ids`). Two different ids are two facts, however equal they read.
 2. A turn with a linked event is linked.
-3. Other turns are linked in order: by when they began, if hansard ran the agent, else by what was said in them.
+3. Other turns are linked in order: by when they began, if hansard ran the agent, else by their texts.
 4. Within a linked turn, the rest is linked by content.
 """
 
@@ -55,11 +55,11 @@ class Turn(Struct, eq=False):
             self.ended = max(self.ended or 0, event.timestamp)
 
     def prompts(self) -> list[str]:
-        """What people said in it."""
-        return [_spoken(event.payload.text) for event in self.facts if _is_prompt(event)]
+        """The prompts of people in it."""
+        return [_plain_prompt(event.payload.text) for event in self.facts if _is_prompt(event)]
 
     def texts(self) -> list[str]:
-        """What the agent said in it."""
+        """The texts of the agent in it."""
         return [text for event in self.facts if isinstance(event, ev.AssistantDone) and (text := _letters(event.payload.text))]
 
     def ids(self, kinds: frozenset[IdKind]) -> dict[str, set[str]]:
@@ -72,12 +72,12 @@ class Turn(Struct, eq=False):
 
 
 class Linker:
-    """What the log has, for a stream that is added to it. `place` the events of the stream in order, in as many calls as you like."""
+    """Compares a stream with the log to which it is added. `place` the events of the stream in order, in as many calls as you like."""
 
     def __init__(self, known: Iterable[ev.Event], stream: str | None, family: str, format: str, dated: bool = True) -> None:
         self._stream = stream
         self._dated = dated
-        """Whether the stream has times of its own, and not those at which somebody recorded it."""
+        """Whether the stream has times of its own, and not those of a recording."""
         self._kinds = shared_ids(family, format)
         self._family = family
         self._turns: dict[str, str] = {}
@@ -453,7 +453,7 @@ def _letters(text: str) -> str:
     return re.sub(r"\W+", "", text) or text.strip()
 
 
-def _spoken(text: str) -> str:
+def _plain_prompt(text: str) -> str:
     """A prompt without what a program adds around it: OpenCode quotes one that it got as an argument."""
     text = text.strip()
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
@@ -462,7 +462,7 @@ def _spoken(text: str) -> str:
 def _same_text(event: ev.Event, known: ev.Event) -> bool:
     match event:
         case ev.UserMessage():
-            return _spoken(event.payload.text) == _spoken(known.payload.text) and event.payload.author == known.payload.author
+            return _plain_prompt(event.payload.text) == _plain_prompt(known.payload.text) and event.payload.author == known.payload.author
         case ev.AssistantDone() | ev.ThinkingDone():
             return _letters(event.payload.text) == _letters(known.payload.text)
         case ev.Error():

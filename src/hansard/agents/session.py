@@ -542,7 +542,7 @@ class Session:
         return await self._put(switched)
 
     def _own_session(self, known: Agent) -> str | None:
-        """Returns the agent's own session that this one records, if the agent can resume it and nobody wants a new one.
+        """Returns the agent's own session that this one records, if the agent can resume it and no new one is wanted.
 
         An agent that was chosen before, and is chosen again, gets a new session: resuming its own did not work.
         """

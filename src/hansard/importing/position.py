@@ -16,7 +16,7 @@ from hansard.store import Store
 
 NOTE = "import.json"
 NOTE_VERSION = 2
-"""A note of another version is made anew from the log."""
+"""A note of another version is replaced: the log has everything in it."""
 
 
 class Position(Struct):

@@ -64,7 +64,7 @@ def _merge(store: Store, job: Job, into: str) -> MergeResult:
     if outcome.state in ("failed", "in use"):
         return MergeResult(job.session_id, into, outcome.problem or "the other session is in use")
     if missing := len(_frames(double) - _frames(store[into])):
-        return MergeResult(job.session_id, into, f"{missing} frames of it are not in the files any more")
+        return MergeResult(job.session_id, into, f"{missing} frames of it are no longer in the files")
     head = double.head()
     store[into].append([session_lifecycle(subtype=MERGED, detail={"session": job.session_id, "logId": head.log_id, "events": head.seq})])
     store[into].release()

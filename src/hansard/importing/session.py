@@ -118,7 +118,7 @@ class SessionImport:
         self._positions = noted
 
     def _lock(self) -> None:
-        """Becomes the writer of the log, so that nobody else adds to it while it is compared with the files."""
+        """Becomes the writer of the log, so that no other process adds to it while it is compared with the files."""
         self.store[self.job.session_id].append([])
 
     def _was_retired(self) -> bool:
@@ -179,7 +179,7 @@ class SessionImport:
             self._add(events, outcome)
         self._flush(outcome)
         reader.known = reader.position(now)
-        if name is None or reader.known.frames:  # a file that was emptied is no stream yet
+        if name is None or reader.known.frames:  # a file that was emptied is not a stream yet
             self.memory.files[name or ""] = reader.known
         outcome.bytes += max(reader.offset - before, 0)
 
@@ -229,7 +229,7 @@ class SessionImport:
             event.replay = event.replay or 0 < (event.frame or 0) <= written
 
     def _linker(self, name: str | None) -> Linker | None:
-        """What marks the events that other streams of the session have reported; None if there is no other."""
+        """What marks the events that other streams of the session have reported; None if it has one stream."""
         alone = not self._exists or (not self.memory.merged and (name or "") in ("", *self.memory.files) and self.memory.first is not None)
         if alone or (not self.memory.merged and not is_main_stream(name) and self.memory.first is not None):
             return None

@@ -107,7 +107,7 @@ class Log(ABC):
             yield [mark(event, unmarked) for event in block] if unmarked else block, bytes_read
 
     def conversation(self) -> Iterator[Event]:
-        """Yields all events in the order of the conversation: what another stream added later stands where it belongs."""
+        """Yields all events in the order of the conversation: an event that was recorded late has its place."""
         late = self.late_events()
         if not late:
             return self.read()

@@ -67,7 +67,7 @@ class GeminiFiles(Layout):
 
     def is_session(self, beginning: bytes) -> bool:
         """Each start of the program writes a file with the context that it gives to the model, and nothing else."""
-        entries = [read_line(line, _Entry) for line in beginning.splitlines()]
+        entries = [read_line(line, _Entry) for line in beginning.split(b"\n")]
         return not beginning.startswith(b'{"sessionId"') or any(entry is not None and _says_something(entry) for entry in entries)
 
     def parent_of(self, says: bytes, stream: str) -> str | None:

@@ -585,10 +585,15 @@ def _plain_text(command: ev.UserMessage) -> bytes:
     return "\n".join(texts).encode("utf-8", "replace")
 
 
+def is_imported(event: ev.Event) -> bool:
+    """Whether the event was read from a file: its id is derived from its position."""
+    return event.id[14:15] == "8"
+
+
 def is_closing_event(event: ev.Event) -> bool:
     """Whether this event of an import was made by `Adapter.finish`, and not by a frame."""
     try:
-        return event.synthetic and event.id[14:15] == "8" and int(event.id[-4:], 16) >= CLOSING_INDEX  # only derived ids tell it
+        return event.synthetic and is_imported(event) and int(event.id[-4:], 16) >= CLOSING_INDEX  # only derived ids tell it
     except ValueError:
         return False
 

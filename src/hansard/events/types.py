@@ -134,7 +134,13 @@ class Event(Struct, tag_field="type", rename="camel", omit_defaults=True, forbid
     source: str | None = None
     synthetic: bool = False
     replay: bool = False
-    """Whether an agent that resumed the session repeats what the log already has (`hansard.events.replays`)."""
+    """Whether this repeats what the log already has: an agent does so when it resumes, and so does another stream of the session.
+
+    Every count and view skips it (`hansard.events.replays`)."""
+    same_as: str | None = None
+    """The event that this one repeats, where that is known: another stream reported it first (`hansard.adapters.linking`)."""
+    after: str | None = None
+    """The event that this one follows in the conversation, if it was recorded later than its place (`hansard.events.order`)."""
     frame: int | None = None
     stream: str | None = None
     direction: Literal["out"] | None = None
@@ -163,9 +169,20 @@ class Unknown(Event, tag="$unknown", kw_only=True):
         return str(self.fields.get("type"))
 
 
+MAIN_STREAM_MARK = "@"
+"""How the name of a stream begins that reports the session itself, in addition to the first one. Other names are those of subagents."""
+LIVE_STREAM = "@live"
+"""The stream of the agents that hansard runs in a session that began as an import."""
+
+
+def is_main_stream(stream: str | None) -> bool:
+    """Returns whether a stream reports the session itself, and not a subagent."""
+    return stream is None or stream.startswith(MAIN_STREAM_MARK)
+
+
 def is_main_agent(event: Event) -> bool:
     """Returns whether the event is about the main agent, not about a subagent."""
-    return event.parent_tool_call_id is None and event.stream is None
+    return event.parent_tool_call_id is None and is_main_stream(event.stream)
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from hansard.errors import UnknownCursor
 from hansard.events import RawReason
-from hansard.events.summary import Summary
+from hansard.events.summary import AgentSession, Summary
 
 Damage = RawReason
 """Why a line of a log is not a record."""
@@ -105,6 +105,10 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
     person: str | None = None
     entry_point: str | None = None
     models: list[str] = []
+    agent_sessions: tuple[AgentSession, ...] = ()
+    """The sessions of agents that it records, each by the agent's own id."""
+    has_handoffs: bool = False
+    """Whether hansard wrote a session file of an agent for it."""
     problem: str | None = None
 
     @property
@@ -115,9 +119,15 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
 
 
 def place_fields(summary: Summary) -> dict[str, Any]:
-    """Returns the fields of a `SessionInfo` that say where, for whom, and with what a session works."""
+    """Returns the fields of a `SessionInfo` that say where, for whom, and with what a session works, and what it is to its agents."""
     known = {} if summary.workspace is None else msgspec.structs.asdict(summary.workspace)
-    return known | {"recorded": summary.recorded, "last_commit": summary.last_commit, "models": summary.models}
+    return known | {
+        "recorded": summary.recorded,
+        "last_commit": summary.last_commit,
+        "models": summary.models,
+        "agent_sessions": tuple(summary.agent_sessions),
+        "has_handoffs": summary.has_handoffs,
+    }
 
 
 class MailboxMessage(Struct, frozen=True):

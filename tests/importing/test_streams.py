@@ -14,9 +14,10 @@ from hansard.adapters import adapter_for
 from hansard.adapters.base import Context
 from hansard.adapters.framing import frames
 from hansard.adapters.normalize import normalize
+from hansard.agents.renormalize import renormalize
 from hansard.cli.inputs import session_of
 from hansard.cli.verbs.audit import audit_session
-from hansard.errors import AmbiguousSession
+from hansard.errors import AmbiguousSession, UsageError
 from hansard.events import (
     AssistantDone,
     Event,
@@ -265,6 +266,14 @@ def test_audit_lists_what_one_stream_reports_alone(root: Path, home: Path) -> No
     assert set(reports) == {"first", "@claude-session"}
     assert reports["first"].shared > 0
     assert not [fact for fact in reports["@claude-session"].alone if fact.type in ("assistant_done", "tool_call", "tool_result")]
+
+
+def test_a_session_with_several_streams_is_not_normalized_again(root: Path, home: Path) -> None:
+    live_session(root, RECORDING, "mine")
+    import_all_of(root, files_of(home))
+    with pytest.raises(UsageError, match="several streams"):
+        renormalize(JsonlStore(root), "mine")
+    assert [info.id for info in JsonlStore(root).sessions()] == ["mine"]
 
 
 def test_doubles_of_version_0_1_are_merged_and_the_merge_is_on_the_record(root: Path, home: Path) -> None:

@@ -122,9 +122,9 @@ class Log(ABC):
 
     def late_events(self) -> list[Event]:
         """Returns the events that were recorded later than their place in the conversation."""
-        return [event for event in self.read() if event.after is not None] if self._has_streams() else []
+        return [event for event in self.read() if event.after is not None] if self.has_streams() else []
 
-    def _has_streams(self) -> bool:
+    def has_streams(self) -> bool:
         """Whether a stream was added to the session's first one, as the last checkpoint says."""
         for size in (1, MAX_OPEN_RECORDS + 1):
             for event in reversed(self.tail(size)):

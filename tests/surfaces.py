@@ -14,6 +14,8 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
+import pytest
+
 from hansard import events as ev
 from hansard.cli.verbs.show import transcript
 from hansard.events import tool_inputs as tools
@@ -831,6 +833,8 @@ class Session:
                 shown = zip(self.told["reported ends"], found, strict=True)
                 known = {turn: dict(zip(NAMES, counts, strict=True)) for (turn, _), counts in shown if counts is not None}
                 return not self.wrong_tokens(known, self._subagents_at_ends() if kind == "shown tokens" else self._subagents())
+            case _ if "cost" in kind and "shown" not in kind:
+                return found == pytest.approx(self.told[kind])
             case _:
                 return is_same(found, self.told[kind])
 
@@ -863,14 +867,19 @@ class Session:
                     yield order[first : last + 1], name, {count, count + thinking} if name == "output_tokens" else {count}
 
     def _subagents(self, before: int | None = None) -> dict[str, Json]:
-        """What the subagents of each turn used, as the report of usage has it."""
-        return {turn["turnId"]: turn["subagents"] for turn in _document("usage", self.events[:before])["turns"] if turn["subagents"]}
+        """What each turn used besides its main agent's answers, as the report of usage has it."""
+        found: dict[str, Json] = {}
+        for turn in _document("usage", self.events[:before])["turns"]:
+            parts = [part for part in (turn["subagents"], turn["unattributed"]) if part]
+            if parts:
+                found[turn["turnId"]] = {camel(name): sum(part[camel(name)] or 0 for part in parts) for name in NAMES}
+        return found
 
     def _subagents_at_ends(self) -> dict[str, Json]:
         """The same when each turn ended: a transcript is printed as the events come, and the file of a subagent may come later."""
         found = ((number, event) for number, event in enumerate(self.events) if isinstance(event, ev.TurnEnd))
         ends = {event.turn_id: number for number, event in found if ev.is_main_agent(event)}
-        used = {turn: self._subagents(before=ends[turn]).get(turn) for turn in self._subagents() if turn in ends}
+        used = {turn: self._subagents(before=end).get(turn) for turn, end in ends.items() if turn is not None}
         return {turn: counts for turn, counts in used.items() if counts}
 
     def false_statements(self, told: Told) -> list[str]:

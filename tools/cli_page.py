@@ -52,8 +52,8 @@ $ cat stdout.jsonl | hansard normalize --from claude-stream-json - | grep -c '^{
 $ hansard import
 sessions: 4 added
 …
-$ hansard import stdout.jsonl
-sessions: 1 added
+$ hansard import stdout.jsonl      # what the agent printed, of a session that it also kept
+sessions: 1 updated
 …
 $ hansard import
 sessions: 4 unchanged

@@ -5,6 +5,7 @@ HansardError
 │   ├── UnknownFormat
 │   ├── InvalidSessionId
 │   ├── UnknownSession
+│   ├── AmbiguousSession  several sessions are meant by one name
 │   ├── SessionExists
 │   ├── ForeignEvent      the event says that it belongs to another session
 │   └── UnknownCursor     a cursor of another log, above the head, or not a number
@@ -75,6 +76,16 @@ class UnknownSession(UsageError):
             f"no session {session_id!r} in this store{did_you_mean(session_id, known) or '; `hansard sessions` lists what is there'}"
         )
         self.session_id = session_id
+
+
+class AmbiguousSession(UsageError):
+    """Several sessions are meant by one name."""
+
+    def __init__(self, name: str, candidates: list[str]) -> None:
+        listed = ", ".join(candidates[:5]) + (f" and {len(candidates) - 5} more" if len(candidates) > 5 else "")
+        super().__init__(f"ambiguous id {name!r}: {listed}")
+        self.name = name
+        self.candidates = candidates
 
 
 class SessionExists(UsageError):

@@ -80,12 +80,12 @@ def test_import_of_a_missing_file_still_imports_the_others(run, tmp_path):
     assert "missing" in ran.err
 
 
-def test_import_of_a_replaced_file_is_exit_code_1(run, tmp_path):
+def test_import_of_a_replaced_file_adds_it_to_the_session(run, tmp_path):
     path = project(tmp_path, turn(1), turn(2))
     run("import", path)
     path.write_bytes(turn(3))
     ran = run("import", path)
-    assert (ran.code, "1 replaced" in ran.out) == (1, True)
+    assert (ran.code, "1 updated" in ran.out) == (0, True)
     assert run("import", path, "--session", "another").code == 0
 
 

@@ -73,11 +73,11 @@ def test_a_home_is_discovered_completely_and_only_once(tmp_path: Path, run: Run,
     first = json.loads(run("import", "--home", tmp_path / "home", "--json").out)
     assert (first["problems"], first["unknown"]) == ([], 0)
     found = Counter(session["sessionId"].partition("-")[0] for session in first["sessions"])
-    assert found == {"claude": 1, "codex": 3, "copilot": 1, "gemini": 4, "qwen": 2, "opencode": 2}
+    assert found == {"claude": 1, "codex": 3, "copilot": 1, "gemini": 2, "qwen": 2, "opencode": 2}
     again = run("import", "--home", tmp_path / "home")
-    assert (again.code, again.out.split("\n")[0]) == (0, "sessions: 13 unchanged")
+    assert (again.code, again.out.split("\n")[0]) == (0, "sessions: 11 unchanged")
     assert run("verify").code == 0
-    assert len(JsonlStore(store).sessions()) == 13
+    assert len(JsonlStore(store).sessions()) == 11
 
 
 @pytest.mark.parametrize(("folder", "scenario"), KEPT, ids=["/".join(kept) for kept in KEPT])
@@ -148,11 +148,24 @@ def test_an_archived_session_is_the_same_session(root: Path, tmp_path: Path) -> 
     assert set(states(import_now(root, *where(home))).values()) == {"unchanged"}
 
 
+def test_a_file_with_nothing_but_the_context_for_the_model_is_not_a_session(root: Path, tmp_path: Path) -> None:
+    home = placed(tmp_path, "gemini-acp", "multi_turn")
+    assert len(list(home.rglob("session-*.jsonl"))) == 4
+    (outcome,) = import_now(root, *where(home))
+    assert outcome.session_id == "gemini-a79a6b79-748c-4b31-84c5-ea5f29543c42"
+
+
 def test_another_file_of_the_same_session_is_a_stream_of_it(root: Path, tmp_path: Path) -> None:
     home = placed(tmp_path, "gemini-acp", "multi_turn")
-    import_now(root, *where(home))
+    (second,) = home.rglob("session-2026-11-15T20-01-a79a6b79.jsonl")
+    second.write_bytes(
+        second.read_bytes() + b'{"id":"m9","timestamp":"2026-11-15T20:02:00.000Z","type":"user","content":[{"text":"More?"}]}\n'
+    )
     (twice,) = [job for job in discover(where(home), None).jobs if len(job.streams) == 2]
-    assert [stream.name for stream in twice.streams] == [None, "session-2026-11-15T20-01-a79a6b79"]
+    assert [stream.name for stream in twice.streams] == [None, "@session-2026-11-15T20-01-a79a6b79"]
+    (outcome,) = import_now(root, *where(home))
+    told = [event.payload.text for event in log(root, outcome.session_id) if event.type == "user_message" and not event.replay]
+    assert told.count("More?") == 1 == told.count("My lucky number is 5280.")
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from hansard.store import JsonlStore
 from hansard.store.files import paths as files
 from hansard.store.retirements import DELETED, PREFIX, RetirementCache
 from tests import imported
-from tests.imported import run
+from tests.imported import run, states
 from tests.sessions import SESSION, assistant, call, project, result, text, turn, user, with_subagent
 
 ID = f"claude-{SESSION}"
@@ -129,26 +129,37 @@ def test_a_note_that_is_older_than_the_log_is_not_believed(root, tmp_path):
     assert len(set(ids(root))) == len(ids(root))
 
 
+def answered(number: int) -> bytes:
+    return turn(number, answer=f"answer {number}")
+
+
 @pytest.mark.parametrize("forgotten", [False, True], ids=["with the note", "without the note"])
 @pytest.mark.parametrize(
-    ("now", "words"),
+    ("now", "added"),
     [
-        pytest.param(turn(1), "shorter", id="shrank"),
-        pytest.param(turn(7) + turn(8) + turn(9), "not the file", id="replaced"),
-        pytest.param(b"", "shorter", id="emptied"),
+        pytest.param(answered(1), [], id="shrank"),
+        pytest.param(answered(2) + answered(3), ["answer 3"], id="compacted"),
+        pytest.param(answered(7) + answered(8) + answered(9), ["answer 7", "answer 8", "answer 9"], id="replaced"),
+        pytest.param(b"", [], id="emptied"),
     ],
 )
-def test_a_file_that_is_another_one_is_reported_and_never_mixed_in(root, tmp_path, now, words, forgotten):
-    path = project(tmp_path, turn(1), turn(2))
+def test_a_file_that_was_rewritten_is_kept_in_both_forms(root, tmp_path, now, added, forgotten):
+    path = project(tmp_path, answered(1), answered(2))
+    before = path.read_bytes()
     run(root, path)
-    before = (root / ID / "events.jsonl").read_bytes()
     if forgotten:
         (root / ID / NOTE).unlink()
     path.write_bytes(now)
-    (outcome,) = run(root, path)
-    assert outcome.state == "replaced"
-    assert words in (outcome.problem or "")
-    assert (root / ID / "events.jsonl").read_bytes() == before
+    run(root, path)
+    assert original(root) == before
+    assert original(root, "@claude-session") == now
+    told = [event.payload.text for event in log(root) if event.type == "assistant_done" and not event.replay]
+    assert told == ["answer 1", "answer 2", *added]
+    if now:
+        assert states(run(root, path)) == {ID: "unchanged"}
+    path.write_bytes(now + answered(10))
+    run(root, path)
+    assert original(root, "@claude-session") == now + answered(10)
 
 
 def test_sub_agents_are_streams_of_the_same_log_and_not_sessions(root, tmp_path):
@@ -330,7 +341,8 @@ def test_a_full_disk_ends_the_import_and_the_next_one_goes_on(root, tmp_path, mo
 
 def test_the_list_is_in_the_order_in_which_things_happened(root, tmp_path):
     other = "99999999-2222-4333-8444-555555555555"
-    new = project(tmp_path, turn(1).replace(b"2026-01-01", b"2026-01-02"), session=other)
+    mine = turn(1).replace(b"2026-01-01", b"2026-01-02").replace(SESSION.encode(), other.encode())
+    new = project(tmp_path, mine, session=other)
     run(root, new)
     run(root, project(tmp_path, turn(1)))
     assert [info.id for info in JsonlStore(root).sessions()] == [f"claude-{other}", ID]

@@ -68,7 +68,10 @@ PARSED = record(
     }
 )
 
-TOKENS = ("input_tokens", "output_tokens", "total_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "reasoning_tokens")
+TOKENS = (
+    *("input_tokens", "output_tokens", "total_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "reasoning_tokens"),
+    "hour_cache_creation_input_tokens",
+)
 USAGE = record({name: nullable("integer") for name in TOKENS} | {"service_tier": nullable("string")})
 MAYBE_USAGE = {"anyOf": [USAGE, {"type": "null"}]}
 FAILURE = {"error_code": nullable("string"), "error_message": nullable("string"), "error_source": nullable("string")}

@@ -44,7 +44,7 @@ def usage_adds_up(pieces: list[Any], data: bytes) -> None:
     found = only(data, UsageTotals)
     assert len(pieces) == 1
     for name in TOKENS:
-        parts = numbers([part for turn in found.turns for part in (turn.main, turn.subagents) if part is not None], name)
+        parts = numbers([part for turn in found.turns for part in (turn.main, turn.subagents, turn.unattributed) if part], name)
         models = numbers(list(found.models.values()), name)
         total = getattr(found.session, name)
         assert not parts or total == sum(parts)

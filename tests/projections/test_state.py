@@ -121,6 +121,7 @@ def test_a_running_total_of_money_is_the_growth_of_each_turn() -> None:
     for number, cost in enumerate((0.25, 0.75, 0.5)):  # the third process counts from nothing
         turn = f"t{number}"
         events += [
+            session_init(agent_id="claude"),
             in_turn(turn_start("user"), turn),
             in_turn(result("completed", cost_usd=cost), turn),
             in_turn(turn_end("completed"), turn),
@@ -267,7 +268,7 @@ def test_a_summary_says_what_a_list_shows() -> None:
     assert isinstance(summary, Summary)
     assert (summary.title, summary.messages, summary.turns, summary.phase) == ("Fix it \nplease", 2, 1, "closed")
     assert summary.last_message is not None and (summary.last_message.role, summary.last_message.text) == ("assistant", "Done.")
-    assert (summary.cost_usd, summary.total_tokens, summary.created, summary.updated) == (0.25, 12, NOON + 1, NOON + 10)
+    assert (summary.cost_usd, summary.total_tokens, summary.created, summary.updated) == (0.25, 12, NOON + 2, NOON + 10)
 
 
 def test_a_given_name_is_the_title() -> None:

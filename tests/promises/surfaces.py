@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from hansard.testing import check_truth
 from tests.recorded import Case, losses, medium_of
-from tests.surfaces import SURFACES, Session
+from tests.surfaces import KINDS, SURFACES, Session
 
 SAID_AGAIN = {
     "claude-acp/config_acp claude-session": "the file of a fork begins with a copy of the history",
@@ -19,6 +19,11 @@ SAID_AGAIN = {
     "qwen-stream-json/max_tokens qwen-stream-json": "Qwen asks again when an answer is cut off at its limit",
 }
 """Sessions that say something more often than the script has it, and why."""
+
+COUNTED_AHEAD = {
+    "claude-stream-json/subagent_background claude-stream-json": "the first turn's totals have the answer to the background task already",
+}
+"""Sessions of which the tokens of a turn are not those of its answers alone, and why. Their sum is that of the ledger's test."""
 
 
 @lru_cache(maxsize=1)
@@ -46,5 +51,7 @@ def an_answer_is_what_the_model_said_once(case: Case) -> None:
 def every_surface_tells_the_same(case: Case) -> None:
     for session in sessions(case):
         for surface, read in SURFACES.items():
-            wrong = session.false_statements(read(session.events))
+            told = read(session.events)
+            known = {kind: told[kind] for kind in told if session.name not in COUNTED_AHEAD or kind not in KINDS["tokens"]}
+            wrong = session.false_statements(known)
             assert not wrong, f"{surface}: " + "; ".join(wrong)

@@ -31,12 +31,12 @@ def test_a_second_look_reads_what_is_new(tmp_path: Path, monkeypatch: pytest.Mon
         store[session].append([turn_start(trigger="user"), user_message(text="hello"), *words(100)])
         folds, reads = Folds(store), list[int]()
         read = FolderLog.read
-        monkeypatch.setattr(FolderLog, "read", lambda log, after=0: reads.append(after) or read(log, after))
         first = folds.snapshot(session)
+        monkeypatch.setattr(FolderLog, "read", lambda log, after=0: reads.append(after) or read(log, after))
         assert first.phase == "running" and folds.snapshot(session) == first
         store[session].append([turn_end(status="completed")])
         assert folds.snapshot(session).phase == "idle"
-        assert reads == [0, first.seq, first.seq]
+        assert reads == [first.seq, first.seq]
         assert folds.snapshot(session) == folded(store, session)
 
 

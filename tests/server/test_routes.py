@@ -13,7 +13,7 @@ import pytest
 
 from hansard.agents.base import Options
 from hansard.errors import Refused, StoreUnavailable
-from hansard.events import tool_call, turn_start, user_message
+from hansard.events import session_init, tool_call, turn_start, user_message
 from hansard.events.originals import wrap
 from hansard.events.state import State
 from hansard.projections import FORMATS
@@ -59,6 +59,17 @@ async def test_how_the_server_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         ill = await http.get("/api/health")
         assert (ill.status_code, ill.json()["store"], "does not answer" in ill.json()["problem"]) == (503, "away", True)
         assert "hansard_store_up 0\n" in (await http.get("/api/metrics")).text
+
+
+async def test_a_session_is_found_by_the_id_of_its_agent(tmp_path: Path):
+    async with served(tmp_path) as here, here.http() as http:
+        names = [here.session(number) for number in (1, 2, 3)]
+        for name, own in zip(names, ("own-1", "own-2", "own-2"), strict=True):
+            await asyncio.to_thread(here.store[name].append, [session_init(agent_id="claude", provider_session_id=own)])
+        assert (await http.get("/api/sessions/own-1")).json()["id"] == names[0]
+        assert (await http.get("/api/sessions/own-3")).status_code == 404
+        ambiguous = await http.get("/api/sessions/own-2")
+        assert ambiguous.status_code == 400 and names[1] in ambiguous.text and names[2] in ambiguous.text
 
 
 async def test_the_list_of_sessions(tmp_path: Path):

@@ -17,6 +17,7 @@ from msgspec import Struct, field, inspect
 
 from hansard.adapters.base import MAX_FRAME, Adapter, Wire, is_closing_event
 from hansard.adapters.framing import Frame, Framer
+from hansard.adapters.stream_comparison import StreamReport
 from hansard.errors import UsageError
 from hansard.events import ContentBlock, Event, RawEvent, ToolResult, UserMessage, lenient, originals
 from hansard.events.content import AnyBlock, RawBlock
@@ -66,6 +67,8 @@ class Audit(Struct, rename="camel"):
     """Frames (counted from 1) that no event points to."""
     altered: list[int] = field(default_factory=list[int])
     """Frames whose original does not give the bytes back."""
+    streams: dict[str, StreamReport] = field(default_factory=dict[str, StreamReport])
+    """What each stream of a session reports alone, if it has several. The other fields are about the streams of `format`."""
 
     @property
     def is_complete(self) -> bool:

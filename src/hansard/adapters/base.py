@@ -21,6 +21,7 @@ from hansard.adapters.schema_instruction import separate_instructions
 from hansard.errors import CannotEncode
 from hansard.events import lenient, originals
 from hansard.events.replays import REPEATED, REPLAY_ENDED, REPLAY_STARTED
+from hansard.events.usage_totals import Uncounted
 
 MAX_FRAME = 16 * 1024 * 1024
 """Frames above this size are kept but not parsed: one line must not stop everything else."""
@@ -123,6 +124,8 @@ class Adapter:
     """The field that names a message; it is the `kind` of one nobody knows."""
     dated: ClassVar[frozenset[type[Any]] | None] = None
     """The messages that may have a time of their own, if not any may."""
+    uncounted: ClassVar[Uncounted] = {}
+    """The calls of the provider that the wire never counts."""
     takes_text: ClassVar[bool] = False
     """Whether all that our side sends is a prompt as plain text: the input of a program that runs for one turn."""
 
@@ -582,10 +585,15 @@ def _plain_text(command: ev.UserMessage) -> bytes:
     return "\n".join(texts).encode("utf-8", "replace")
 
 
+def is_imported(event: ev.Event) -> bool:
+    """Whether the event was read from a file: its id is derived from its position."""
+    return event.id[14:15] == "8"
+
+
 def is_closing_event(event: ev.Event) -> bool:
     """Whether this event of an import was made by `Adapter.finish`, and not by a frame."""
     try:
-        return event.synthetic and event.id[14:15] == "8" and int(event.id[-4:], 16) >= CLOSING_INDEX  # only derived ids tell it
+        return event.synthetic and is_imported(event) and int(event.id[-4:], 16) >= CLOSING_INDEX  # only derived ids tell it
     except ValueError:
         return False
 

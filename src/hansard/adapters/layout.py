@@ -83,6 +83,10 @@ class Layout:
         """The same, with what the first line of the file, or the beginning of a document, says: whose session it is."""
         return place
 
+    def is_session(self, beginning: bytes) -> bool:
+        """Whether a session's own file that is no longer than this has a conversation in it, or may get one."""
+        return True
+
     def parent_of(self, says: bytes, stream: str) -> str | None:
         """The tool call that started the agent of a stream, if this says it: the file beside it, or a line of its parent's file."""
         meta = read_line(says, _Meta)

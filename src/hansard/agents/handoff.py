@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from hashlib import sha256
 from pathlib import Path
 
 from msgspec import Struct
 
 from hansard.adapters.schema_instruction import is_instruction
-from hansard.events import Event
+from hansard.events import Event, session_lifecycle
 from hansard.events.content import AnyBlock, ResourceBlock, TextBlock
 from hansard.events.replays import HANDOFF_URI
+from hansard.events.summary import HANDOFF_WRITTEN
 from hansard.projections.base import Projected
 from hansard.projections.formats.claude_session import ClaudeSession
 from hansard.projections.formats.codex_rollout import CodexRollout
@@ -28,6 +30,18 @@ class Handoff(Struct, frozen=True):
     """The agent's own id of the session to resume."""
     file: Path | None = None
     """The file of that session."""
+    written: bytes = b""
+    """What hansard wrote into the file."""
+
+    def event(self, agent: str) -> Event:
+        """Returns the event that remembers the file, so that it is never taken for a conversation of its own."""
+        return session_lifecycle(
+            subtype=HANDOFF_WRITTEN,
+            provider_session_id=self.session_id,
+            path=str(self.file),
+            size=len(self.written),
+            detail={"agent": agent, "frames": self.written.count(b"\n"), "sha256": sha256(self.written).hexdigest()},
+        )
 
     def discard(self) -> None:
         """Removes the file, if the agent did not take over."""
@@ -45,7 +59,7 @@ def write_handoff_file(form: ClaudeSession | CodexRollout, events: Iterable[Even
         folder.mkdir(0o700, exist_ok=True)
     with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as file:
         file.write(data)
-    return Handoff(session_id=form.session_id, file=place)
+    return Handoff(session_id=form.session_id, file=place, written=data)
 
 
 def handoff_block(events: Iterable[Event], embeds: bool) -> AnyBlock | None:

@@ -35,8 +35,10 @@ RemoteCommandHandler = Callable[[str, bytes], Awaitable[bytes]]
 class Hub:
     """Use it as an async context manager: at its end every agent is stopped."""
 
-    def __init__(self, store: Store, rest_after: float = 0) -> None:
+    def __init__(self, store: Store, rest_after: float = 0, entry_point: str = "python") -> None:
         self.store = store
+        self.entry_point = entry_point
+        """How its agents are run: run, server, or python."""
         self.rest_after = rest_after
         """Seconds after which an idle agent that can resume is stopped until it is needed; 0 for never."""
         self._open: dict[str, Session] = {}
@@ -71,6 +73,7 @@ class Hub:
 
     async def _join(self, session: Session) -> Session:
         self._open[session.id] = session
+        session.entry_point = self.entry_point
         for calls in (session.on_close, session.recorder.on_lost):
             calls.append(partial(self._forget, session))
         await self.talks.add(session)

@@ -47,7 +47,7 @@ async def off_loop(call: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
 
 def read_state(log: Log) -> SessionState:
     """Folds a whole log. Blocking."""
-    return SessionState.from_events(log.read())
+    return SessionState.from_events(log.conversation())
 
 
 def take_over(log: Log, reason: str | None) -> SessionState:
@@ -120,8 +120,8 @@ class Recorder:
             await asyncio.wait([self._in_flight])
 
     async def scan(self, work: Callable[[Iterator[Event]], T]) -> T:
-        """Returns what ``work`` makes of the whole log. It is called in the pool, and reads the events as it needs them."""
-        return await off_loop(lambda: work(self.log.read()))
+        """Returns what ``work`` makes of the conversation so far. It is called in the pool, and reads the events as it needs them."""
+        return await off_loop(lambda: work(self.log.conversation()))
 
     def subscribe(self, call: Subscriber) -> Callable[[], None]:
         """Calls ``call`` with every event from now on, after it is written and folded. Returns the function that ends this."""

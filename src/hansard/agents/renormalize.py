@@ -31,8 +31,15 @@ Advance = Callable[[int], object]
 
 
 def renormalize(store: Store, session_id: str, to: str | None = None, advance: Advance = lambda size: None) -> str:
-    """Make the new log, and say its session. ``advance`` is told how many bytes of the old one were read."""
+    """Make the new log, and say its session. ``advance`` is told how many bytes of the old one were read.
+
+    Raises `UsageError` for a session with several streams: linking them again is not supported yet.
+    """
     header = _header(store, session_id)
+    if store[session_id].has_streams():
+        raise UsageError(
+            f"{session_id} has several streams: they cannot be normalized again yet. Delete the session, and import its files again"
+        )
     kept = {"format": header.format, "title": header.title, "path": header.path, "provider_session_id": header.provider_session_id}
     made = store.create(
         to,

@@ -24,10 +24,11 @@ from hansard.agents import agent_for
 from hansard.agents.base import Agent, Options
 from hansard.agents.client_services import ClientServices
 from hansard.agents.commands import CommandKind, CommandTable, Name, SessionOptions, Title
-from hansard.agents.handoff import handoff_block
+from hansard.agents.handoff import Handoff, handoff_block
 from hansard.agents.pump import Pump, hansard_error
 from hansard.agents.recorder import RETRY_SECONDS, Recorder, Subscriber, off_loop
 from hansard.agents.session_state import Launch, SessionState
+from hansard.agents.workspace import read_commit, read_workspace
 from hansard.errors import (
     AgentError,
     AgentGone,
@@ -40,7 +41,7 @@ from hansard.errors import (
     ResumeFailed,
     StoreUnavailable,
 )
-from hansard.events.summary import LAUNCHED_SUBTYPE
+from hansard.events.summary import LAUNCHED_SUBTYPE, agent_family, stream_added
 from hansard.projections.text import callback_text
 from hansard.store import Store
 from hansard.store.ids import TimeOrderedIds
@@ -69,6 +70,8 @@ class Session:
     def __init__(self, recorder: Recorder, env: dict[str, str] | None = None, schema: dict[str, Any] | None = None) -> None:
         self.recorder = recorder
         self.id = recorder.log.session_id
+        self.entry_point = "python"
+        """How hansard runs the agent: run, server, or python."""
         self.messaging_tools: MessagingTools | None = None
         self.on_close: list[Callable[[], object]] = []
         """Called when the session begins to close."""
@@ -89,6 +92,8 @@ class Session:
         """What goes on in the background. While the agent runs there is at least the task that waits for its end."""
         self._changed = asyncio.Event()
         self._restarts = 0
+        self._new_session = False
+        """Whether the agent is to begin a session of its own, although it could resume the recorded one."""
         self._stopped = False
         """Whether the agent was stopped by a command."""
         self._closed = False
@@ -492,6 +497,8 @@ class Session:
         launch = self.state.launch
         if options is None and launch is not None:
             chosen.cwd, chosen.env = launch.options.cwd, self._env
+        elif options is None:
+            chosen.cwd = self._recorded_place().get("cwd", chosen.cwd)
         chosen.cwd = os.path.abspath(chosen.cwd)
         await off_loop(known.require, chosen)
         await self.stop()  # also an agent that is just being started, which holds the lock
@@ -511,7 +518,13 @@ class Session:
         before = replace(self._launch, restart_count=0, needs_handoff=self.state.needs_handoff) if self.state.launch is not None else None
         if before is not None:
             before.options.resume = self.state.agent_session_id or before.options.resume
-        handoff = await self.recorder.scan(lambda events: known.write_handoff(events, options))
+        own_session = self._own_session(known)
+        if own_session is not None:
+            handoff = Handoff(session_id=own_session)
+        else:
+            handoff = await self.recorder.scan(lambda events: known.write_handoff(events, options))
+        if handoff.file is not None:
+            await self._put(handoff.event(known.name))
         options.resume = handoff.session_id or options.resume
         launch = Launch(agent=known.name, options=options, restart_count=0, needs_handoff=handoff.as_text)
         try:
@@ -531,6 +544,16 @@ class Session:
         self._env, self._schema = options.env, options.schema
         return await self._put(switched)
 
+    def _own_session(self, known: Agent) -> str | None:
+        """Returns the agent's own session that this one records, if the agent can resume it and no new one is wanted.
+
+        An agent that was chosen before, and is chosen again, gets a new session: resuming its own did not work.
+        """
+        init, launch = self.state.init, self.state.launch
+        if self._new_session or init is None or not known.capabilities.resume or (launch is not None and launch.agent == known.name):
+            return None
+        return self.state.agent_session_id if agent_family(init.agent_id) == agent_family(known.name) else None
+
     async def _start_first(self, agent: Agent, launch: Launch) -> None:
         """Puts an agent in charge, and starts it unless it is started with each message."""
         await self._put(_launched(launch))
@@ -545,8 +568,9 @@ class Session:
         ``hand_off``: the agent begins a session of its own with the conversation so far, although it had one.
         """
         launch = self.state.launch
+        self._new_session = hand_off
         if launch is None or launch.agent != agent:
-            here: dict[str, Any] = {} if launch is None else {"cwd": launch.options.cwd, "env": self._env}
+            here: dict[str, Any] = self._recorded_place() if launch is None else {"cwd": launch.options.cwd, "env": self._env}
             await self.switch(agent, Options(**(here | options)))
         elif hand_off:
             kept: dict[str, Any] = {"env": self._env, "resume": None, "schema": None}
@@ -555,6 +579,11 @@ class Session:
             self._env, self._schema = options.pop("env", self._env), options.pop("schema", None)
             launch.options = replace(launch.options, **options)
             launch.options.cwd = os.path.abspath(launch.options.cwd)
+
+    def _recorded_place(self) -> dict[str, Any]:
+        """Returns the folder of an imported session, if it is still there: some agents find a session only from its folder."""
+        cwd = None if self.state.init is None else self.state.init.cwd
+        return {"cwd": cwd} if cwd is not None and os.path.isdir(cwd) else {}
 
     async def suspend_if_idle(self, after: float) -> None:
         """Stops the agent if nothing happened for ``after`` seconds and nothing is open. The next message starts it again."""
@@ -583,6 +612,8 @@ class Session:
         for call in self.on_close:
             call()
         await self.stop()
+        if self._pump is not None:
+            await _unless_lost(self._note_commit(self.options.cwd))
         for task in self._tasks:
             task.cancel()
         self._closed = True
@@ -626,7 +657,10 @@ class Session:
         agent, options = agent_for(launch.agent), launch.options
         if self.state.agent_session_id is not None and agent.capabilities.resume:
             options.resume = self.state.agent_session_id
-        await self._put(_launched(replace(launch, restart_count=launch.restart_count + 1)))
+        place = await asyncio.to_thread(read_workspace, options.cwd, self.entry_point)
+        await self._put(_launched(replace(launch, restart_count=launch.restart_count + 1), place))
+        if self.state.live_stream is not None and not self.state.live_stream_added:
+            await self._put(stream_added(self.state.live_stream, agent.format))
         try:
             options = await self._with_messaging(options)
             agent.check(options)
@@ -675,6 +709,7 @@ class Session:
             frames=self.state.frames,
             resumed=options.resume is not None,
             recorded=self.state.turn_count > 0 or self.state.messages > 0,
+            stream=self.state.live_stream,
             composed=agent.composes,
         )
         return adapter_for(agent.format)(context)
@@ -682,9 +717,16 @@ class Session:
     async def _follow_exit(self, pump: Pump, services: ClientServices) -> None:
         """Waits for the end of the agent, and sends the queue to a new process if nobody stopped it."""
         await asyncio.wait([pump.over])
+        await _unless_lost(self._note_commit(self.options.cwd))
         if self.state.queue and not self._stopped:
             self._spawn(self._send_queued())
         await services.close()
+
+    async def _note_commit(self, cwd: str) -> None:
+        """Notes which commit is checked out when the agent ends, if it is another one than before."""
+        commit = await asyncio.to_thread(read_commit, cwd)
+        if commit is not None and commit != self.state.summary.last_commit and not self._closed:
+            await self._put(ev.session_lifecycle(subtype="commit", workspace=ev.Workspace(commit=commit)))
 
     def _lose(self) -> None:
         """Stops the agent: nothing that it does could be written."""
@@ -783,10 +825,10 @@ async def _unless_lost(work: Awaitable[None]) -> None:
         await work
 
 
-def _launched(launch: Launch) -> ev.Event:
+def _launched(launch: Launch, workspace: ev.Workspace | None = None) -> ev.Event:
     """Returns the event of a launch."""
-    detail = msgspec.to_builtins(launch) | {"options": _without_secrets(launch.options)}
-    return ev.session_lifecycle(subtype=LAUNCHED_SUBTYPE, detail=detail)
+    detail = msgspec.to_builtins(launch) | {"options": _without_secrets(launch.options), "format": agent_for(launch.agent).format}
+    return ev.session_lifecycle(subtype=LAUNCHED_SUBTYPE, detail=detail, workspace=workspace)
 
 
 def _without_secrets(options: Options) -> dict[str, Any]:

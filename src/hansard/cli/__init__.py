@@ -15,6 +15,7 @@ VERBS: dict[str, str] = {
     "sessions": "List sessions.",
     "show": "Print a session as a conversation.",
     "search": "Search the text of all sessions.",
+    "usage": "Show what all sessions used: tokens and costs.",
     "events": "Print a session's events as JSON Lines.",
     "sql": "Query your sessions with SQL.",
     "export": "Convert a session to another format.",

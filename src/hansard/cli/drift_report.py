@@ -97,7 +97,7 @@ def survey_folder(folder: Path, format: str, found: Surveys) -> None:
         note(f"{folder}: {len(files.unknown)} files begin like no known format")
     streams = [(job, stream) for job in files.jobs for stream in job.streams]
     for job, stream in streams:
-        adapter = adapter_for(job.format)(adapter_context(job.session_id, job.format, stream))
+        adapter = adapter_for(job.format)(adapter_context(job.session_id, job.format, stream, stream.name))
         found.auditor(type(adapter), job.format).read(frames_of(stream, job.format), adapter)
     if not logs and not streams:
         raise UsageError(f"{folder}: no recording and no session in this folder")

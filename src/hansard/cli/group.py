@@ -17,6 +17,8 @@ ALIASES = {
     "cat": "events",
     "check": "verify",
     "convert": "export",
+    "cost": "usage",
+    "costs": "usage",
     "find": "search",
     "grep": "search",
     "help": "--help",

@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hansard.cli.options import AUTO, Source
-from hansard.errors import InvalidSessionId, UnknownSession, UsageError
+from hansard.errors import AmbiguousSession, InvalidSessionId, UnknownSession
 
 if TYPE_CHECKING:
     from hansard.events import Event
     from hansard.store import StoreLocation
 
-MIN_PREFIX = 4
-
 
 def session_of(root: StoreLocation, name: str) -> str | None:
-    """The session of that name, or the only one that begins so. A file of the same name is reached with ``./``."""
+    """The session with this id, or this id of the agent's, or the only one that begins so. A file of the same name is ``./name``."""
+    from hansard.store import open_store
     from hansard.store.ids import check_session_id
+    from hansard.store.lookup import MIN_PREFIX
 
     try:
         check_session_id(name)
@@ -29,9 +29,12 @@ def session_of(root: StoreLocation, name: str) -> str | None:
         return name
     if len(name) < MIN_PREFIX:
         return None
-    if len(found) > 1:
-        raise UsageError(f"{len(found)} sessions begin with {name!r}; say more of the id")
-    return found[0] if found else None
+    if found:
+        if len(found) > 1:
+            raise AmbiguousSession(name, found)
+        return found[0]
+    with open_store(root) as store:
+        return store.find(name)
 
 
 def beginning(root: StoreLocation, name: str) -> list[str]:
@@ -58,7 +61,7 @@ def need_session(root: StoreLocation, name: str) -> str:
 
 def unknown_session(root: StoreLocation, name: str) -> UnknownSession:
     """That there is no such session, and which one may be meant."""
-    return UnknownSession(name, beginning(root, "") if len(name) >= MIN_PREFIX else ())
+    return UnknownSession(name, beginning(root, ""))
 
 
 def session_or_file(root: StoreLocation, name: str) -> tuple[str | None, Source | None]:

@@ -16,9 +16,10 @@ from hansard.events import decoder
 from hansard.events.closing import close_block, close_call, close_request, close_turn
 from hansard.events.lenient import as_object
 from hansard.events.structs import prepare
-from hansard.events.summary import SUMMARY_RULES, Summary, is_launch, message_title
+from hansard.events.summary import SUMMARY_RULES, Summary, is_handoff, is_launch, is_stream_added, message_title
 from hansard.events.types import (
     EARLIEST_CALENDAR_MS,
+    LIVE_STREAM,
     TYPES,
     AgentCallback,
     AgentMessage,
@@ -74,6 +75,7 @@ from hansard.events.types import (
     TurnStart,
     UserAudio,
     UserMessage,
+    Workspace,
     is_main_agent,
     process,
 )
@@ -229,6 +231,13 @@ class Snapshot(Struct, rename="camel"):
     models: list[Any] | None
     modes: list[Any] | None
     cwd: str | None
+    workspace: Workspace | None
+    """Where and for whom the agent works."""
+    last_commit: str | None
+    """The commit of the last report; that of the first is in the workspace."""
+    models_used: list[str]
+    recorded: int | None
+    """When the log was begun: of an imported session, the time of the import."""
     commands: list[Any] | None
     tools: list[Any] | None
     mcp_servers: dict[str, str]
@@ -295,6 +304,9 @@ class State(Struct):
     seq: int = 0
     frames: int = 0
     """The number of the last frame of the wire."""
+    live_stream: str | None = None
+    """The stream of the agents that hansard runs: the first one, unless the session began as an import."""
+    live_stream_added: bool = False
 
     launch: Any = None
     """How the agent was last started, as `decode_launch` reads it."""
@@ -376,7 +388,7 @@ class State(Struct):
         """Apply one event."""
         if event.seq > self.seq:
             self.seq = event.seq
-        if event.frame is not None and event.frame > self.frames:
+        if event.frame is not None and event.frame > self.frames and event.stream == self.live_stream:
             self.frames = event.frame
         if self.session_id is None and event.session_id:
             self.session_id = event.session_id
@@ -389,8 +401,8 @@ class State(Struct):
         if event.command_id is not None:
             _put(self.commands, event.command_id, event)
         if kind in USAGE_RULES:
-            for spent in self.usage.apply(event):
-                _count_turn(self.turn_list, spent)
+            for settled in self.usage.apply(event):
+                _count_turn(self.turn_list, settled.spent)
         rule = RULES.get(kind)
         if rule is not None:
             rule(self, event)
@@ -449,7 +461,11 @@ class State(Struct):
             mode=self.mode,
             models=init.models,
             modes=init.modes,
-            cwd=init.cwd,
+            cwd=init.cwd or (None if self.summary.workspace is None else self.summary.workspace.cwd),
+            workspace=self.summary.workspace,
+            last_commit=self.summary.last_commit,
+            models_used=self.summary.models,
+            recorded=self.summary.recorded,
             commands=self.slash_commands,
             tools=init.tools,
             mcp_servers=dict(self.mcp_servers),
@@ -538,8 +554,13 @@ def _lifecycle(state: State, event: SessionLifecycle) -> None:
         if launch.get("run") == 0:  # it was chosen, and not started yet
             state.agent_session_id, state.needs_handoff = None, bool(launch.get("untold"))
             state.accepts_embedded_context = False  # that was the agent before
-    elif life.provider_session_id is not None and is_main_agent(event):
-        state.agent_session_id = life.provider_session_id
+    elif life.provider_session_id is not None and is_main_agent(event) and event.stream in (None, state.live_stream):
+        is_own = is_stream_added(event) or is_handoff(event)
+        state.agent_session_id = state.agent_session_id if is_own else life.provider_session_id
+    if life.subtype == "created" and event.seq == 1 and life.path is not None:
+        state.live_stream = LIVE_STREAM
+    elif is_stream_added(event) and as_object(life.detail).get("stream") == LIVE_STREAM:
+        state.live_stream_added = True
     if life.subtype == "closed":
         state.closed = True
         state.agent_queue.clear()
@@ -552,7 +573,8 @@ def _init(state: State, event: SessionInit) -> None:
     init = state.init = event.payload
     state.closed = state.gone = False
     state.agent_id = init.agent_id or state.agent_id
-    state.agent_session_id = init.provider_session_id or state.agent_session_id
+    if event.stream in (None, state.live_stream):  # a file may be that of an agent from before a hand-off
+        state.agent_session_id = init.provider_session_id or state.agent_session_id
     state.model = init.model or state.model
     state.permission_mode = init.permission_mode or state.permission_mode
     if init.commands is not None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hansard.events.lenient import as_object
 from hansard.events.structs import prepare
@@ -14,17 +15,30 @@ from hansard.events.types import (
     EARLIEST_CALENDAR_MS,
     TITLE_CHARACTERS,
     AssistantDone,
+    ConfigurationChange,
     Event,
     SessionInit,
     SessionLifecycle,
+    SessionLifecyclePayload,
     TurnEnd,
     TurnStart,
+    UsageEvent,
     UserMessage,
+    Workspace,
     is_main_agent,
 )
 
+MAX_MODELS = 20
+"""How many models of a session are listed."""
 LAUNCHED_SUBTYPE = "launched"
 """The lifecycle event that records which agent continues the session, and how it is started."""
+
+
+class AgentSession(NamedTuple):
+    """An agent's own session: its identity, whichever of its streams was recorded first."""
+
+    family: str
+    id: str
 
 
 class Summary(Struct, omit_defaults=True):
@@ -33,7 +47,10 @@ class Summary(Struct, omit_defaults=True):
     log_id: str = ""
     format: str | None = None
     parent_session_id: str | None = None
+    recorded: int | None = None
+    """When hansard began the log. An import may do that long after the conversation."""
     created: int | None = None
+    """When the conversation began."""
     updated: int | None = field(default=None, name="said")
     """The time of the last event of the conversation. Lifecycle events do not count: an import writes today what happened last year."""
     chosen_title: str | None = field(default=None, name="renamed")
@@ -47,6 +64,16 @@ class Summary(Struct, omit_defaults=True):
     archived: bool = False
     status: str | None = None
     """How the main agent's last turn ended; ``running`` until it ends."""
+    workspace: Workspace | None = None
+    """Where and for whom the main agent works: of each fact, the first report."""
+    last_commit: str | None = None
+    """The commit of the last report."""
+    models: list[str] = []
+    """The main agent's models, in the order in which they came."""
+    agent_sessions: list[AgentSession] = field(default_factory=list[AgentSession])
+    """The sessions of agents that this one records, each by the agent's own id."""
+    has_handoffs: bool = False
+    """Whether hansard wrote a session file of an agent for it."""
 
     @property
     def title(self) -> str | None:
@@ -63,11 +90,10 @@ class Summary(Struct, omit_defaults=True):
         if event.replay:
             return
         kind = type(event)
-        if event.timestamp >= EARLIEST_CALENDAR_MS:
-            if self.created is None:
+        if event.timestamp >= EARLIEST_CALENDAR_MS and kind is not SessionLifecycle:
+            if kind in _BEGINNINGS and (self.created is None or self.created == self.recorded):
                 self.created = event.timestamp
-            if kind is not SessionLifecycle:
-                self.updated = event.timestamp
+            self.updated = event.timestamp
         rule = SUMMARY_RULES.get(kind)
         if rule is not None:
             rule(self, event)
@@ -92,17 +118,56 @@ def _lifecycle(summary: Summary, event: SessionLifecycle) -> None:
     header = event.payload
     if header.subtype == "created" and event.seq == 1:
         summary.log_id, summary.format, summary.parent_session_id = header.log_id or "", header.format, header.parent_session_id
-        summary.created = event.timestamp
+        summary.recorded = event.timestamp
+        summary.created = summary.created or event.timestamp  # until the conversation has a time of its own
+    if header.workspace is not None and is_main_agent(event):
+        _work(summary, header.workspace)
     changes = session_changes(event)
+    _add_agent_sessions(summary, changes)
     title = changes.get("title")
     summary.chosen_title = title[:TITLE_CHARACTERS] if title else summary.chosen_title
     summary.archived = changes.get("archived", summary.archived)
+    summary.has_handoffs = changes.get("handoffs", summary.has_handoffs)
+
+
+def _add_agent_sessions(summary: Summary, changes: dict[str, Any]) -> None:
+    found = changes.get(AGENT_SESSIONS)
+    if found:
+        summary.agent_sessions = merge_agent_sessions(summary.agent_sessions, found)
 
 
 def _init(summary: Summary, event: SessionInit) -> None:
     summary.source = summary.source or event.source
-    if summary.agent_id is None and is_main_agent(event):
-        summary.agent_id = event.payload.agent_id
+    _add_agent_sessions(summary, session_changes(event))
+    if not is_main_agent(event):
+        return
+    init = event.payload
+    summary.agent_id = summary.agent_id or init.agent_id
+    _work(summary, Workspace(cwd=init.cwd) if init.workspace is None else replace(init.workspace, cwd=init.workspace.cwd or init.cwd))
+    _use_model(summary, init.model)
+
+
+def _configure(summary: Summary, event: ConfigurationChange) -> None:
+    if is_main_agent(event) and event.payload.subtype != "refused":
+        _use_model(summary, event.payload.model)
+
+
+def _count(summary: Summary, event: UsageEvent) -> None:
+    if is_main_agent(event) and event.payload.scope == "message":
+        _use_model(summary, event.payload.model)
+
+
+def _use_model(summary: Summary, model: str | None) -> None:
+    if model and model not in summary.models and len(summary.models) < MAX_MODELS:
+        summary.models = [*summary.models, model]
+
+
+def _work(summary: Summary, found: Workspace) -> None:
+    known = summary.workspace or Workspace()
+    names = [name for name in found.__struct_fields__ if getattr(known, name) is None and getattr(found, name) is not None]
+    if names:
+        summary.workspace = replace(known, **{name: getattr(found, name) for name in names})
+    summary.last_commit = found.commit or summary.last_commit
 
 
 def _user_message(summary: Summary, event: UserMessage) -> None:
@@ -126,12 +191,16 @@ def _turn(summary: Summary, event: TurnStart | TurnEnd) -> None:
 SUMMARY_RULES: dict[type[Event], Callable[[Summary, Any], None]] = {
     SessionLifecycle: _lifecycle,
     SessionInit: _init,
+    ConfigurationChange: _configure,
+    UsageEvent: _count,
     UserMessage: _user_message,
     AssistantDone: _answer,
     TurnStart: _turn,
     TurnEnd: _turn,
 }
 """What the types of events change in a summary, in addition to its times."""
+_BEGINNINGS = frozenset({SessionInit, UserMessage, AssistantDone})
+"""The types of which the first tells when a conversation began."""
 
 
 _COMMAND = re.compile(r"\s*(?:/[A-Za-z][A-Za-z0-9_:.-]*(?:\s|\Z)|<(?:bash-input|command-name|command-message)>)")
@@ -148,25 +217,88 @@ def is_launch(event: SessionLifecycle) -> bool:
     return event.payload.subtype == LAUNCHED_SUBTYPE and event.source is None
 
 
+def is_stream_added(event: Event) -> bool:
+    """Returns whether hansard names with this event a stream that it adds to the session."""
+    return isinstance(event, SessionLifecycle) and event.payload.subtype == STREAM_ADDED and event.source is None
+
+
+def stream_added(name: str | None, format: str, path: str | None = None, identity: AgentSession | None = None) -> Event:
+    """Returns the event that names a stream of the session: ``path`` is the file it is read from, if it is one."""
+    about = {"stream": name} | ({} if identity is None else {"agent": identity.family})
+    id = None if identity is None else identity.id
+    return SessionLifecycle(payload=SessionLifecyclePayload(STREAM_ADDED, format=format, path=path, provider_session_id=id, detail=about))
+
+
+def is_handoff(event: Event) -> bool:
+    """Returns whether hansard records with this event that it wrote a session file for an agent which takes over the conversation."""
+    return isinstance(event, SessionLifecycle) and event.payload.subtype == HANDOFF_WRITTEN and event.source is None
+
+
 def is_checkpoint(event: SessionLifecycle) -> bool:
     """Returns whether the event is a checkpoint of the log. Agents have checkpoints of their own; those have a source."""
     return event.payload.subtype == "checkpoint" and event.source is None
 
 
-def session_changes(event: SessionLifecycle) -> dict[str, Any]:
-    """Returns the title and the visibility that an event gives to the session. A checkpoint repeats what holds."""
+def session_changes(event: SessionLifecycle | SessionInit) -> dict[str, Any]:
+    """Returns what an event changes in the list of sessions: title, visibility, streams, identity. A checkpoint repeats what holds."""
+    if isinstance(event, SessionInit):
+        return _identity(event.payload.agent_id, event)
     life = event.payload
     if is_checkpoint(event):
         detail = as_object(life.detail)
         return {name: detail[name] for name, kind in CHANGE_FIELDS.items() if isinstance(detail.get(name), kind)}
     if event.source is None and life.subtype in _ARCHIVED_SUBTYPES:
         return {"archived": _ARCHIVED_SUBTYPES[life.subtype]}
+    if is_stream_added(event) or is_handoff(event):
+        agent = as_object(life.detail).get("agent")
+        what = "streams" if is_stream_added(event) else "handoffs"
+        return {what: True} | _identity(agent if isinstance(agent, str) else None, event)
     if life.subtype == "agent_named" or (life.subtype == "created" and event.source is not None):  # its name, and a placeholder
         return {}
-    return {"title": life.title} if life.title else {}
+    named = _identity(event.source, event) if life.subtype == "updated" else {}
+    return ({"title": life.title} if life.title else {}) | named
 
 
-CHANGE_FIELDS: dict[str, type] = {"title": str, "archived": bool}
+def merge_changes(before: dict[str, Any], event: SessionLifecycle | SessionInit) -> dict[str, Any]:
+    """Returns what the next checkpoint repeats after this event."""
+    found = session_changes(event)
+    if AGENT_SESSIONS in found:
+        found[AGENT_SESSIONS] = merge_agent_sessions(before.get(AGENT_SESSIONS, []), found[AGENT_SESSIONS])
+    return before | found
+
+
+def merge_agent_sessions(before: Iterable[Any], found: Iterable[Any]) -> list[AgentSession]:
+    """Returns the agents' sessions, each once, in the order in which they were first named. A checkpoint from elsewhere may have others."""
+    named: list[AgentSession] = []
+    for pair in (*before, *found):
+        match pair:
+            case [str(family), str(id)]:
+                named.append(AgentSession(family, id))
+            case _:
+                pass
+    return list(dict.fromkeys(named))
+
+
+def _identity(agent: str | None, event: SessionInit | SessionLifecycle) -> dict[str, Any]:
+    id = event.payload.provider_session_id
+    if agent is None or id is None or event.replay or not is_main_agent(event):
+        return {}
+    return {AGENT_SESSIONS: [AgentSession(agent_family(agent), id)]}
+
+
+def agent_family(agent_id: str) -> str:
+    """Returns the family of an agent by the name under which it introduces itself: ``claude-agent-acp`` and Claude Code are one."""
+    words = re.split("[^a-z0-9]+", agent_id.lower())
+    return next((word for word in words if word in FAMILIES), agent_id)
+
+
+FAMILIES = frozenset({"claude", "codex", "copilot", "gemini", "opencode", "pi", "qwen"})
+"""The agents that are known by several names, because there is more than one way to run them."""
+AGENT_SESSIONS = "agentSessions"
+STREAM_ADDED = "stream_added"
+"""The lifecycle event that names another stream of the session."""
+HANDOFF_WRITTEN = "handoff_written"
+CHANGE_FIELDS: dict[str, type] = {"title": str, "archived": bool, "streams": bool, "handoffs": bool, AGENT_SESSIONS: list}
 _ARCHIVED_SUBTYPES = {"archived": True, "unarchived": False}
 
 

@@ -48,7 +48,10 @@ class Part(Struct, rename="camel", omit_defaults=True, forbid_unknown_fields=Tru
 
 
 class Usage(Part):
-    """Tokens. ``total_tokens`` is input + output; cache and reasoning tokens stand apart."""
+    """Tokens. ``total_tokens`` is input + output; cache and reasoning tokens stand apart.
+
+    Of the tokens that created a cache entry, ``hour_cache_creation_input_tokens`` are kept for an hour.
+    """
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -56,6 +59,7 @@ class Usage(Part):
     cache_creation_input_tokens: int | None = None
     cache_read_input_tokens: int | None = None
     reasoning_tokens: int | None = None
+    hour_cache_creation_input_tokens: int | None = None
     service_tier: str | None = None
 
 
@@ -78,6 +82,22 @@ class PermissionOption(Part):
     option_id: str
     name: str
     kind: OptionKind
+
+
+class Workspace(Part):
+    """Where an agent works, and for whom: as the agent reports it, or as hansard finds it when it runs the agent."""
+
+    cwd: str | None = None
+    repository: str | None = None
+    """The top folder of the repository."""
+    remote: str | None = None
+    """Where the repository comes from, without user name and password."""
+    branch: str | None = None
+    commit: str | None = None
+    machine: str | None = None
+    person: str | None = None
+    entry_point: str | None = None
+    """How the agent was started: run, server, python, terminal, ide, ci, or the agent's own word."""
 
 
 class PlanEntry(Part):
@@ -114,7 +134,13 @@ class Event(Struct, tag_field="type", rename="camel", omit_defaults=True, forbid
     source: str | None = None
     synthetic: bool = False
     replay: bool = False
-    """Whether an agent that resumed the session repeats what the log already has (`hansard.events.replays`)."""
+    """Whether this repeats what the log already has: an agent does so when it resumes, and so does another stream of the session.
+
+    Every count and view skips it (`hansard.events.replays`)."""
+    same_as: str | None = None
+    """The event that this one repeats, where that is known: another stream reported it first (`hansard.adapters.linking`)."""
+    after: str | None = None
+    """The event that this one follows in the conversation, if it was recorded later than its place (`hansard.events.order`)."""
     frame: int | None = None
     stream: str | None = None
     direction: Literal["out"] | None = None
@@ -143,9 +169,20 @@ class Unknown(Event, tag="$unknown", kw_only=True):
         return str(self.fields.get("type"))
 
 
+MAIN_STREAM_MARK = "@"
+"""How the name of a stream begins that reports the session itself, in addition to the first one. Other names are those of subagents."""
+LIVE_STREAM = "@live"
+"""The stream of the agents that hansard runs in a session that began as an import."""
+
+
+def is_main_stream(stream: str | None) -> bool:
+    """Returns whether a stream reports the session itself, and not a subagent."""
+    return stream is None or stream.startswith(MAIN_STREAM_MARK)
+
+
 def is_main_agent(event: Event) -> bool:
     """Returns whether the event is about the main agent, not about a subagent."""
-    return event.parent_tool_call_id is None and event.stream is None
+    return event.parent_tool_call_id is None and is_main_stream(event.stream)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -517,6 +554,7 @@ class SessionInitPayload(Part):
     auth_methods: list[Any] | None = None
     api_key_source: str | None = None
     output_style: str | None = None
+    workspace: Workspace | None = None
 
 
 class SessionInit(Event, tag="session_init", kw_only=True):
@@ -565,13 +603,19 @@ class Result(Event, tag="result", kw_only=True):
 
 
 class UsagePayload(Part):
-    """Tokens and money, and what they were spent on."""
+    """Tokens and money, and what they were spent on.
+
+    ``origin_id`` names the provider's response where the event's ``response_id`` does not: it is the same in a fork's copy.
+    ``model_usage`` are the session's totals by model, as the agent reports them.
+    """
 
     scope: Literal["message", "turn", "session", "context"]
     usage: Usage
     model: str | None = None
     cost_usd: float | None = None
     context_window: int | None = None
+    origin_id: str | None = None
+    model_usage: Any = None
 
 
 class UsageEvent(Event, tag="usage", kw_only=True):
@@ -718,6 +762,7 @@ class SessionLifecyclePayload(Part):
     reason: str | None = None
     text: str | None = None
     detail: Any = None
+    workspace: Workspace | None = None
 
 
 class SessionLifecycle(Event, tag="session_lifecycle", kw_only=True):

@@ -17,6 +17,8 @@ from hansard.adapters.framing import Document, DocumentOrLines
 from hansard.adapters.layout import FileRole, Layout
 from hansard.adapters.normalize import OWN_LOG
 from hansard.errors import UsageError
+from hansard.events import MAIN_STREAM_MARK
+from hansard.events.summary import AgentSession
 from hansard.importing.databases import MAGIC, SessionTree, Unreadable, session_trees
 from hansard.importing.job import Attachment, Job, SourceStream
 
@@ -62,7 +64,7 @@ def discover(paths: Iterable[Path], format: str | None) -> Discovery:
             plain.append((path, named))
         elif place.database:
             sessions.add_database(path, layout, found)
-        else:
+        elif named or _is_session(path, layout, place):
             sessions.add(path, layout, place)
     jobs, left = sessions.jobs()
     found.jobs += jobs
@@ -126,12 +128,19 @@ class _Session:
 
     def job(self) -> Job:
         attachments = sorted(self.attachments, key=lambda attachment: attachment.name)
-        return Job(f"{self.layout.prefix}-{self.session}", self.layout.format, self.streams(), attachments, self.session)
+        return Job(
+            f"{self.layout.prefix}-{self.session}",
+            self.layout.format,
+            self.streams(),
+            attachments,
+            AgentSession(self.layout.prefix, self.session),
+            True,
+        )
 
     def streams(self) -> list[SourceStream]:
         """The session's own file first. Where it has several, the others are streams named like their files."""
         own = [(path, place) for path, place in sorted(self.files) if place.stream is None]
-        parts = [(path, None if number == 0 else path.stem, place) for number, (path, place) in enumerate(own)]
+        parts = [(path, None if number == 0 else MAIN_STREAM_MARK + path.stem, place) for number, (path, place) in enumerate(own)]
         below = sorted(((path, place.stream, place) for path, place in self.files if place.stream is not None), key=itemgetter(1))
         return [self.stream(path, name, place) for path, name, place in [*parts, *below]]
 
@@ -186,6 +195,18 @@ def _locate(path: Path, format: str | None, named: bool) -> tuple[Layout | None,
         return (keepers[0], FileRole("", path.parent, database=True)) if keepers else (None, None)
     layout, place = next((one for one in known if one[1].sure), known[0])
     return layout, layout.classify_content(place, _read_start(path, place)) if place.inside else place
+
+
+def _is_session(path: Path, layout: Layout, place: FileRole) -> bool:
+    """Whether a file is more than what an agent writes when it is started."""
+    if place.stream is not None or place.attachment is not None or not place.inside:
+        return True
+    try:
+        with path.open("rb") as file:
+            beginning = file.read(DETECT_BYTES + 1)
+    except OSError:
+        return True  # whoever opens it next says what is wrong
+    return len(beginning) > DETECT_BYTES or layout.is_session(beginning)
 
 
 def _is_database(path: Path) -> bool:

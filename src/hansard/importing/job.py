@@ -13,6 +13,7 @@ from hansard.adapters.base import Context
 from hansard.adapters.framing import Frame, frames
 from hansard.adapters.layout import Layout
 from hansard.events.lenient import split_documents
+from hansard.events.summary import AgentSession
 from hansard.importing.databases import SessionTree, read_rows
 
 
@@ -63,7 +64,12 @@ class Job(Struct, frozen=True):
     format: str
     streams: list[SourceStream]
     attachments: list[Attachment] = []
-    provider_session_id: str | None = None
+    agent_session: AgentSession | None = None
+    """The agent's own session, if the place of the files, or what is in them, says it."""
+    is_agents_own: bool = False
+    """Whether the files lie where the agent itself keeps them."""
+    is_named: bool = False
+    """Whether a person chose the session."""
 
     @property
     def size(self) -> int:
@@ -79,10 +85,10 @@ def _size(stream: SourceStream) -> int:
     return size if stream.rows is None else int(size * stream.rows.share)
 
 
-def adapter_context(session_id: str, format: str, stream: SourceStream) -> Context:
-    """What the adapter of a file is told: the stream's name for its ids, and the call that another file speaks of."""
-    name = session_id if stream.name is None else f"{session_id}/{stream.name}"
-    return Context(source=name, parent_tool_call_id=_parent_call(format, stream), stream=stream.name)
+def adapter_context(session_id: str, format: str, stream: SourceStream, name: str | None) -> Context:
+    """What the adapter of a file is told: the stream's name in the log for its ids, and the call that another file speaks of."""
+    source = session_id if name is None else f"{session_id}/{name}"
+    return Context(source=source, parent_tool_call_id=_parent_call(format, stream), stream=name)
 
 
 def _parent_call(format: str, stream: SourceStream) -> str | None:

@@ -7,13 +7,16 @@ from hashlib import sha256
 import msgspec
 from msgspec import Struct
 
-from hansard.adapters.base import is_closing_event
+from hansard.adapters.base import is_closing_event, is_imported
 from hansard.errors import HansardError
-from hansard.events import Event, SessionLifecycle
+from hansard.events import LIVE_STREAM, Event, SessionLifecycle, is_main_stream, summary
+from hansard.events.lenient import as_object
 from hansard.events.structs import prepare
 from hansard.store import Store
 
 NOTE = "import.json"
+NOTE_VERSION = 2
+"""A note of another version is replaced: the log has everything in it."""
 
 
 class Position(Struct):
@@ -40,40 +43,72 @@ class StoredAttachment(Struct):
 class ImportPositions(Struct):
     """Everything that is remembered about the files of a session. ``seq`` is the end of the log it speaks of."""
 
+    version: int = 0
     seq: int = 0
     files: dict[str, Position] = {}
     """By the name of the stream; the session's own is the empty one."""
     attached: dict[str, StoredAttachment] = {}
+    first: tuple[str, str] | None = None
+    """The path and format of the session's first stream; None if hansard ran the agent."""
+    streams: dict[str, tuple[str, str]] = {}
+    """The paths and formats of the streams that were added later, by name."""
+    handoffs: dict[str, int] = {}
+    """How many frames hansard itself wrote into the files of hand-offs, by the agent's own id of the session."""
+    merged: bool = False
+    """Whether more than one stream reports the session itself."""
 
 
 def load(store: Store, session_id: str) -> ImportPositions | None:
     """The note, if there is one that can be read."""
     noted = None if store.notes is None else store.notes.get(session_id, NOTE)
     try:
-        return None if noted is None else msgspec.json.decode(noted, type=ImportPositions)
+        found = None if noted is None else msgspec.json.decode(noted, type=ImportPositions)
     except ValueError:
         return None
+    return found if found is not None and found.version == NOTE_VERSION else None
 
 
 def save(store: Store, session_id: str, memory: ImportPositions) -> None:
     """Write the note. It need not survive a crash: the log does."""
     if store.notes is not None:
+        memory.version = NOTE_VERSION
         store.notes.put(session_id, NOTE, msgspec.json.encode(memory))
 
 
 def rebuild(store: Store, session_id: str) -> ImportPositions:
     """What the log itself says about the files that were read into it."""
-    memory = ImportPositions(files={}, attached={})
+    memory = ImportPositions(files={}, attached={}, streams={}, handoffs={})
     streams: dict[str, _StreamPosition] = {}
+    accounts: set[str] = set()
     for event in store[session_id].read():
         memory.seq = max(memory.seq, event.seq)
-        if isinstance(event, SessionLifecycle) and event.payload.subtype == "attached" and event.payload.path and event.payload.blob:
-            memory.attached[event.payload.path] = StoredAttachment(event.payload.blob, event.payload.size or 0)
-        elif event.frame is not None:
-            stream = streams.setdefault(event.stream or "", _StreamPosition())
-            stream.add_event(event, store, session_id)
+        if isinstance(event, SessionLifecycle):
+            _note_source(memory, event)
+        if event.frame is None:
+            continue
+        if is_main_stream(event.stream):
+            accounts.add((event.stream or "") if is_imported(event) else LIVE_STREAM)
+        if is_imported(event):
+            streams.setdefault(event.stream or "", _StreamPosition()).add_event(event, store, session_id)
     memory.files = {name: stream.position() for name, stream in streams.items()}
+    memory.merged = len(accounts) > 1
     return memory
+
+
+def _note_source(memory: ImportPositions, event: SessionLifecycle) -> None:
+    life = event.payload
+    match life.subtype:
+        case "attached" if life.path and life.blob:
+            memory.attached[life.path] = StoredAttachment(life.blob, life.size or 0)
+        case "created" if event.seq == 1 and life.path is not None:
+            memory.first = (life.path, life.format or "")
+        case summary.STREAM_ADDED if event.source is None and isinstance(name := as_object(life.detail).get("stream"), str):
+            memory.streams[name] = (life.path or "", life.format or "")
+        case summary.HANDOFF_WRITTEN if event.source is None and life.provider_session_id is not None:
+            frames = as_object(life.detail).get("frames")
+            memory.handoffs[life.provider_session_id] = frames if isinstance(frames, int) else 0
+        case _:
+            pass
 
 
 class _StreamPosition:

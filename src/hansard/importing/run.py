@@ -11,6 +11,7 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from hansard.importing.discovery import Discovery
+from hansard.importing.identity import Identities
 from hansard.importing.job import Job
 from hansard.importing.session import ImportResult, SessionImport, import_sessions
 from hansard.store import StoreLocation, open_store
@@ -31,6 +32,8 @@ def import_all(
     root: StoreLocation, jobs: list[Job], closed: bool, quiet: float, processes: int | None = None
 ) -> Iterator[tuple[ImportResult, int]]:
     """Import sessions, each outcome with the bytes its files have, as they come."""
+    with closing(open_store(root)) as store:
+        jobs = Identities(store).assign(jobs)
     groups = group_by_session(jobs)
     count = min(processes or os.cpu_count() or 1, len(groups))
     if count < 2 or sum(job.size for job in jobs) < PARALLEL_MIN_BYTES:
@@ -97,23 +100,24 @@ def _ignore_interrupts() -> Generator[None]:
 
 
 def watch(root: StoreLocation, find: Callable[[], Discovery], quiet: float, rounds: int | None = None) -> Iterator[ImportResult]:
-    """Import what is new for as long as somebody listens: files that grow, and files that come. Each problem is said once."""
+    """Import what is new for as long as somebody listens: files that grow, and files that come. Each problem is reported once."""
     kept: dict[str, SessionImport] = {}
-    said: dict[str, str | None] = {}
+    reported: dict[str, str] = {}
     with closing(open_store(root)) as store:
         memory = RetirementCache(store)
         while rounds is None or rounds > 0:
             memory.refresh()
-            for job in find().jobs:
+            for job in Identities(store).assign(find().jobs):
                 key = f"{job.session_id} {job.streams[0].path}"
                 session = kept.pop(key, None) or SessionImport(store, job, memory)
                 session.job = job
                 outcome = session.run(False, quiet)
                 if outcome.state in ("added", "updated"):
                     kept[key] = session
-                if outcome.state != "unchanged" and (outcome.problem is None or said.get(key) != outcome.problem):
-                    said[key] = outcome.problem
+                news = outcome.problem or outcome.state
+                if outcome.events or (outcome.state != "unchanged" and reported.get(key) != news):
                     yield outcome
+                reported[key] = news
                 for old in list(kept)[:-MAX_KEPT_SESSIONS]:
                     del kept[old]
             if rounds is not None:

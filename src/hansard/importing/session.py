@@ -8,15 +8,17 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from hashlib import sha256
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct
 
 from hansard.adapters.base import Context
-from hansard.errors import HansardError, UnknownSession
-from hansard.events import Event, session_lifecycle
-from hansard.events.summary import Summary
+from hansard.adapters.linking import Linker
+from hansard.errors import HansardError, LogLocked, UnknownSession
+from hansard.events import MAIN_STREAM_MARK, Event, is_main_stream, session_lifecycle
+from hansard.events.summary import Summary, stream_added
 from hansard.importing import position
 from hansard.importing.job import Attachment, Job, SourceStream, adapter_context, read_frames
 from hansard.importing.position import ImportPositions, Position, Replaced, StoredAttachment
@@ -34,7 +36,8 @@ QUIET_SECONDS = 600.0
 """A file that nobody wrote for so many seconds is taken for finished."""
 
 
-ImportState = Literal["added", "updated", "unchanged", "replaced", "failed"]
+ImportState = Literal["added", "updated", "unchanged", "in use", "failed"]
+"""``in use``: another process writes the session. What is new stays in the files until the next import."""
 
 
 class ImportResult(Struct, rename="camel", omit_defaults=True):
@@ -61,6 +64,8 @@ class SessionImport:
         self._batch: list[Event] = []
         self._waiting = 0
         self._exists = False
+        self._known: list[Event] | None = None
+        """The events of the log, while other streams are compared with them."""
 
     def run(self, closed: bool = False, quiet: float = QUIET_SECONDS) -> ImportResult:
         """Bring the log up to the files. What is wrong with one session is in the outcome; what is wrong with the disk is raised."""
@@ -75,12 +80,13 @@ class SessionImport:
             stored = self._exists and [self._attach(attachment, outcome) for attachment in self.job.attachments]
             if self._exists and any([*looked, *(stored or [])]):
                 self._save_positions(outcome)
+            self._known = None
             if outcome.events:
                 outcome.state = "updated" if existed else "added"
                 self._retired.mark_present(self.job.session_id)
-        except Replaced as problem:
+        except LogLocked:
             self._reset()
-            outcome.state, outcome.problem = "replaced", str(problem)
+            outcome.state = "in use"
         except (HansardError, OSError) as problem:
             self._reset()
             if _is_about_the_disk(problem):
@@ -92,21 +98,28 @@ class SessionImport:
 
     def _load_positions(self) -> None:
         if self._positions is not None:
-            return
+            if not self._exists or self.store[self.job.session_id].head().seq == self._positions.seq:
+                return
+            self._reset()  # somebody else wrote meanwhile
         try:
             head = self.store[self.job.session_id].head()
         except UnknownSession:
-            self._positions = ImportPositions(files={}, attached={})
+            self._positions = ImportPositions(files={}, attached={}, streams={}, handoffs={})
             return
         if head.bytes == 0:  # the disk was full before the first event was written
             self.store.delete(self.job.session_id)
-            self._positions = ImportPositions(files={}, attached={})
+            self._positions = ImportPositions(files={}, attached={}, streams={}, handoffs={})
             return
         self._exists = True
         noted = position.load(self.store, self.job.session_id)
         if noted is None or noted.seq != head.seq:  # somebody else wrote, or we were stopped before we could note it
+            self._lock()
             noted = position.rebuild(self.store, self.job.session_id)
         self._positions = noted
+
+    def _lock(self) -> None:
+        """Becomes the writer of the log, so that no other process adds to it while it is compared with the files."""
+        self.store[self.job.session_id].append([])
 
     def _was_retired(self) -> bool:
         """Whether the session is not there because somebody put it into an archive, and its files say nothing new since."""
@@ -115,7 +128,7 @@ class SessionImport:
         return max(stream.state()[1] for stream in self.job.streams) * 1000 <= max(one.at for one in gone)
 
     def _reset(self) -> None:
-        self._positions, self._readers, self._batch, self._waiting = None, {}, [], 0
+        self._positions, self._readers, self._batch, self._waiting, self._known = None, {}, [], 0, None
 
     @property
     def memory(self) -> ImportPositions:
@@ -124,8 +137,8 @@ class SessionImport:
             raise RuntimeError("recall first")
         return self._positions
 
-    def _has_grown(self, stream: SourceStream, now: tuple[int, int], over: bool) -> bool:
-        known = self.memory.files.get(stream.name or "")
+    def _has_grown(self, name: str | None, now: tuple[int, int], over: bool) -> bool:
+        known = self.memory.files.get(name or "")
         return known is None or known.state != now or (over and known.offset not in known.closed)
 
     def _is_new(self, attachment: Attachment) -> bool:
@@ -139,34 +152,106 @@ class SessionImport:
         """Read a file as far as it goes; false if there was no need to."""
         now, changed = stream.state()
         over = closed or time.time() - changed >= quiet or stream.is_whole()
-        if not self._has_grown(stream, now, over) or (stream.exported and not over):  # half a document says nothing yet
+        name = self._name(stream)
+        if not self._has_grown(name, now, over) or (stream.exported and not over):  # half a document says nothing yet
             return False
-        reader = self._reader(stream)
+        try:
+            self._read_stream(stream, name, now, outcome, over)
+        except Replaced:
+            self._batch, self._waiting = [], 0
+            self._readers.pop(name or "", None)
+            self._read_stream(stream, self._new_name(name or self.job.format), now, outcome, over)
+        return True
+
+    def _read_stream(self, stream: SourceStream, name: str | None, now: tuple[int, int], outcome: ImportResult, over: bool) -> None:
+        reader, linker = self._reader(stream, name), self._linker(name)
+        if self._exists:
+            self._lock()
         before = reader.known.offset
-        for events in reader.resume():
+        parts = chain(reader.resume(), reader.close() if over else ())
+        if linker is not None:
+            events = list(chain.from_iterable(parts))
+            self._mark_handoff(events)
+            linker.place(events)
+            late = any(event.after is not None for event in events) and not self.memory.streams  # a session of version 0.1
+            parts = iter([[self._added(stream, name)], events] if events and (late or self._is_new_account(name)) else [events])
+        for events in parts:
             self._add(events, outcome)
-        if over:
-            for events in reader.close():
-                self._add(events, outcome)
         self._flush(outcome)
         reader.known = reader.position(now)
-        self.memory.files[stream.name or ""] = reader.known
+        if name is None or reader.known.frames:  # a file that was emptied is not a stream yet
+            self.memory.files[name or ""] = reader.known
         outcome.bytes += max(reader.offset - before, 0)
-        return True
+
+    # ---- streams
+
+    def _name(self, stream: SourceStream) -> str | None:
+        """The name that a stream has in the log. The session's own file has none, if the session began with it."""
+        later = [name for name, (path, _) in self.memory.streams.items() if path == stream.path]
+        if later:
+            return later[-1]
+        if stream.name is not None:
+            old = stream.name.removeprefix(MAIN_STREAM_MARK)  # version 0.1 named a session's further files like those of subagents
+            return old if old in self.memory.files else stream.name
+        if not self._exists or self._is_first(stream):
+            return None
+        moved = [name for name, (path, format) in self.memory.streams.items() if format == self.job.format and not os.path.exists(path)]
+        return moved[-1] if moved and self.job.is_agents_own else self._new_name(self.job.format)
+
+    def _is_first(self, stream: SourceStream) -> bool:
+        """Whether the session began with this file, perhaps before it was moved."""
+        if self.memory.first is None:
+            return False
+        path, format = self.memory.first
+        return path == stream.path or (format == self.job.format and self.job.is_agents_own)
+
+    def _new_name(self, name: str) -> str:
+        """A name for one more stream: of another format, or of a file that was replaced by another one."""
+        base = name if name in self.memory.files else MAIN_STREAM_MARK + name.removeprefix(MAIN_STREAM_MARK)
+        base = base.partition("~")[0]
+        names = chain([base], (f"{base}~{number}" for number in count(2)))
+        return next(one for one in names if one not in self.memory.files and one not in self.memory.streams)
+
+    def _is_new_account(self, name: str | None) -> bool:
+        return name is not None and name not in self.memory.streams and name not in self.memory.files
+
+    def _added(self, stream: SourceStream, name: str | None) -> Event:
+        """The event that names a stream which is added to the session."""
+        if name is not None:
+            self.memory.streams[name] = (stream.path, self.job.format)
+        self.memory.merged = self.memory.merged or is_main_stream(name)
+        return stream_added(name, self.job.format, stream.path, self.job.agent_session)
+
+    def _mark_handoff(self, events: list[Event]) -> None:
+        """Marks what hansard itself wrote into the file for an agent that took over: the conversation that the log has."""
+        written = self.memory.handoffs.get(self.job.agent_session.id, 0) if self.job.agent_session is not None else 0
+        for event in events:
+            event.replay = event.replay or 0 < (event.frame or 0) <= written
+
+    def _linker(self, name: str | None) -> Linker | None:
+        """What marks the events that other streams of the session have reported; None if it has one stream."""
+        alone = not self._exists or (not self.memory.merged and (name or "") in ("", *self.memory.files) and self.memory.first is not None)
+        if alone or (not self.memory.merged and not is_main_stream(name) and self.memory.first is not None):
+            return None
+        if self._known is None:
+            self._lock()
+            self._known = list(self.store[self.job.session_id].read())
+        family = self.job.agent_session.family if self.job.agent_session is not None else ""
+        return Linker(self._known, name, family, self.job.format, self.job.is_agents_own)
 
     def _save_positions(self, outcome: ImportResult) -> None:
         self._flush(outcome)
-        self.memory.seq = self.store[self.job.session_id].head().seq
         self.store[self.job.session_id].release()
+        self.memory.seq = self.store[self.job.session_id].head().seq
         position.save(self.store, self.job.session_id, self.memory)
 
-    def _reader(self, stream: SourceStream) -> StreamReader | SnapshotReader:
-        name = stream.name or ""
-        found = self._readers.get(name)
+    def _reader(self, stream: SourceStream, name: str | None) -> StreamReader | SnapshotReader:
+        found = self._readers.get(name or "")
         if found is None:
-            known = self.memory.files.get(name, Position(closed=[]))
-            context = adapter_context(self.job.session_id, self.job.format, stream)
-            found = self._readers[name] = self._open(stream, context, known)
+            known = self.memory.files.get(name or "", Position(closed=[]))
+            context = adapter_context(self.job.session_id, self.job.format, stream, name)
+            context.recorded = self._exists and not self.job.is_agents_own and name is not None  # what a wire replays is in the log
+            found = self._readers[name or ""] = self._open(stream, context, known)
         return found
 
     def _open(self, stream: SourceStream, context: Context, known: Position) -> StreamReader | SnapshotReader:
@@ -175,7 +260,7 @@ class SessionImport:
             if self._exists:
                 reader.restore(self.store, self.job.session_id)
             return reader
-        context.epoch = start_time(stream.path, partial(self._first_time, stream.name))
+        context.epoch = start_time(stream.path, partial(self._first_time, context.stream))
         return StreamReader(stream.path, self.job.format, context, known)
 
     def _first_time(self, stream: str | None) -> int | None:
@@ -199,7 +284,10 @@ class SessionImport:
         if not self._exists:
             self.store.create(self.job.session_id, **self._header())
             self._exists = True
-        self.store[self.job.session_id].append(self._batch)
+            self.memory.first = (self.job.streams[0].path, self.job.format)
+        written = self.store[self.job.session_id].append(self._batch)
+        if self._known is not None:
+            self._known += written
         outcome.events += len(self._batch)
         self._batch, self._waiting = [], 0
 
@@ -208,7 +296,7 @@ class SessionImport:
             "format": self.job.format,
             "title": session_title(self._batch),
             "path": self.job.streams[0].path,
-            "provider_session_id": self.job.provider_session_id,
+            "provider_session_id": None if self.job.agent_session is None else self.job.agent_session.id,
         }
 
     def _attach(self, attachment: Attachment, outcome: ImportResult) -> bool:

@@ -14,7 +14,7 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from hansard.adapters import adapter_for
-from hansard.adapters.base import Adapter, Context, is_closing_event
+from hansard.adapters.base import Adapter, Context, is_closing_event, is_imported
 from hansard.adapters.framing import Frame, Framer
 from hansard.adapters.layout import read_line
 from hansard.events import EARLIEST_CALENDAR_MS, Event
@@ -151,7 +151,7 @@ class SnapshotReader:
     def restore(self, store: Store, session_id: str) -> None:
         """Take in what the log has of it."""
         for event in store[session_id].read():
-            if event.stream != self._stream or event.frame is None:
+            if event.stream != self._stream or event.frame is None or not is_imported(event):
                 continue
             if event.original is not None:
                 self._feed(Frame(store[session_id].original(event), eol="\n" if event.eol is None else event.eol))

@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from hansard.events import Event, TurnEnd
+from hansard.events import Event, TurnEnd, is_main_agent
 from hansard.projections import project
 from hansard.projections.formats.standard_messages import StandardMessage
 from hansard.projections.redaction.redact import redact
@@ -53,7 +53,7 @@ async def transcripts(
 
 
 def _read_transcript(store: Store, info: SessionInfo) -> Transcript:
-    return transcript(info, store[info.id].read())
+    return transcript(info, store[info.id].conversation())
 
 
 def transcript(info: SessionInfo, events: Iterable[Event]) -> Transcript:
@@ -61,7 +61,7 @@ def transcript(info: SessionInfo, events: Iterable[Event]) -> Transcript:
     from inspect_scout import Transcript
 
     kept = list(redact(events))
-    main = [event for event in kept if event.parent_tool_call_id is None and event.stream is None]
+    main = [event for event in kept if is_main_agent(event)]
     messages = [said for message in project(main, "standard-messages") for said in _messages(message)]
     summary = next(iter(project(kept, "summary")))
     ended = next((event.payload for event in reversed(main) if isinstance(event, TurnEnd)), None)

@@ -39,6 +39,11 @@ LIFE = {
 }
 """What happened to a session, by the subtype of the event."""
 
+WORKSPACE_FACTS = ("remote", "branch", "commit", "person", "machine", "entry_point")
+"""The facts of the workspace that the introduction has if everything is shown."""
+COMMIT_CHARACTERS = 12
+"""How much of a commit's hash is shown."""
+
 
 class Item(Struct, kw_only=True):
     """Something to show. ``depth`` counts the subagents around it."""
@@ -235,7 +240,8 @@ class Reader:
         if self._facts.items() - self._introduced.items():
             self._introduced = dict(self._facts)
             facts = [f"{self.agent} {self._facts.get('version', '')}".rstrip()]
-            yield Introduction(facts=facts + [self._facts[name] for name in ("model", "cwd", "mode") if name in self._facts])
+            place = WORKSPACE_FACTS if self._all else ()
+            yield Introduction(facts=facts + [self._facts[name] for name in ("model", "cwd", "mode", *place) if name in self._facts])
 
     def _give(self, item: AnyItem, event: ev.Event) -> Iterator[AnyItem]:
         yield from self.introduce()
@@ -474,10 +480,20 @@ class Reader:
                 self.cwd = init.cwd or self.cwd
                 facts = {"agent": init.agent_id, "version": init.agent_version, "cwd": init.cwd, "model": init.model}
                 self._facts |= {name: fact for name, fact in facts.items() if fact} | _mode(init.permission_mode)
+                self._learn_place(init.workspace)
+            case ev.SessionLifecycle(payload=life):
+                self._learn_place(life.workspace)
             case ev.ConfigurationChange(payload=change) if "model" not in self._introduced:
                 self._facts |= {"model": change.model} if change.model else {}
             case _:
                 pass
+
+    def _learn_place(self, place: ev.Workspace | None) -> None:
+        """Remember where the agent works. It is a part of the procedure."""
+        for name in () if place is None or not self._all else WORKSPACE_FACTS:
+            fact = getattr(place, name)
+            if fact:
+                self._facts[name] = fact[:COMMIT_CHARACTERS] if name == "commit" else fact
 
     def configuration(self, event: ev.ConfigurationChange) -> Iterator[AnyItem]:
         """A setting that changes."""

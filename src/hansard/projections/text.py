@@ -10,11 +10,10 @@ import msgspec
 
 from hansard import events as ev
 from hansard.events.codec import plain, to_builtins
+from hansard.events.prices import CACHE_BESIDE_INPUT
 from hansard.projections.base import Report
 from hansard.projections.output import encode
 
-APART = frozenset({"acp", "agent_sdk", "anthropic", "claude", "opencode"})
-"""Sources that count cached tokens beside the input tokens; all others count them in."""
 _encode = msgspec.json.Encoder().encode
 _HALF = re.compile("[\ud800-\udfff]")
 
@@ -71,7 +70,8 @@ def present_fields(**fields: Any) -> dict[str, Any]:
 def prompt_tokens(usage: ev.Usage, source: str | None) -> int | None:
     """Every token of the prompt, those from the cache and those put into it included."""
     cached = (usage.cache_read_input_tokens or 0) + (usage.cache_creation_input_tokens or 0)
-    if usage.input_tokens is None or (source not in APART and cached <= usage.input_tokens):  # a part is not larger than the whole
+    counted_in = source not in CACHE_BESIDE_INPUT and cached <= (usage.input_tokens or 0)  # a part is not larger than the whole
+    if usage.input_tokens is None or counted_in:
         return usage.input_tokens
     return usage.input_tokens + cached
 

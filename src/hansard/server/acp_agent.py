@@ -104,7 +104,7 @@ class RecordAgent:
             raise AcpError(NOT_FOUND, f"no session {session_id}")
         projection = Acp(session_id)
         try:
-            for event in self._store[session_id].read():
+            for event in self._store[session_id].conversation():
                 for message in projection.feed(event):
                     yield encode(message) + b"\n"
         except (UnknownSession, InvalidSessionId) as problem:

@@ -34,7 +34,7 @@ def app(
     """
     limits = limits or Limits()
     known = tokens if isinstance(tokens, Tokens) else Tokens(tokens)
-    hub = store if isinstance(store, Hub) else Hub(store, limits.rest_seconds)
+    hub = store if isinstance(store, Hub) else Hub(store, limits.rest_seconds, "server")
     serving = ServerContext(hub, known, limits)
     folder = page or page_folder()
 

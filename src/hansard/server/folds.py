@@ -45,15 +45,22 @@ class Fold:
     def snapshot(self, recent: Iterable[Record] | None = None) -> Snapshot:
         """Reads what is new in the log and returns the state. ``recent`` are the records after `seq`, if they are in memory."""
         with self._lock:
-            if self._state is None:
-                self._state, self.seq, recent = State(), 0, None
-            for event in self._log.read(self.seq) if recent is None else map(lines.decode_record, recent):
-                if recent is None or event.seq > self.seq:  # another thread may have read further meanwhile
-                    self._state.apply(event)
-                    self.seq = self._state.seq
-            found = self._state.snapshot()
+            state = self._state = self._fold_new(self._state, recent)
+            self.seq = state.seq
+            found = state.snapshot()
             self.total = found.usage
             return found
+
+    def _fold_new(self, state: State | None, recent: Iterable[Record] | None) -> State:
+        """Returns the state after everything in the log. An event that belongs further up changes what follows it."""
+        if state is None:
+            return State.from_events(self._log.conversation())
+        for event in self._log.read(self.seq) if recent is None else map(lines.decode_record, recent):
+            if event.after is not None:
+                return State.from_events(self._log.conversation())
+            if event.seq > state.seq:  # another thread may have read further meanwhile
+                state.apply(event)
+        return state
 
     def count(self, until: float) -> None:
         """Reads what is new in the log, as far as the time goes. A log that another thread is reading is left to it."""

@@ -143,6 +143,21 @@ class Listed(ServerMessage):
     """Whether this server is."""
     cost_usd: float | None = None
     total_tokens: int | None = None
+    recorded: int | None = None
+    """When the log was begun: of an imported session, the time of the import."""
+    project: str | None = None
+    """The name of the repository, or of the folder."""
+    cwd: str | None = None
+    repository: str | None = None
+    remote: str | None = None
+    branch: str | None = None
+    commit: str | None = None
+    """The commit that the session began on."""
+    last_commit: str | None = None
+    machine: str | None = None
+    person: str | None = None
+    entry_point: str | None = None
+    models: list[str] = []
     problem: str | None = None
 
 

@@ -23,7 +23,7 @@ from hansard._version import __version__
 from hansard.agents import agents
 from hansard.agents.base import Agent, Options
 from hansard.agents.session import Session
-from hansard.errors import AgentError, BlobDamaged, HansardError, UsageError
+from hansard.errors import AgentError, BlobDamaged, HansardError, UnknownSession, UsageError
 from hansard.events import Event, session_lifecycle
 from hansard.projections import format_names, projection_for
 from hansard.projections.redaction.redact import redact
@@ -409,7 +409,27 @@ def openapi() -> bytes:
 def routes(serving: ServerContext) -> list[Route]:
     """Returns the routes of the table, for one server."""
     api = Api(serving)
-    return [Route(one.path, guarded(partial(one.handler, api)), methods=[one.method], name=one.handler.__name__) for one in OPERATIONS]
+    return [
+        Route(one.path, guarded(by_any_name(serving, partial(one.handler, api))), methods=[one.method], name=one.handler.__name__)
+        for one in OPERATIONS
+    ]
+
+
+def by_any_name(serving: ServerContext, work: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+    """Also finds the session by the agent's own id, or by the beginning of an id."""
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            return await work(request)
+        except UnknownSession:
+            name = request.path_params.get("session")
+            found = None if name is None else await run_in_threadpool(serving.store.find, name)
+            if found is None or found == name:
+                raise
+            request.path_params["session"] = found
+            return await work(request)
+
+    return endpoint
 
 
 def guarded(work: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:

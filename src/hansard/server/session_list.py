@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 from hansard.agents.hub import Hub
 from hansard.agents.session import Session
@@ -134,6 +135,10 @@ def listed(info: SessionInfo, session: Session | None, spent: TotalUsage | None)
         cost_usd=None if spent is None else spent.cost_usd,
         total_tokens=None if spent is None else spent.total_tokens,
         problem=info.problem,
+        recorded=info.recorded,
+        last_commit=_short(info.last_commit),
+        models=[cut(model, TITLE_CHARACTERS) for model in info.models],
+        **_place(info),
     )
     if session is not None:
         state, launch = session.state, session.state.launch
@@ -141,6 +146,12 @@ def listed(info: SessionInfo, session: Session | None, spent: TotalUsage | None)
         shown.title = _short(state.summary.title) or shown.title
         shown.agent = shown.agent if launch is None else launch.agent
     return shown
+
+
+def _place(info: SessionInfo) -> dict[str, Any]:
+    """The fields that say where and for whom a session works."""
+    names = ("project", "cwd", "repository", "remote", "branch", "commit", "machine", "person", "entry_point")
+    return {name: _short(getattr(info, name)) for name in names}
 
 
 def _short(text: str | None) -> str | None:

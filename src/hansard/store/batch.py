@@ -13,13 +13,14 @@ from hansard._version import __version__
 from hansard.errors import ForeignEvent, UsageError
 from hansard.events.codec import encode_lines
 from hansard.events.originals import refer, unwrap
-from hansard.store.checkpoint import Chain, seal, session_changes
+from hansard.events.summary import session_changes
+from hansard.store.checkpoint import Chain, seal
 from hansard.store.ids import TimeOrderedIds
 
 _ALWAYS_SYNCED = frozenset({ev.UserMessage, ev.PermissionRequest, ev.PermissionResponse, ev.ConfigurationChange, ev.TurnEnd})
 _MAYBE_SYNCED = _ALWAYS_SYNCED | {ev.Process, ev.SessionLifecycle}
 _copy: Callable[[ev.Event], ev.Event] = getattr(ev.Event, "__copy__")  # noqa: B009 (msgspec does not declare it); `copy.copy` takes twice as long
-_RUN_ENDS = frozenset({ev.TurnEnd, ev.SessionLifecycle})
+_RUN_ENDS = frozenset({ev.TurnEnd, ev.SessionLifecycle, ev.SessionInit})
 _MAX_RUN_BYTES = 256 * 1024
 """So many bytes of originals end a run, too: what stands behind a checkpoint that falls due among them is encoded again."""
 
@@ -84,7 +85,7 @@ class Batch:
             run = self._run(stamped, begin)
             begin += len(run)
             last = run[-1]
-            if type(last) is ev.SessionLifecycle and session_changes(last):
+            if isinstance(last, ev.SessionLifecycle | ev.SessionInit) and session_changes(last):
                 self.chain = self.chain.copy()
                 self.chain.apply(last)
             if type(last) is ev.TurnEnd or self.chain.is_due(self.open, self._size):

@@ -9,10 +9,10 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any, Self
 
-from hansard.events import Event, SessionLifecycle, session_lifecycle
+from hansard.events import Event, SessionInit, SessionLifecycle, session_lifecycle
 from hansard.events.codec import encode
 from hansard.events.lenient import as_object
-from hansard.events.summary import CHANGE_FIELDS, is_checkpoint, session_changes
+from hansard.events.summary import CHANGE_FIELDS, is_checkpoint, merge_changes
 
 MAX_OPEN_RECORDS = 1000
 MAX_OPEN_BYTES = 8 * 1024 * 1024
@@ -60,9 +60,9 @@ class Chain:
         """Whether there are lines that no checkpoint covers; the last checkpoint's own line vouches for itself."""
         return self._records > (1 if self._since else 0)
 
-    def apply(self, event: SessionLifecycle) -> None:
-        """Remember the title, and whether the session was put away: every checkpoint says it again."""
-        self.changes = self.changes | session_changes(event)
+    def apply(self, event: SessionLifecycle | SessionInit) -> None:
+        """Remember what a list of sessions shows: every checkpoint repeats it."""
+        self.changes = merge_changes(self.changes, event)
 
     def event(self) -> Event:
         """The checkpoint to write now."""

@@ -27,8 +27,12 @@ def export_session(store: Store, session: str, projection: Projection[Any], reda
 
 
 def read_session(store: Store, session: str, projection: Projection[Any], advance: Advance) -> Blocks:
-    """The events of a session, but for those that the projection leaves out: they are only counted."""
-    for block, size in store[session].read_blocks(READ_BYTES):
+    """The events of a session, but for those that the projection leaves out: they are only counted.
+
+    A projection of the log itself gets them as they are written, any other in the order of the conversation.
+    """
+    log = store[session]
+    for block, size in log.read_blocks(READ_BYTES) if projection.carries_replays else log.conversation_blocks(READ_BYTES):
         advance(size)
         yield projection.filter_block(block)
 

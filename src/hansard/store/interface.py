@@ -13,10 +13,13 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from hansard.errors import HansardError, UsageError
-from hansard.events import Event
+from hansard.events import Event, SessionLifecycle
+from hansard.events.order import ConversationOrder
 from hansard.events.originals import unwrap
 from hansard.events.replays import BOUNDARY_TYPES, REPEATED_TYPES, find_unmarked, has_marks, mark, without_replays
+from hansard.events.summary import is_checkpoint, is_stream_added, session_changes
 from hansard.store import lines
+from hansard.store.checkpoint import MAX_OPEN_RECORDS
 from hansard.store.records import Cursor, Finding, Head, MailboxMessage, Record, SessionInfo
 
 MAX_INLINE_BYTES = 1024 * 1024
@@ -103,6 +106,34 @@ class Log(ABC):
         for block, bytes_read in self.decode_blocks(size):
             yield [mark(event, unmarked) for event in block] if unmarked else block, bytes_read
 
+    def conversation(self) -> Iterator[Event]:
+        """Yields all events in the order of the conversation: an event that was recorded late has its place."""
+        late = self.late_events()
+        if not late:
+            return self.read()
+        order = ConversationOrder(late)
+        return (event for given in self.read() for event in order.feed(given))
+
+    def conversation_blocks(self, size: int) -> Iterator[tuple[list[Event], int]]:
+        """Like `conversation`, in blocks as of `read_blocks`."""
+        order = ConversationOrder(self.late_events())
+        for block, bytes_read in self.read_blocks(size):
+            yield [event for given in block for event in order.feed(given)], bytes_read
+
+    def late_events(self) -> list[Event]:
+        """Returns the events that were recorded later than their place in the conversation."""
+        return [event for event in self.read() if event.after is not None] if self.has_streams() else []
+
+    def has_streams(self) -> bool:
+        """Whether a stream was added to the session's first one, as the last checkpoint says."""
+        for size in (1, MAX_OPEN_RECORDS + 1):
+            for event in reversed(self.tail(size)):
+                if is_stream_added(event):
+                    return True
+                if isinstance(event, SessionLifecycle) and is_checkpoint(event):
+                    return "streams" in session_changes(event)
+        return any(is_stream_added(event) for event in self.read(types=("session_lifecycle",)))
+
     def unmarked_replays(self) -> Sequence[range]:
         """Returns the seqs of what agents repeated, if the log is of version 0.1: there, the events themselves are not marked."""
         if has_marks(next(self.decode(limit=1), None)):
@@ -158,7 +189,9 @@ class Log(ABC):
     def _repr_html_(self) -> str:
         from hansard.store.notebook import SHOWN_TYPES, session_html
 
-        return session_html(self.session_id, without_replays(self.read(types=SHOWN_TYPES)), self.head().seq)
+        return session_html(
+            self.session_id, without_replays(event for event in self.conversation() if event.type in SHOWN_TYPES), self.head().seq
+        )
 
 
 class Search(Protocol):
@@ -235,6 +268,15 @@ class Store(ABC):
     @abstractmethod
     def close(self) -> None:
         """Stops writing all sessions."""
+
+    def find(self, name: str) -> str | None:
+        """Returns the session with this id, or this id of the agent's, or the only one whose id begins so; None if there is none.
+
+        Raises `AmbiguousSession` if several are meant.
+        """
+        from hansard.store.lookup import find_session  # it knows stores
+
+        return find_session(self.sessions(), name)
 
     def __enter__(self) -> Self:
         return self

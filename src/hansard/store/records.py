@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from pathlib import PurePosixPath
+from typing import Any, Literal, NamedTuple
 
+import msgspec
 from msgspec import Struct
 
 from hansard.errors import UnknownCursor
 from hansard.events import RawReason
+from hansard.events.summary import AgentSession, Summary
 
 Damage = RawReason
 """Why a line of a log is not a record."""
@@ -81,13 +84,50 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
     """Whether the session is hidden from the list."""
     events: int = 0
     created: int | None = None
+    """When the conversation began."""
     updated: int | None = None
+    """When it last continued."""
+    recorded: int | None = None
+    """When hansard began the log: for an imported session, the time of the import."""
     bytes: int = 0
     status: str | None = None
     """The status of the last turn; ``running`` until it ends."""
     live: bool = False
     """Whether a process is writing it now."""
+    cwd: str | None = None
+    repository: str | None = None
+    remote: str | None = None
+    branch: str | None = None
+    commit: str | None = None
+    """The commit that the session began on."""
+    last_commit: str | None = None
+    machine: str | None = None
+    person: str | None = None
+    entry_point: str | None = None
+    models: list[str] = []
+    agent_sessions: tuple[AgentSession, ...] = ()
+    """The sessions of agents that it records, each by the agent's own id."""
+    has_handoffs: bool = False
+    """Whether hansard wrote a session file of an agent for it."""
     problem: str | None = None
+
+    @property
+    def project(self) -> str | None:
+        """The name of the repository, or of the folder."""
+        path = self.remote or self.repository or self.cwd
+        return None if path is None else PurePosixPath(path.replace("\\", "/").rpartition(":")[2]).name.removesuffix(".git") or path
+
+
+def place_fields(summary: Summary) -> dict[str, Any]:
+    """Returns the fields of a `SessionInfo` that say where, for whom, and with what a session works, and what it is to its agents."""
+    known = {} if summary.workspace is None else msgspec.structs.asdict(summary.workspace)
+    return known | {
+        "recorded": summary.recorded,
+        "last_commit": summary.last_commit,
+        "models": summary.models,
+        "agent_sessions": tuple(summary.agent_sessions),
+        "has_handoffs": summary.has_handoffs,
+    }
 
 
 class MailboxMessage(Struct, frozen=True):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Literal
 
-from hansard.events import Event, Process, StreamSum
+from hansard.events import LIVE_STREAM, Event, Process, StreamSum
 from hansard.events.originals import unwrap
 
 StreamName = Literal["in", "out", "stderr"]
@@ -31,7 +31,7 @@ class StreamSums:
             if event.payload.event == "stderr":
                 text = (event.payload.text or "").encode("utf-8", "surrogatepass")
                 self.add("stderr", text if event.original is None else unwrap(event.original, blob))
-        elif event.original is not None and event.frame is not None and event.stream is None:
+        elif event.original is not None and event.frame is not None and event.stream in (None, LIVE_STREAM):
             end = "\n" if event.eol is None else event.eol
             self.add("out" if event.direction else "in", unwrap(event.original, blob) + end.encode())
 

@@ -126,7 +126,7 @@ def frame(source: Iterable[Event] | Store | str | os.PathLike[str], *sessions: s
 def read_store(store: Store, sessions: Iterable[str] = ()) -> Iterator[Event]:
     """The events of some sessions of a store, or of all that can be read, one after the other."""
     names = list(sessions) or [info.id for info in store.sessions() if info.problem is None]
-    return chain.from_iterable(store[name].read() for name in names)
+    return chain.from_iterable(store[name].conversation() for name in names)
 
 
 def read_path(path: Path) -> Iterator[Event]:

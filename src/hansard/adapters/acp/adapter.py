@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 from msgspec import UNSET, Struct
 
@@ -29,6 +29,7 @@ from hansard.adapters.usage import subtract_usage
 from hansard.events.closing import close_call
 from hansard.events.lenient import as_int, as_list, as_object, as_text
 from hansard.events.structs import prepare
+from hansard.events.usage_totals import Uncounted
 
 _SESSIONS = ("session/new", "session/load", "session/resume", "session/fork")
 _LIFECYCLE = {
@@ -79,6 +80,13 @@ class Acp(Adapter):
     tag = "method"
     dated = frozenset((wire.Message,))
     wire = wire.Message
+    uncounted: ClassVar[Uncounted] = {
+        "claude": frozenset({"titles", "compaction"}),
+        "codex": frozenset({"answers"}),
+        "gemini": frozenset({"compaction"}),
+        "opencode": frozenset({"answers", "titles"}),
+        "qwen": frozenset({"answers", "compaction"}),
+    }
 
     def __init__(self, context: Context | None = None) -> None:
         super().__init__(context)

@@ -18,6 +18,7 @@ def usage_of(tokens: Tokens, final: bool) -> Usage:
         tokens.input_tokens,
         output,
         cache_creation=tokens.cache_creation_input_tokens,
+        cache_creation_1h=as_int(as_object(tokens.cache_creation).get("ephemeral_1h_input_tokens")) or None,
         cache_read=tokens.cache_read_input_tokens,
         reasoning=None if details is None else as_int(as_object(details).get("thinking_tokens")),
         service_tier=tokens.service_tier,

@@ -31,6 +31,7 @@ from hansard.adapters.claude.outcomes import error_of
 from hansard.adapters.fields import camel_fields, parse_iso_ms, place_in_message, tag_of, whole_ms
 from hansard.adapters.framing import Lines
 from hansard.adapters.usage import make_usage
+from hansard.adapters.workspace import workspace_of
 from hansard.events.lenient import as_list, as_object
 
 _INTERRUPTED = "[Request interrupted by user"
@@ -208,6 +209,7 @@ class ClaudeSession(Adapter):
             cwd=line.cwd,
             permission_mode=self.mode,
             model=line.message.model if isinstance(line, disk.Assistant) else None,
+            workspace=workspace_of(branch=line.git_branch, entry_point=line.entrypoint),
         )
         event.synthetic = True
         return event
@@ -549,7 +551,11 @@ class ClaudeSession(Adapter):
         """The program's last line: what everything cost. If the turn has a last word by now, that was its end."""
         models = as_object(line.model_usage)
         yield ev.usage(
-            scope="session", usage=totals(models), cost_usd=line.total_cost_usd, model=next(iter(models)) if len(models) == 1 else None
+            scope="session",
+            usage=totals(models),
+            cost_usd=line.total_cost_usd,
+            model=next(iter(models)) if len(models) == 1 else None,
+            model_usage=models or None,
         )
         yield ev.status_change(status=tag_of(disk.CostState), detail=camel_fields(line, *_HEAD, "total_cost_usd") or None)
         self.lines = line.total_lines_added, line.total_lines_removed
@@ -614,7 +620,7 @@ class ClaudeSession(Adapter):
         yield from self.end_turn_if_proven(over=self.exited or self.inferred.local)
 
 
-_HEAD = ("timestamp", "uuid", "parent_uuid", "cwd", "version", "is_sidechain", "agent_id", "forked_from")
+_HEAD = ("timestamp", "uuid", "parent_uuid", "cwd", "version", "is_sidechain", "agent_id", "forked_from", "git_branch", "entrypoint")
 
 
 def totals(models: dict[str, Any]) -> ev.Usage:

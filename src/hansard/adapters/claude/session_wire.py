@@ -34,6 +34,8 @@ class _Spoken(_Any):
     is_sidechain: bool = False
     agent_id: str | None = None
     forked_from: Any = None
+    git_branch: str | None = None
+    entrypoint: str | None = None
 
 
 # ---- what was said

@@ -18,6 +18,10 @@ class OutputDetails(Wire):
     thinking_tokens: Any = None
 
 
+class CacheCreation(Wire):
+    ephemeral_1h_input_tokens: Any = None
+
+
 class Tokens(Wire):
     """Usage as the Anthropic API counts it: cache apart from input."""
 
@@ -27,6 +31,7 @@ class Tokens(Wire):
     cache_read_input_tokens: int | None = None
     service_tier: str | None = None
     output_tokens_details: Annotated[Any, nested(OutputDetails)] = None
+    cache_creation: Annotated[Any, nested(CacheCreation)] = None
 
 
 class Message(Wire):

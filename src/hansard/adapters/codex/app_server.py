@@ -35,6 +35,7 @@ from hansard.adapters.codex.threads import Threads
 from hansard.adapters.fields import declared_fields, json_line, place_in_message, tag_of
 from hansard.adapters.framing import Frame
 from hansard.adapters.usage import add_usage
+from hansard.adapters.workspace import workspace_of
 from hansard.errors import CannotEncode
 from hansard.events.lenient import as_int, as_list, as_object
 
@@ -243,6 +244,7 @@ class CodexAppServer(Codex):
 
     def introduction(self, thread: wire.Thread, model: str | None, cwd: str | None, permission_mode: str | None) -> ev.Event:
         self.model = model or self.model
+        git = thread.git_info or wire.GitInfo()
         return ev.session_init(
             agent_id="codex",
             agent_version=thread.cli_version,
@@ -250,6 +252,7 @@ class CodexAppServer(Codex):
             model=model,
             cwd=cwd,
             permission_mode=permission_mode,
+            workspace=workspace_of(remote=git.origin_url, branch=git.branch, commit=git.sha, entry_point=thread.source),
         )
 
     def settings(self, subtype: str, settings: Any) -> ev.Event:

@@ -17,6 +17,12 @@ from hansard.events.structs import prepare, respell, union_of
 # ---- threads and tokens
 
 
+class GitInfo(Wire, rename="camel"):
+    sha: str | None = None
+    branch: str | None = None
+    origin_url: str | None = None
+
+
 class Thread(Wire, rename="camel"):
     id: str
     cli_version: str | None = None
@@ -26,6 +32,8 @@ class Thread(Wire, rename="camel"):
     parent_thread_id: str | None = None
     name: str | None = None
     path: str | None = None
+    source: Any = None
+    git_info: GitInfo | None = None
 
 
 if TYPE_CHECKING:

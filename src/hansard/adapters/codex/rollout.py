@@ -24,6 +24,7 @@ from hansard.adapters.codex.fields import context_of, duration_of, limits_of, sh
 from hansard.adapters.codex.outcomes import aborted, end_of, error_of
 from hansard.adapters.fields import declared_fields, parse_arguments, parse_iso_ms, place_in_message, tag_of
 from hansard.adapters.usage import add_usage
+from hansard.adapters.workspace import workspace_of
 from hansard.events.lenient import as_list, as_object
 
 # What the program takes out of a message before it shows it.
@@ -46,6 +47,8 @@ class CodexRollout(Codex):
         self.total: shared.Tokens | None = None
         self.recorded = False
         self.turn_usage: ev.Usage | None = None
+        self.named_turn: str | None = None
+        self.counted = 0
         self.compacted = self.overflowed = False
         self.asked = self.spoke = False
         self.spawns: dict[str, str] = {}
@@ -162,8 +165,14 @@ class CodexRollout(Codex):
         self.meta = meta
         if self.parent is None and self.speaker == "agent":  # nobody knows the call that started it: its thread stands for it, as live
             self.parent = self.open.parent_call = meta.id
+        git = meta.git or wire.Git()
         yield ev.session_init(
-            agent_id="codex", agent_version=meta.cli_version, provider_session_id=meta.id, cwd=meta.cwd, tools=meta.dynamic_tools
+            agent_id="codex",
+            agent_version=meta.cli_version,
+            provider_session_id=meta.id,
+            cwd=meta.cwd,
+            tools=meta.dynamic_tools,
+            workspace=workspace_of(remote=git.repository_url, branch=git.branch, commit=git.commit_hash, entry_point=meta.source),
         )
         parent = meta.forked_from_id or meta.parent_thread_id
         if parent is not None:
@@ -197,7 +206,7 @@ class CodexRollout(Codex):
         by_itself = by is not None and (by.parent_turn_id is not None or by.turn_trigger not in (None, "user", "exec"))
         yield from self.start_turn("system" if by_itself else "user")
         self.asked = self.spoke = self.compacted = False
-        self.turn_usage = None
+        self.turn_usage, self.named_turn, self.counted = None, event.turn_id, 0
         self.seen.unmatched = {}
 
     def task_complete(self, event: wire.TaskComplete) -> Iterator[ev.Event]:
@@ -244,7 +253,10 @@ class CodexRollout(Codex):
 
     def used(self, tokens: ev.Usage, response_id: str | None, window: int | None) -> ev.Event:
         self.turn_usage = add_usage(self.turn_usage, tokens)
-        return place_in_message(ev.usage(scope="message", usage=tokens, model=self.model, context_window=window), response_id)
+        self.counted += 1
+        origin = None if response_id is not None or self.named_turn is None else f"{self.named_turn}/{self.counted}"  # a fork copies it
+        used = ev.usage(scope="message", usage=tokens, model=self.model, context_window=window, origin_id=origin)
+        return place_in_message(used, response_id)
 
     def token_count(self, event: wire.TokenCount) -> Iterator[ev.Event]:
         """Yield the thread's total. Files of 0.166 also have a record of each response; in older ones a total that grew is one."""

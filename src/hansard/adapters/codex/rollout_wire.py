@@ -231,6 +231,12 @@ EVENTS: dict[str, Any] = {str(event.__struct_config__.tag): event for event in g
 # ---- lines
 
 
+class Git(Wire):
+    commit_hash: str | None = None
+    branch: str | None = None
+    repository_url: str | None = None
+
+
 class Meta(Wire):
     id: str
     timestamp: str | None = None
@@ -241,6 +247,7 @@ class Meta(Wire):
     forked_from_id: str | None = None
     parent_thread_id: str | None = None
     dynamic_tools: list[Any] | None = None
+    git: Git | None = None
 
 
 class Settings(Wire):

@@ -16,6 +16,7 @@ from hansard.adapters.base import Adapter, Context
 from hansard.adapters.copilot import notices, wire
 from hansard.adapters.copilot.fields import around, attachment, error_of, result_blocks, tool_kind, usage_of
 from hansard.adapters.fields import input_hash, parse_iso_ms, place_in_message
+from hansard.adapters.workspace import workspace_of
 from hansard.events.closing import close_block
 from hansard.events.lenient import as_int, as_list, as_object
 
@@ -496,8 +497,14 @@ class Copilot(Adapter):
             provider_session_id=start.session_id,
             model=start.selected_model,
             cwd=cwd if isinstance(cwd, str) else None,
+            workspace=workspace_of(
+                repository=place.get("gitRoot"),
+                remote=place.get("repository"),
+                branch=place.get("branch"),
+                commit=place.get("headCommit"),
+            ),
         )
-        if set(place) - {"cwd"}:  # the repository
+        if set(place) - {"cwd"}:  # the rest of it
             yield ev.session_lifecycle(subtype="started", detail=place)
 
     def servers(self, fields: dict[str, Any]) -> Iterator[ev.Event]:

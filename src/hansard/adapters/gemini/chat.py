@@ -6,7 +6,7 @@ A record replaces the one with the same id, so only what is new in it is said. W
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from hansard import events as ev
 from hansard.adapters.authors import author_of
@@ -20,6 +20,7 @@ from hansard.adapters.gemini.parts import parts_of, response_of, result_blocks, 
 from hansard.adapters.gemini_parts import CANCELLED_COMMAND, REFUSED, FunctionResponse, exit_code
 from hansard.adapters.usage import make_usage
 from hansard.events.lenient import as_object
+from hansard.events.usage_totals import Uncounted
 
 _CONTEXT = ("<session_context>", "<state_snapshot>")
 _LOOP = "System: Potential loop detected."
@@ -30,6 +31,7 @@ class GeminiChat(Adapter):
 
     formats = ("gemini-chat",)
     source = "gemini"
+    uncounted: ClassVar[Uncounted] = {"": frozenset({"compaction"})}
     framer = DetectingFramer
     wire = wire.Record
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePath
+from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -16,6 +17,7 @@ from hansard.adapters.layout import AgentHome, FileRole, Layout, read_line
 from hansard.events.structs import prepare
 
 _SESSION = re.compile(r"session-.+\.jsonl?")
+_CONTEXT = "<session_context>"
 _ID = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"')
 
 
@@ -25,6 +27,7 @@ class _Call(Struct):
 
 
 class _Record(Struct):
+    content: Any = None
     calls: list[_Call] = field(default=[], name="toolCalls")
 
 
@@ -33,6 +36,11 @@ class _Patch(Struct):
 
 
 class _Line(_Record):
+    patch: _Patch | None = field(default=None, name="$set")
+
+
+class _Entry(Struct):
+    type: str | None = None
     patch: _Patch | None = field(default=None, name="$set")
 
 
@@ -57,6 +65,11 @@ class GeminiFiles(Layout):
         found = _ID.search(beginning)
         return place if found is None else replace(place, session=found.group(1).decode(errors="backslashreplace"))
 
+    def is_session(self, beginning: bytes) -> bool:
+        """Each start of the program writes a file with the context that it gives to the model, and nothing else."""
+        entries = [read_line(line, _Entry) for line in beginning.split(b"\n")]
+        return not beginning.startswith(b'{"sessionId"') or any(entry is not None and _says_something(entry) for entry in entries)
+
     def parent_of(self, says: bytes, stream: str) -> str | None:
         """The call whose record names the agent."""
         line = read_line(says, _Line)
@@ -64,6 +77,11 @@ class GeminiFiles(Layout):
             return None
         records = [line, *(line.patch.messages if line.patch is not None else [])]
         return next((call.id for record in records for call in record.calls if call.agent_id == stream), None)
+
+
+def _says_something(entry: _Entry) -> bool:
+    said = entry.patch.messages if entry.patch is not None else []
+    return entry.type is not None or any(_CONTEXT not in str(message.content)[: len(_CONTEXT) + 20] for message in said)
 
 
 prepare(globals())

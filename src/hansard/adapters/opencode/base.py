@@ -19,6 +19,7 @@ from hansard.adapters.opencode.fields import clock, digest, joined_name, model_n
 from hansard.adapters.opencode.outcomes import REFUSED, end_of_error, error_of, rejected
 from hansard.adapters.opencode.state import Lane, Message, PartState, Session
 from hansard.events.lenient import as_int, as_object, as_text
+from hansard.events.usage_totals import Uncounted
 
 _TEXTS = wire.TextPart | wire.ReasoningPart | wire.FilePart
 
@@ -27,6 +28,7 @@ class OpenCode(Adapter):
     """One OpenCode server or process: its sessions, and which of them is the current one."""
 
     source = "opencode"
+    uncounted: ClassVar[Uncounted] = {"": frozenset({"titles"})}
     wire = wire.Event
     api: ClassVar[type[requests.Requests] | None] = None
     """How requests to the server are spelled, if there is a server."""
@@ -275,6 +277,7 @@ class OpenCode(Adapter):
             return
         message.begun = True
         message.model = joined_name(info.provider_id, info.model_id)
+        message.created = None if info.time is None else info.time.created
         message.copied = self.is_copy(message, "assistant", info.time)
         if message.copied:
             message.completed = message.counted = True
@@ -331,7 +334,9 @@ class OpenCode(Adapter):
         message.counted = True
         if not self.nested:
             self.lane.add_usage(message)
-        yield place_in_message(ev.usage(scope="message", usage=message.used, cost_usd=message.cost, model=message.model), message.id)
+        origin = None if message.created is None else f"{message.created}"
+        used = ev.usage(scope="message", usage=message.used, cost_usd=message.cost, model=message.model, origin_id=origin)
+        yield place_in_message(used, message.id)
 
     # ---- parts
 

@@ -15,7 +15,8 @@ from hansard.adapters.opencode import wire
 from hansard.adapters.opencode.base import OpenCode
 from hansard.adapters.opencode.fields import clock, plan_entries
 from hansard.adapters.opencode.framers import Export
-from hansard.events import Event, plan_update, raw, status_change
+from hansard.adapters.workspace import workspace_of
+from hansard.events import Event, plan_update, raw, session_lifecycle, status_change
 from hansard.events.lenient import as_int, as_object, as_text
 
 _ORDER = {"project": 0, "session": 1, "message": 2, "part": 3, "event": 4, "todo": 5}
@@ -96,6 +97,9 @@ class OpenCodeSession(OpenCode):
                 yield plan_update(entries=plan_entries([row]))
             case "session":
                 yield from self.session_info(_session_of(row), "stored")
+            case "project" if row.get("vcs") is not None:
+                self.parent = self.context.parent_tool_call_id
+                yield session_lifecycle(subtype="project", detail=row, workspace=workspace_of(repository=row.get("worktree")))
             case _:
                 self.parent = self.context.parent_tool_call_id
                 yield status_change(status=f"{table}_row", detail=row)

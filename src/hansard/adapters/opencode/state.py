@@ -43,6 +43,8 @@ class Message:
     used: ev.Usage | None = None
     cost: float | None = None
     counted = False
+    created: int | None = None
+    """When it was created: the copy of a message in a fork has another id and the same time."""
 
     def __init__(self, message_id: str, session: Session) -> None:
         self.id = message_id

@@ -151,9 +151,9 @@ class Pi(Adapter):
             yield place_in_message(self.block(item, index == cut), self.answer_id, index)
         used = usage_of(message.usage)
         if used is not None:
-            yield place_in_message(
-                ev.usage(scope="message", usage=used, model=message.model, cost_usd=cost_of(message.usage)), self.answer_id
-            )
+            cost, origin = cost_of(message.usage), message.response_id
+            count = ev.usage(scope="message", usage=used, model=message.model, cost_usd=cost, origin_id=origin)
+            yield place_in_message(count, self.answer_id)
         self.stop_reason, self.failure = message.stop_reason, None
         if message.error_message is not None:
             self.failure = error_of(message.error_message, message.stop_reason)

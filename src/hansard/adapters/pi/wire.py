@@ -79,6 +79,7 @@ class Assistant(_Message, tag="assistant", kw_only=True):
     content: Annotated[list[Any], nested(Block)]
     model: str | None = None
     usage: Usage | None = None
+    response_id: str | None = None
     stop_reason: str | None = None
     error_message: str | None = None
 

@@ -6,7 +6,7 @@ What ends a turn: README.md.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from hansard import events as ev
 from hansard.adapters.authors import author_of
@@ -18,7 +18,9 @@ from hansard.adapters.gemini_parts import CANCELLED_COMMAND, REFUSED, diff_block
 from hansard.adapters.qwen import chat_wire as disk
 from hansard.adapters.qwen.fields import cancelled_by_user, error_of, plan_of, tool_kind
 from hansard.adapters.usage import make_usage
+from hansard.adapters.workspace import workspace_of
 from hansard.events.lenient import as_int, as_object, read
+from hansard.events.usage_totals import Uncounted
 
 _LIFE = {
     "chat_compression": "compacted",
@@ -50,6 +52,7 @@ class QwenChat(Adapter):
 
     formats = ("qwen-chat",)
     source = "qwen"
+    uncounted: ClassVar[Uncounted] = {"": frozenset({"compaction"})}
     framer = Lines
     wire = disk.Record
 
@@ -115,6 +118,7 @@ class QwenChat(Adapter):
             provider_session_id=record.session_id,
             cwd=record.cwd,
             model=record.model if isinstance(record, disk.Assistant) else None,
+            workspace=workspace_of(branch=record.git_branch),
         )
         if record.agent_name is not None:
             yield ev.status_change(status="subagent", detail={"agentId": record.agent_id, "agentName": record.agent_name})

@@ -83,6 +83,7 @@ class _Record(Wire, tag_field="type", rename="camel", kw_only=True):
     session_id: str | None = None
     timestamp: str | None = None
     cwd: str | None = None
+    git_branch: str | None = None
     version: str | None = None
     subtype: str | None = None
     is_sidechain: bool = False

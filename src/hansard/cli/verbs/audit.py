@@ -37,8 +37,8 @@ KNOWN = "known"
 def command(what: tuple[str, ...], against: str | None, format: str, store: str | None, as_json: bool, everything: bool) -> int:
     """Account for every wire type and field of a session.
 
-    Prints which events each type and field became, and which are only in the original frames. Exit code 1 if a frame is in no event, or
-    does not come back byte for byte.
+    Prints which events each type and field became, and which are only in the original frames. Of a session with several streams, also
+    lists what each stream reports and the others do not. Exit code 1 if a frame is in no event, or does not come back byte for byte.
 
     With --against, say what drifted: types, fields and values that are new. Several files, folders and sessions are taken together, and
     one name alone is compared with what the adapter knows. Exit code 1 if anything is new.
@@ -83,22 +83,34 @@ def audit_stream(source: Source, format: str, make: MakeAuditor | None = None) -
 
 
 def audit_session(root: StoreLocation, session: str, make: MakeAuditor | None = None) -> Audit:
-    """The audit of a log: its own originals, and the events that are really there. Several streams are one after the other."""
+    """The audit of a log: its own originals, and the events that are really there. Streams of another format are only compared."""
     from hansard.adapters import adapter_for
     from hansard.adapters.audit import Auditor, LogAuditor
-    from hansard.events import SessionLifecycle
+    from hansard.adapters.stream_comparison import compare_streams
+    from hansard.events import SessionLifecycle, is_main_stream
+    from hansard.events.lenient import as_object
+    from hansard.events.summary import is_stream_added
     from hansard.store import open_store
 
     store = open_store(root)
     auditor: LogAuditor | None = None
+    format: str | None = None
+    others: set[str | None] = set()
     for event in store[session].read():
+        if is_stream_added(event) and event.payload.format != format:
+            others.add(as_object(event.payload.detail).get("stream"))
+        if event.stream in others and is_main_stream(event.stream):
+            continue
         if auditor is None and isinstance(event, SessionLifecycle) and event.payload.format:
-            auditor = LogAuditor((make or Auditor)(adapter_for(event.payload.format), event.payload.format))
+            format = event.payload.format
+            auditor = LogAuditor((make or Auditor)(adapter_for(format), format))
         if auditor is not None:
             auditor.saw(event, None if event.original is None else store[session].original(event))
     if auditor is None:
         raise UsageError(f"session {session!r} does not say which format it was read from")
-    return auditor.done()
+    found = auditor.done()
+    found.streams = compare_streams(store[session].read())
+    return found
 
 
 def show(found: Audit, everything: bool) -> None:
@@ -131,6 +143,20 @@ def show(found: Audit, everything: bool) -> None:
         click.echo()
         print_table(("NOBODY KNOWS", "", "TIMES"), unknown, right=(2,), flexible=1)
     show_paths(found, everything)
+    show_streams(found)
+
+
+def show_streams(found: Audit) -> None:
+    """What each stream reports that the others do not."""
+    from hansard.cli.tables import counted, print_table
+    from hansard.projections.terminal_text import visible_line
+
+    for name, report in found.streams.items():
+        click.echo()
+        click.echo(visible_line(f"stream {name}: {counted(report.facts)} facts, {counted(report.shared)} also in another stream"))
+        rows = [(fact.seq, fact.type, visible_line(fact.text)) for fact in report.alone]
+        if rows:
+            print_table(("SEQ", "ONLY HERE", ""), rows, right=(0,), flexible=2)
 
 
 def show_paths(found: Audit, everything: bool) -> None:

@@ -1,4 +1,4 @@
-"""``hansard doctor``: what is here. It looks, it changes nothing, and it never fails because something is missing."""
+"""``hansard doctor``: what is here. It only looks, unless it is asked to remove files, and it never fails because something is missing."""
 
 from __future__ import annotations
 
@@ -27,11 +27,17 @@ ADVICE = "newer than tested: run `hansard audit --against` on a session, it says
 
 
 @click.command("doctor")
+@click.option(
+    "--remove-handoffs", is_flag=True, help="Remove the session files that hansard wrote for hand-offs and no agent has continued."
+)
 @store_option
 @json_option
-def command(store: str | None, as_json: bool) -> None:
-    """Check installed agents, versions, and the store."""
-    found = examine(store_place(store))
+def command(store: str | None, as_json: bool, remove_handoffs: bool) -> None:
+    """Check installed agents, versions, and the store.
+
+    Also lists the session files that hansard wrote into agents' folders, for agents that took over a conversation.
+    """
+    found = examine(store_place(store), remove_handoffs)
     if as_json:
         from hansard.cli.tables import print_json
 
@@ -40,7 +46,7 @@ def command(store: str | None, as_json: bool) -> None:
         show(found)
 
 
-def examine(store: StoreLocation) -> dict[str, Any]:
+def examine(store: StoreLocation, remove_handoffs: bool = False) -> dict[str, Any]:
     """Everything the doctor looks at."""
     from hansard.adapters import formats
 
@@ -53,12 +59,30 @@ def examine(store: StoreLocation) -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(terse=True),
         "store": look_at(store),
+        "handoffs": handoffs(store, remove_handoffs),
         "agents": agents,
         "driven": driven({agent["path"]: agent["version"] for agent in agents if agent["path"]}),
         "formats": sorted(formats()),
         "tested": versions,
         "plugins": plugged_in(),
     }
+
+
+def handoffs(store: StoreLocation, remove: bool) -> list[dict[str, Any]]:
+    """The session files that hansard wrote for agents that took over."""
+    import msgspec
+
+    from hansard.agents.handoff_files import find_handoff_files, remove_handoff_files
+    from hansard.errors import HansardError
+    from hansard.store import open_store
+
+    if not isinstance(store, str) and not store.is_dir():
+        return []
+    try:
+        with open_store(store) as opened:
+            return [msgspec.to_builtins(file) for file in (remove_handoff_files if remove else find_handoff_files)(opened)]
+    except (HansardError, OSError):
+        return []  # the line about the store says why
 
 
 def plugged_in() -> list[dict[str, Any]]:
@@ -185,6 +209,8 @@ def show(found: dict[str, Any]) -> None:
         print_list("store", [f"{store['path']}: not there yet, the first import makes it"])
     for problem in store["problems"]:
         click.echo(style(f"        {visible_line(problem)}", fg="red"))
+    for file in found["handoffs"]:
+        click.echo(visible_line(f"handoff {file['path']}: {file['state']}, for session {file['sessionId']}"))
     click.echo()
     rows = [
         (

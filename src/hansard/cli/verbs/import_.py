@@ -32,6 +32,7 @@ MAX_LISTED_PROBLEMS = 10
 @click.option("--watch", is_flag=True, help="Go on: follow files that grow, and take in new ones.")
 @click.option("--closed", is_flag=True, help="Nothing more will come: close open turns now, not after ten quiet minutes.")
 @click.option("--session", metavar="ID", help="The session id, for one file.")
+@click.option("--repair", is_flag=True, help="First merge sessions that version 0.1 recorded twice: as a run and as an import.")
 @click.option("--home", metavar="DIR", type=click.Path(path_type=Path), help="Look for agents' files under this home instead of yours.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="How many processes; as many as there are cores if not said.")
 @store_option
@@ -44,19 +45,23 @@ def command(
     session: str | None,
     home: Path | None,
     jobs: int | None,
+    repair: bool,
     store: str | None,
     as_json: bool,
 ) -> int:
     """Import session files and recorded agent output.
 
     PATH is a file or a folder. Without PATH, the history that your agents keep on this computer is imported. Importing again adds only
-    what is new. Exit code 1 if a file was replaced since, 2 if one could not be imported.
+    what is new, and a session that hansard recorded itself gets what only the agent's file has. A session that is being written is left for
+    the next import. Exit code 2 if a file could not be imported.
     """
     from hansard.importing.run import import_all
     from hansard.importing.session import QUIET_SECONDS
 
     root = store_place(store)
     found = look(paths, format, home, session)
+    if repair:
+        found.problems += merge(root, found)
     if watch:
         return follow(root, paths, format, home, session, as_json)
     started = time.perf_counter()
@@ -69,6 +74,21 @@ def command(
     except StoreError as problem:  # the disk is full: what was imported stays, the next import goes on from there
         found.problems.append(str(problem))
     return report(root, found, outcomes, time.perf_counter() - started, as_json)
+
+
+def merge(root: StoreLocation, found: Discovery) -> list[str]:
+    """Merges sessions that record one conversation twice; returns why some were not merged."""
+    from hansard.importing.repair import merge_doubles
+    from hansard.store import open_store
+
+    problems: list[str] = []
+    with open_store(root) as store:
+        for result in merge_doubles(store, found.jobs):
+            if result.problem is None:
+                note(f"{result.session_id} was merged into {result.into}")
+            else:
+                problems.append(f"{result.session_id} was not merged into {result.into}: {result.problem}")
+    return problems
 
 
 def look(paths: tuple[Path, ...], format: str, home: Path | None, session: str | None) -> Discovery:
@@ -89,7 +109,7 @@ def look(paths: tuple[Path, ...], format: str, home: Path | None, session: str |
     if session is not None:
         if len(found.jobs) != 1:
             raise UsageError(f"--session names one session, and there are {len(found.jobs)} here")
-        found.jobs = [msgspec.structs.replace(found.jobs[0], session_id=check_session_id(session))]
+        found.jobs = [msgspec.structs.replace(found.jobs[0], session_id=check_session_id(session), is_named=True)]
     return found
 
 
@@ -126,9 +146,7 @@ def report(root: StoreLocation, found: Discovery, outcomes: list[ImportResult], 
     """What became of it all, and the exit code."""
     from hansard.store import display_location
 
-    counts = {
-        state: sum(outcome.state == state for outcome in outcomes) for state in ("added", "updated", "unchanged", "replaced", "failed")
-    }
+    counts = {state: sum(outcome.state == state for outcome in outcomes) for state in ("added", "updated", "unchanged", "in use", "failed")}
     totals: dict[str, Any] = {
         "store": display_location(root),
         **counts,
@@ -147,14 +165,14 @@ def report(root: StoreLocation, found: Discovery, outcomes: list[ImportResult], 
         tell(problems)
     if found.problems or counts["failed"]:
         return 2
-    return 1 if counts["replaced"] else 0
+    return 0
 
 
 def show(totals: dict[str, Any]) -> None:
     """The totals for people, on one line or two."""
     from hansard.cli.tables import counted, print_wrapped, sized
 
-    states = [f"{totals[state]} {state}" for state in ("added", "updated", "unchanged", "replaced", "failed") if totals[state]]
+    states = [f"{totals[state]} {state}" for state in ("added", "updated", "unchanged", "in use", "failed") if totals[state]]
     click.echo(f"sessions: {', '.join(states) or 'none'}")
     print_wrapped(f"{counted(totals['events'])} events from {sized(totals['bytes'])} in {totals['seconds']:.1f} s, in {totals['store']}")
     if totals["unknown"]:

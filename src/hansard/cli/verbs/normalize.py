@@ -68,11 +68,11 @@ def context_of(source: Source, format: str, session: str | None = None) -> tuple
     from hansard.importing.job import SourceStream, adapter_context
 
     jobs = [] if source.path is None else discover([source.path], format).jobs
-    if len(jobs) != 1 or jobs[0].provider_session_id is None or jobs[0].streams[0].rows is not None:
+    if len(jobs) != 1 or jobs[0].agent_session is None or jobs[0].streams[0].rows is not None:
         name = session or session_name(source.name)
-        return adapter_context(name, format, SourceStream(source.name)), name
+        return adapter_context(name, format, SourceStream(source.name), None), name
     name = session or jobs[0].session_id
-    return adapter_context(name, format, jobs[0].streams[0]), name
+    return adapter_context(name, format, jobs[0].streams[0], jobs[0].streams[0].name), name
 
 
 def header(context: Context, format: str, session: str, timestamp: int) -> Event:

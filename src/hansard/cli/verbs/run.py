@@ -102,7 +102,7 @@ def command(agent: str, prompt: str | None, going_on: str | None, all: bool, as_
     resumed = None if going_on is None else need_session(root, going_on)
 
     async def go(opened: Store) -> int:
-        async with Hub(opened) as hub:
+        async with Hub(opened, entry_point="run") as hub:
             hub.talks.policy = "allow" if asks == "allow" else "deny"
             session = await (hub.create(agent, Options(**options)) if resumed is None else hub.open(resumed))
             side = frontend(session, asks, expected, timeout)

@@ -30,6 +30,7 @@ def command(limit: int | None, store: str | None, as_json: bool) -> None:
         (
             info.id,
             info.agent or info.format,
+            info.project,
             info.problem or info.title,
             info.events,
             "" if info.updated is None else f"{datetime.fromtimestamp(info.updated / 1000):%Y-%m-%d %H:%M}",
@@ -37,7 +38,7 @@ def command(limit: int | None, store: str | None, as_json: bool) -> None:
         )
         for info in found
     ]
-    print_table(("SESSION", "AGENT", "TITLE", "EVENTS", "UPDATED", "STATUS"), rows, right=(3,), flexible=2)
+    print_table(("SESSION", "AGENT", "PROJECT", "TITLE", "EVENTS", "UPDATED", "STATUS"), rows, right=(4,), flexible=3)
     problems = sum(info.problem is not None for info in found)
     if problems:
         click.echo(style(f"{problems} cannot be read; `hansard verify` says why", fg="red"))

@@ -59,7 +59,7 @@ def command(what: str, fold: int, all: bool, raw: bool, format: str, store: str 
         from hansard.store import open_store
 
         opened = open_store(root)
-        lines = transcript(lambda: opened[session].read(), fold, all)
+        lines = transcript(lambda: opened[session].conversation(), fold, all)
     elif source is not None:
         events = events_of_file(source, format)
         lines = transcript(lambda: events, fold, all, once=True)
@@ -73,14 +73,14 @@ def command(what: str, fold: int, all: bool, raw: bool, format: str, store: str 
 
 def transcript(read: Callable[[], Iterable[Event]], fold: int, all: bool = False, once: bool = False) -> Iterator[Line]:
     """The lines of a session. What a subagent wrote in a file of its own follows the call that started it."""
-    from hansard.events import ToolCall
+    from hansard.events import ToolCall, is_main_stream
     from hansard.projections.call_order import CallOrder
     from hansard.projections.transcript import Transcript
 
     zone = datetime.now().astimezone().tzinfo or UTC
     shown, order = Transcript(fold, zone, all), CallOrder()
     beside: dict[str | None, list[Line]] = {} if once else _streams(read(), fold, all)
-    events = (event for event in read() if once or event.stream is None)
+    events = (event for event in read() if once or is_main_stream(event.stream))
     first = list(islice(events, INTRODUCTION_EVENTS))
     yield from shown.expect(_before_the_answer(first))
     for event in chain(chain.from_iterable(map(order.feed, chain(first, events))), order.finish()):
@@ -102,12 +102,13 @@ def _before_the_answer(events: list[Event]) -> Iterable[Event]:
 
 def _streams(events: Iterable[Event], fold: int, all: bool) -> dict[str | None, list[Line]]:
     """What subagents wrote in files of their own, by the call that started them."""
+    from hansard.events import is_main_stream
     from hansard.projections.transcript import Transcript
 
     speakers: dict[str, Transcript] = {}
     beside: dict[str | None, list[Line]] = {}
     for event in events:
-        if event.stream is not None:
+        if event.stream is not None and not is_main_stream(event.stream):
             speaker = speakers.setdefault(event.stream, Transcript(fold, all=all))
             beside.setdefault(event.parent_tool_call_id, []).extend(speaker.lines(event))
     return beside

@@ -25,9 +25,11 @@ from hansard.events import (
     TurnStart,
     UsageEvent,
     UsagePayload,
+    Workspace,
     is_main_agent,
 )
 from hansard.events.content import AnyBlock, TextBlock, ThinkingBlock, ToolUseBlock
+from hansard.events.summary import Summary
 from hansard.projections.base import Projection
 from hansard.projections.conversation import TYPES, AnyItem, Conversation, InputMessage, LateUsage, OutputMessage, ToolReturn, TurnEnded
 from hansard.projections.omissions import BOOKKEEPING, STREAMING, skip_except
@@ -85,6 +87,7 @@ class Spans(Projection[Json]):
         self._with_content = content == "on"
         self._conversation = Conversation()
         self._around = EventContext()
+        self._summary = Summary()
         self._session = ""
         self._root: Span | None = None
         """The whole session, where it is one trace."""
@@ -107,6 +110,7 @@ class Spans(Projection[Json]):
     def handle(self, event: Event) -> Iterator[Json]:
         """The spans that are complete, a batch at a time."""
         self._around.see(event)
+        self._summary.apply(event)
         self._session = self._session or event.session_id or self._around.session_id(event) or event.id
         self._now = min(max(event.timestamp, self._now), _LATEST)
         match event:
@@ -304,8 +308,20 @@ class Spans(Projection[Json]):
     def _batch(self) -> Json:
         done, self._done = self._done, []
         scope = {"name": "hansard", "version": __version__}
-        resource = {"attributes": _attributes({"service.name": self._around.agent or "agent"})}
+        resource = {"attributes": _attributes({"service.name": self._around.agent or "agent"} | self._place())}
         return {"resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": scope, "spans": done, "schemaUrl": SCHEMA}]}]}
+
+    def _place(self) -> Json:
+        """Where and for whom the agent works, by the names of the semantic conventions."""
+        known = self._summary.workspace or Workspace()
+        facts = {
+            "host.name": known.machine,
+            "user.name": known.person,
+            "vcs.repository.url.full": known.remote,
+            "vcs.ref.head.name": known.branch,
+            "vcs.ref.head.revision": self._summary.last_commit,
+        }
+        return {name: fact for name, fact in facts.items() if fact is not None}
 
     def _about(self, operation: str, model: str | None) -> Json:
         """What every span says."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from hansard.events import TYPES, Event
+from hansard.events import TYPES, Event, Workspace
 from hansard.events.state import MessagePreview, Phase, State
 from hansard.projections.base import Projection
 from hansard.projections.omissions import BOOKKEEPING, STREAMING, skip_except
@@ -19,6 +19,8 @@ class Summary(Struct, rename="camel"):
     title: str | None
     agent_id: str | None
     model: str | None
+    cwd: str | None
+    workspace: Workspace | None
     phase: Phase
     turn_status: str | None
     turns: int
@@ -64,6 +66,8 @@ class SessionSummary(Projection[Summary]):
             title=now.title,
             agent_id=now.agent_id,
             model=now.model,
+            cwd=now.cwd,
+            workspace=now.workspace,
             phase=now.phase,
             turn_status=now.turn_status,
             turns=now.turns,

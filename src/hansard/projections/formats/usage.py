@@ -37,11 +37,11 @@ class UsageReport(Projection[UsageTotals]):
 
     def handle(self, event: Event) -> Iterable[UsageTotals]:
         """Count it."""
-        self._turns += self._tally.apply(event)
+        self._turns += [settled.spent for settled in self._tally.apply(event)]
         return ()
 
     def finish(self) -> Iterator[UsageTotals]:
         """The document."""
         tally = self._tally
-        self._turns += tally.finish()
+        self._turns += [settled.spent for settled in tally.finish()]
         yield UsageTotals(tally.session(), tally.subagents(), tally.models(), self._turns, tally.context(), tally.reported)

@@ -15,14 +15,14 @@ from hansard.store.files import lock
 from hansard.store.files import paths as files
 from hansard.store.files.reader import LogFiles, read_forward, read_last
 from hansard.store.ids import check_session_id
-from hansard.store.records import Record, SessionInfo
+from hansard.store.records import Record, SessionInfo, place_fields
 
 _GLANCE_BYTES = 4 * 1024
 _LOOK_BYTES = 64 * 1024
 _SEARCH_BYTES = 1024 * 1024
 _TURN_TYPES = {"turn_start", "turn_end"}
 _START_TYPES = {str(kind.__struct_config__.tag) for kind in SUMMARY_RULES} - _TURN_TYPES
-_END_TYPES = _TURN_TYPES | {"session_lifecycle"}
+_END_TYPES = _TURN_TYPES | {"session_lifecycle", "usage"}
 
 
 class FolderCatalog:
@@ -110,15 +110,17 @@ def _describe(log: LogFiles) -> SessionInfo:
         bytes=log.size,
         status=summary.status,
         live=lock.is_held(log.folder),
+        **place_fields(summary),
     )
 
 
 def _summarize_start(first: Iterable[Record]) -> Summary:
-    """Returns what the beginning of a log says about the session: its header, the agent and the first message."""
+    """Returns what the beginning of a log says about the session: its header, the agent, its folder and the first message."""
     summary = Summary()
     for event in _events(first, _START_TYPES):
         summary.apply(event)
-        if summary.agent_id is not None and (summary.chosen_title or summary.first_message):
+        known = summary.agent_id is not None and summary.workspace is not None and summary.created != summary.recorded
+        if known and (summary.chosen_title or summary.first_message):
             break
     return summary
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from hansard.errors import LogRefused
-from hansard.events import Event, SessionLifecycle, session_lifecycle
+from hansard.events import Event, SessionInit, SessionLifecycle, session_lifecycle
 from hansard.store import lines
 from hansard.store.checkpoint import Chain, as_checkpoint
 from hansard.store.files import paths as files
@@ -64,7 +64,7 @@ def add_line(state: LogTail, record: Record) -> None:
         state.seq = max(state.seq, record.seq)
         event = lines.decode_record(record)
         state.last_id = event.id
-        if isinstance(event, SessionLifecycle):
+        if isinstance(event, SessionLifecycle | SessionInit):
             state.chain.apply(event)
         if as_checkpoint(event):
             state.chain.restart(record.seq)

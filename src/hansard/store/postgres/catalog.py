@@ -13,12 +13,12 @@ from psycopg import sql
 from hansard.events import Event
 from hansard.events.usage_totals import USAGE_TYPES, UsageFold
 from hansard.store.postgres.connection import Pool
-from hansard.store.postgres.rows import clean
-from hansard.store.records import SessionInfo
+from hansard.store.postgres.rows import clean, decode_state
+from hansard.store.records import SessionInfo, place_fields
 
 _LIST = """
 SELECT s.id, s.log_id, s.title, s.agent, s.format, s.parent_session_id, s.archived, s.seq, s.created, s.updated, s.bytes, s.status,
-       lives(w.until)
+       lives(w.until), s.state
 FROM session s LEFT JOIN writer w ON w.id = s.holder
 ORDER BY s.updated DESC, s.id
 """
@@ -47,8 +47,9 @@ def sessions(pool: Pool) -> list[SessionInfo]:
             bytes=size,
             status=status,
             live=live,
+            **place_fields(decode_state(state)[2]),
         )
-        for id, log_id, title, agent, format, parent, archived, seq, created, updated, size, status, live in rows
+        for id, log_id, title, agent, format, parent, archived, seq, created, updated, size, status, live, state in rows
     ]
 
 

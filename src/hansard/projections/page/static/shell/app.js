@@ -27,7 +27,7 @@ import { showInTab } from "./tab_title.js";
 import { turnList } from "./turn_menu.js";
 import { View } from "./session_view.js";
 import { standing } from "./labels.js";
-import { workWords } from "../transcript/format.js";
+import { placeWords, workWords } from "../transcript/format.js";
 
 const OBSERVER = "You are looking on: this link may read, and nothing else.";
 const RECORD = "This is a record: nobody waits for an answer any more.";
@@ -157,6 +157,7 @@ export class Page {
     this.header.show({
       title: name,
       agent: view.driven ?? state?.agentId ?? info?.agent ?? null,
+      place: placeWords(state?.cwd ?? null, state?.workspace ?? null, state?.lastCommit ?? null),
       model: state?.model ?? null,
       mode: state?.mode ?? state?.permissionMode ?? null,
       models: state?.models ?? null,

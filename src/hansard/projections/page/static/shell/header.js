@@ -11,6 +11,7 @@ import { TITLE_CHARACTERS } from "../transcript/rules.js";
 /**
  * @typedef {{
  *   title: string, agent: string | null, model: string | null, mode: string | null, models: any[] | null, modes: any[] | null, standing: string | null,
+ *   place: string,
  *   doing: string | null, context: {tokens: number | null, window: number | null} | null, costUsd: number | null, readOnly: boolean, canModel: boolean, canMode: boolean
  * }} Facts
  * @typedef {{
@@ -75,6 +76,7 @@ export class Header {
     this.title.title = facts.readOnly ? facts.title : "Rename";
     this.title.tabIndex = facts.readOnly ? -1 : 0;
     this.who.replaceChildren(badge(facts.agent));
+    this.who.title = facts.place;
     this._picker(this.models, this.modelWord, facts.model, facts.readOnly || !facts.canModel);
     this._picker(this.modes, this.modeWord, nameOf(facts.modes, facts.mode) ?? facts.mode, facts.readOnly || !facts.canMode);
     this.doing.replaceChildren(mark(facts.standing, facts.doing === null), facts.doing ? h("span", { class: "doing-word", dir: "auto" }, facts.doing) : "");

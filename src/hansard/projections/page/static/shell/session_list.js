@@ -5,7 +5,7 @@
  * @typedef {{
  *   id: string, title?: string | null, agent?: string | null, status?: string | null, phase?: string | null, live?: boolean,
  *   here?: boolean, head?: number | null, archived?: boolean,
- *   costUsd?: number | null, updated?: number | null, problem?: string | null
+ *   project?: string | null, cwd?: string | null, repository?: string | null, costUsd?: number | null, updated?: number | null, problem?: string | null
  * }} Info
  */
 

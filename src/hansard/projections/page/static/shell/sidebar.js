@@ -114,7 +114,7 @@ export class Sidebar {
   /** @param {import("./session_list.js").Info} info */
   _row(info) {
     const current = info.id === this.current;
-    const said = JSON.stringify([info.title, info.agent, standingOf(info), info.costUsd, info.updated, info.problem, current]);
+    const said = JSON.stringify([info.title, info.agent, standingOf(info), info.project, info.costUsd, info.updated, info.problem, current]);
     const kept = this.rows.get(info.id);
     if (kept?.said === said) return kept.row;
     const row = h(
@@ -128,6 +128,7 @@ export class Sidebar {
           "span",
           { class: "session-facts" },
           badge(info.agent),
+          info.project ? h("span", { class: "session-project", dir: "auto", title: info.repository ?? info.cwd ?? info.project }, info.project) : null,
           info.problem ? h("span", { class: "bad", title: info.problem }, "unreadable") : mark(standingOf(info), true),
           h("span", { class: "spring" }),
           info.costUsd ? h("span", { class: "number" }, money(info.costUsd)) : null,

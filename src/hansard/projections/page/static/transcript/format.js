@@ -108,3 +108,19 @@ export function asList(value) {
 export function textOf(value) {
   return typeof value === "string" ? value : null;
 }
+
+/**
+ * Where and for whom an agent works, a fact on each line.
+ * @param {string | null} cwd
+ * @param {import("./types").State["workspace"] | null} workspace
+ * @param {string | null} lastCommit
+ */
+export function placeWords(cwd, workspace, lastCommit) {
+  const { remote, branch, commit, person, machine, entryPoint } = workspace ?? {};
+  const commits = [...new Set([commit, lastCommit].filter(Boolean))].map((one) => String(one).slice(0, 12)).join(" → ");
+  const facts = { Folder: cwd, Repository: remote, Branch: branch, Commit: commits, Person: person, Machine: machine, "Started from": entryPoint };
+  return Object.entries(facts)
+    .filter(([, fact]) => fact)
+    .map(([name, fact]) => `${name}: ${fact}`)
+    .join("\n");
+}

@@ -24,7 +24,7 @@ const transcript = new Transcript(main, { onSelect: (seq) => chosen(seq) });
 let inspector = null;
 document.title = state.title ?? "A session on the record";
 title.textContent = document.title;
-facts.textContent = [state.agentId, state.model, state.cwd, state.costUsd ? money(state.costUsd) : null].filter(Boolean).join(" · ");
+facts.textContent = [state.agentId, state.model, state.cwd, state.workspace?.branch, state.costUsd ? money(state.costUsd) : null].filter(Boolean).join(" · ");
 transcript.replayEvents(events, state);
 transcript.end(true);
 addEventListener("hashchange", linked);

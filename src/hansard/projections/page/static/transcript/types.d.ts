@@ -182,6 +182,8 @@ export interface State {
   models: any[] | null;
   modes: any[] | null;
   cwd: string | null;
+  workspace: { remote?: string; branch?: string; commit?: string; person?: string; machine?: string; entryPoint?: string } | null;
+  lastCommit: string | null;
   commands: any[] | null;
   requests: { requestId: string; seq: number; type: string }[];
   queue: Record<string, string | null>;

@@ -66,7 +66,7 @@ export function nameOf(event) {
 
 /** The lane of an event: "" is the main agent's. @param {Event} event */
 function laneKey(event) {
-  return event.parentToolCallId ?? (event.stream === undefined ? "" : `\0${event.stream}`);
+  return event.parentToolCallId ?? (event.stream === undefined || event.stream.startsWith("@") ? "" : `\0${event.stream}`);
 }
 
 /** @param {string | null} id @returns {Turn} */

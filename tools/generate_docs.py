@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args, get_origin
 import msgspec
 
 from hansard.adapters import formats
-from hansard.events import TYPES, ErrorCode, ErrorInfo, Event, PermissionOption, PlanEntry, RawReason, TurnStatus, Usage
+from hansard.events import TYPES, ErrorCode, ErrorInfo, Event, PermissionOption, PlanEntry, RawReason, TurnStatus, Usage, Workspace
 from hansard.events.codec import encode
 from hansard.events.content import BLOCKS
 from hansard.testing import facts
@@ -155,7 +155,7 @@ def vocabulary() -> str:
     for name, block in BLOCKS.items():
         parts += [f"### `{name}`\n\n{one_line(block.__doc__)}\n\n", fields_table(block), "\n"]
     parts.append("## Parts of payloads\n\n")
-    for part in (Usage, ErrorInfo, PermissionOption, PlanEntry):
+    for part in (Usage, ErrorInfo, PermissionOption, PlanEntry, Workspace):
         parts += [f"### {part.__name__}\n\n{one_line(part.__doc__)}\n\n", fields_table(part), "\n"]
     parts.append("## Words\n\n")
     for title, words in {"Error codes": ErrorCode, "Turn status": TurnStatus, "Reasons of `raw`": RawReason}.items():

@@ -204,9 +204,14 @@ def turn_costs(live: list[ev.Event], lanes: bool = False) -> list[float | None]:
     ``lanes`` adds the messages of subagents.
     """
     of_messages, of_turns, growth = _Costs(), _Costs(), _Costs()
-    total = 0.0
+    total, session, launched = 0.0, None, False
     for event in live:
         match event:
+            case ev.SessionLifecycle(payload=ev.SessionLifecyclePayload(subtype="launched"), source=None):
+                launched = True
+            case ev.SessionInit() if ev.is_main_agent(event):
+                new = launched and event.payload.provider_session_id != session  # an agent's total is that of its own session
+                total, session, launched = 0.0 if new else total, event.payload.provider_session_id, False
             case ev.TurnStart() if ev.is_main_agent(event):
                 for costs in (of_messages, of_turns, growth):
                     costs.turns.append(None)

@@ -117,8 +117,8 @@ def test_the_repository_is_taken_from_the_file(format: str) -> None:
 
 
 REMOTES = {
-    "https://me:token@example.com/a/b.git": "https://example.com/a/b.git",
-    "https://token@example.com/a/b": "https://example.com/a/b",
+    "https://me:secret@example.com/a/b.git": "https://example.com/a/b.git",
+    "https://secret@example.com/a/b": "https://example.com/a/b",
     "https://example.com/a/b?access_token=x": "https://example.com/a/b",
     "ssh://git@example.com:22/a/b": "ssh://example.com:22/a/b",
     "git@example.com:a/b.git": "example.com:a/b.git",
@@ -200,7 +200,7 @@ def repository(tmp_path: Path) -> Path:
     (folder / "deep").mkdir(parents=True)
     git(folder, "init", "-q", "-b", "trunk")
     git(folder, "config", "user.email", "ada@example.com")
-    git(folder, "remote", "add", "origin", "https://me:token@example.com/a/tool.git")
+    git(folder, "remote", "add", "origin", "https://me:secret@example.com/a/tool.git")
     git(folder, "commit", "-q", "--allow-empty", "-m", "one")
     trap = tmp_path / "trap.sh"
     trap.write_text(f"#!/bin/sh\ntouch {tmp_path / 'sprung'}\n")

@@ -29,6 +29,7 @@ from hansard.store import JsonlStore
 from tests.renormalized import check_again
 
 QUICK: dict[str, Any] = {"DEMO_AGENT_PACE": "0"}
+DEMO_AGENT = Path(hansard.__file__).parent / "demo" / "agent.py"
 PICTURE = bytes.fromhex("89504e470d0a1a0a")
 
 
@@ -208,16 +209,25 @@ def test_a_session_goes_on_where_it_was(how: dict[str, Any]):
     assert launches[0]["options"]["model"] == "cuckoo" and launches[0]["options"]["resume"].startswith("demo-")
 
 
-def test_another_agent_goes_on_and_is_told_what_was_said(how: dict[str, Any]):
+def test_another_agent_goes_on_and_is_told_what_was_said(how: dict[str, Any], tmp_path: Path):
     first = hansard.execute("demo", "say the word is rhubarb", **how)
-    demo = [str(Path(hansard.__file__).parent / "demo" / "agent.py")]
-    other = changed(how, program=sys.executable, arguments=["-I", *demo], session=first.session_id)
+    parrot = tmp_path / "parrot.py"
+    parrot.write_text(DEMO_AGENT.read_text().replace('"name": "demo"', '"name": "parrot"'))
+    other = changed(how, program=sys.executable, arguments=["-I", str(parrot)], session=first.session_id)
     second = hansard.execute("acp", "hello", **other)
     assert (second.ok, sent_with("hello", second.events).count("the word is rhubarb")) == (True, 2)  # the request and the answer
     third = hansard.execute("acp", "hello again", **other)
     assert (third.ok, sent_with("hello again", third.events)) == (True, "None")
     back = hansard.execute("demo", "and back", **changed(how, session=first.session_id))
     assert sent_with("and back", back.events).count("the word is rhubarb") == 2
+
+
+def test_the_same_agent_by_another_way_resumes_its_own_session(how: dict[str, Any]):
+    first = hansard.execute("acp", "hello", program=sys.executable, arguments=["-I", str(DEMO_AGENT)], **how)
+    second = hansard.execute("demo", "hello", session=first.session_id, **how)
+    launches = [event.payload.detail for event in second.events if getattr(event.payload, "subtype", "") == "launched"]
+    assert launches[0]["options"]["resume"].startswith("demo-")
+    assert (second.ok, sent_with("hello", second.events)) == (True, "None")
 
 
 def sent_with(text: str, events: list[Event]) -> str:

@@ -71,7 +71,7 @@ def test_a_log_without_times_is_as_old_as_its_file(store: JsonlStore) -> None:
 
 
 def test_the_middle_of_a_long_log_is_not_read(store: JsonlStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    store["s"].append([turn_start(trigger="user"), user_message(text="hi"), session_init(agent_id="codex")])
+    store["s"].append([turn_start(trigger="user"), user_message(text="hi"), session_init(agent_id="codex", cwd="/home")])
     for _ in range(60):
         store["s"].append([assistant_chunk(text="x" * 500_000)])
     store["s"].append([turn_end(status="refused")])

@@ -47,10 +47,10 @@ class Summary(Struct, omit_defaults=True):
     log_id: str = ""
     format: str | None = None
     parent_session_id: str | None = None
-    recorded: int | None = None
+    recorded: int | None = field(default=None, name="created")
     """When hansard began the log. An import may do that long after the conversation."""
-    created: int | None = None
-    """When the conversation began."""
+    began: int | None = None
+    """When the conversation began, where its events have times."""
     updated: int | None = field(default=None, name="said")
     """The time of the last event of the conversation. Lifecycle events do not count: an import writes today what happened last year."""
     chosen_title: str | None = field(default=None, name="renamed")
@@ -76,6 +76,11 @@ class Summary(Struct, omit_defaults=True):
     """Whether hansard wrote a session file of an agent for it."""
 
     @property
+    def created(self) -> int | None:
+        """When the conversation began, or else its log."""
+        return self.began or self.recorded
+
+    @property
     def title(self) -> str | None:
         """The newest title, or the text that stands in for one."""
         return self.chosen_title or self.first_message or self.first_answer
@@ -91,8 +96,8 @@ class Summary(Struct, omit_defaults=True):
             return
         kind = type(event)
         if event.timestamp >= EARLIEST_CALENDAR_MS and kind is not SessionLifecycle:
-            if kind in _BEGINNINGS and (self.created is None or self.created == self.recorded):
-                self.created = event.timestamp
+            if self.began is None and kind in _BEGINNINGS:
+                self.began = event.timestamp
             self.updated = event.timestamp
         rule = SUMMARY_RULES.get(kind)
         if rule is not None:
@@ -119,7 +124,6 @@ def _lifecycle(summary: Summary, event: SessionLifecycle) -> None:
     if header.subtype == "created" and event.seq == 1:
         summary.log_id, summary.format, summary.parent_session_id = header.log_id or "", header.format, header.parent_session_id
         summary.recorded = event.timestamp
-        summary.created = summary.created or event.timestamp  # until the conversation has a time of its own
     if header.workspace is not None and is_main_agent(event):
         _work(summary, header.workspace)
     changes = session_changes(event)

@@ -18,6 +18,7 @@ from msgspec import Struct, field
 from hansard.events import decoder
 from hansard.events.lenient import as_object
 from hansard.events.structs import prepare
+from hansard.events.summary import is_handoff, is_launch
 from hansard.events.types import (
     AssistantDone,
     Event,
@@ -324,6 +325,10 @@ class UsageFold(Struct):
     model: str | None = None
     introduced: bool = False
     """Whether the agent has introduced itself since its last running totals."""
+    handoff: str | None = None
+    """The agent's session that hansard wrote last, to hand off the conversation."""
+    new_session: bool = False
+    """Whether hansard has begun a new session of an agent since the last running totals: the next ones start over."""
     running: dict[str, Number] = field(default_factory=dict[str, Number])
     """The last running totals, of all models together."""
     outside: dict[str, Number] = field(default_factory=dict[str, Number])
@@ -403,9 +408,14 @@ class UsageFold(Struct):
         return Context(self.in_context, self.window, percent)
 
     def apply_lifecycle(self, event: SessionLifecycle) -> None:
-        """Note a compaction: after it, nothing is known of the context."""
+        """Note a compaction, after which nothing is known of the context, and that an agent begins a session of its own."""
         if event.payload.subtype == "compacted":
             self.in_context = None
+        elif is_handoff(event):
+            self.handoff = event.payload.provider_session_id
+        elif is_launch(event):
+            resumed = as_object(as_object(event.payload.detail).get("options")).get("resume")
+            self.new_session = resumed is None or resumed == self.handoff
 
     def set_model(self, event: SessionInit) -> None:
         """Note the model of the main agent, and that its running totals may start over."""
@@ -561,14 +571,18 @@ class UsageFold(Struct):
         self.window = used.context_window or self.window
 
     def _note_running(self, event: Event, total: dict[str, Number], model_usage: Any = None) -> None:
-        """Note running totals of the session. If they are smaller, and the agent has introduced itself again, they were started over."""
+        """Note running totals of the session.
+
+        They were started over if they are those of a new session, or if they are smaller and the agent has introduced itself again.
+        """
         models = _by_model(model_usage)
         for name in {name for numbers in models.values() for name in numbers}:
             total = {name: sum(numbers.get(name, 0) for numbers in models.values()), **total}
         if not total:
             return
         smaller = any(number < self.running.get(name, 0) - TOLERANCE for name, number in total.items())
-        restarted, self.introduced = smaller and self.introduced, False
+        restarted = self.new_session or (smaller and self.introduced)
+        self.introduced, self.new_session, self.handoff = False, False, None
         self.running = total if restarted else self.running | total
         self.reported.cost_usd = total.get(COST, self.reported.cost_usd)
         if not self.open:

@@ -119,7 +119,7 @@ def _summarize_start(first: Iterable[Record]) -> Summary:
     summary = Summary()
     for event in _events(first, _START_TYPES):
         summary.apply(event)
-        known = summary.agent_id is not None and summary.workspace is not None and summary.created != summary.recorded
+        known = summary.agent_id is not None and summary.workspace is not None and summary.began is not None
         if known and (summary.chosen_title or summary.first_message):
             break
     return summary

@@ -61,10 +61,10 @@ sessions: 4 unchanged
 """,
     "sessions": """\
 $ hansard sessions
-SESSION                                      AGENT   TITLE                                            EVENTS  UPDATED           STATUS
+SESSION                                      AGENT   PROJECT  TITLE                                     EVENTS  UPDATED           STATUS
 …
-gemini-af16f6f8-3f1e-4d56-9ce3-54dc626ae7ec  gemini  How many ferries leave before noon?                  14  2026-11-15 20:05  completed
-claude-e275c11f-816a-4b9d-a230-9cc0cebe4ae9  claude  Let a helper look at the heron-subagent.             69  2026-11-15 19:47  completed
+gemini-af16f6f8-3f1e-4d56-9ce3-54dc626ae7ec  gemini           How many ferries leave before noon?           14  2026-11-15 20:05  completed
+claude-e275c11f-816a-4b9d-a230-9cc0cebe4ae9  claude  demo     Let a helper look at the heron-subagent.      69  2026-11-15 19:47  completed
 …
 $ hansard sessions --json | head -n 3
 [
@@ -88,13 +88,13 @@ gemini-af16f6f8-… user_message …
 …
 """,
     "events": """\
-$ hansard events claude-7653 --type tool_result --no-original
+$ hansard events claude-7653 --type tool_result --no-original | head -n 1
 {"type":"tool_result",…"isError":true,"exitCode":3}}
 """,
     "sql": """\
 $ hansard sql "select tool_name, count(*) n from events where type = 'tool_call' group by 1 order by 2 desc"
 tool_name … n
-Bash … 3
+Bash … 2
 …
 """,
     "export": """\
@@ -110,9 +110,9 @@ claude-session: 28 frames, 17.8 kB, 37 events; every one accounted for, byte for
 …
 """,
     "renormalize": """\
-$ hansard renormalize claude-7653 --session again
+$ hansard renormalize claude-e275 --session again
 …
-hansard: 39 events from the originals of claude-7653c351-06aa-40fd-9f99-c5faec1b66bc, which has 39; hansard show again
+hansard: 69 events from the originals of claude-e275c11f-816a-4b9d-a230-9cc0cebe4ae9, which has 69; hansard show again
 """,
     "verify": """\
 $ hansard verify
@@ -128,7 +128,7 @@ sessions: 1 unpacked
     "copy": """\
 $ hansard copy --to ~/elsewhere claude-7653
 sessions: 1 copied
-39 events, … kB in … s, to ~/elsewhere
+51 events, … kB in … s, to ~/elsewhere
 """,
     "ship": """\
 $ hansard ship --to ~/elsewhere

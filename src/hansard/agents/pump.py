@@ -82,12 +82,13 @@ class Pump:
             self._stopped_as = self._stopped_as or "interrupted"
         self._transport.interrupt()
 
-    async def stop(self, status: ev.TurnStatus = "interrupted") -> None:
+    async def stop(self, status: ev.TurnStatus = "interrupted", is_gone: bool = False) -> None:
         """Ends the process; an open turn ends with this status. Idempotent.
 
-        A one-shot agent that has finished its turn ends by itself, and gets time to send its last output.
+        A one-shot agent that has finished its turn ends by itself, and gets time to send its last output. So does an agent that is gone
+        (``is_gone``): its own exit code says why.
         """
-        if self.agent.capabilities.one_shot and self._has_sent and self.adapter.turn is None:
+        if is_gone or (self.agent.capabilities.one_shot and self._has_sent and self.adapter.turn is None):
             await asyncio.wait([self.over], timeout=EXIT_SECONDS)
         self._stopped_as = self._stopped_as or status
         self._recorder.hurry = not self.over.done()  # with a full disk or without a store its last output is not written

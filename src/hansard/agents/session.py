@@ -676,7 +676,7 @@ class Session:
         try:
             await agent.handshake(pump, options)
         except BaseException as problem:
-            await asyncio.shield(pump.stop())
+            await asyncio.shield(pump.stop(is_gone=isinstance(problem, AgentGone)))
             if isinstance(problem, HansardError):
                 await self._put(hansard_error(str(problem)))
             if isinstance(problem, Refused | AgentGone):

@@ -1,7 +1,7 @@
 """Masks secrets in events, also those that arrive in pieces. The log itself keeps them.
 
 It works on plain text and on JSON as written, and never cuts an escape in two, so that JSON stays valid. Known limits: inside base64,
-secrets with a long mark are found anywhere (`INSIDE`), others only at its start; of base64 in several lines, only one line is masked.
+only secrets with a long prefix are found; of base64 in several lines, only one line is masked.
 
 Nearly all events hold no secret and nothing like one, so events are first checked in blocks: a block without any of a few telling words is
 passed on as it is, and only the others are looked at more closely, down to a single event.
@@ -174,9 +174,9 @@ class BlockScan:
                 self._over.add(key)
 
     def text(self) -> bytes:
-        """All that was seen. A line end stands between what does not belong together: it is in no word of a secret."""
+        """All that was seen. A zero separates texts that do not belong together; no secret contains it."""
         said = ["".join(said.parts) for said in self._said.values()]
-        return b"\n".join([*self._data, "\n".join([*self._texts, *said]).encode("utf-8", "surrogatepass")])
+        return b"\0".join([*self._data, "\0".join([*self._texts, *said]).encode("utf-8", "surrogatepass")])
 
     def decided(self, block: Sequence[ev.Event]) -> int:
         """How many of the events can be given out, and all from before: 0 if something waits that this block does not decide."""

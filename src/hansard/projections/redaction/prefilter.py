@@ -10,7 +10,7 @@ from hansard.projections.redaction.rules import RULES
 
 
 def in_base64(text: str) -> list[str]:
-    """Returns what base64 makes of these characters at any position: one spelling for each of the three positions in a group of three bytes."""
+    """Returns what base64 makes of these characters: one spelling for each of the three positions in a group of three bytes."""
     spellings: list[str] = []
     for before in range(3):
         spelled = b64encode(b"\0" * before + text.encode()).decode()

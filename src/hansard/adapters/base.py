@@ -20,7 +20,9 @@ from hansard.adapters.open_items import OPEN_ITEM_RULES, OpenItems
 from hansard.adapters.schema_instruction import separate_instructions
 from hansard.errors import CannotEncode
 from hansard.events import lenient, originals
+from hansard.events.bounds import BOUNDED, bound
 from hansard.events.replays import REPEATED, REPLAY_ENDED, REPLAY_STARTED
+from hansard.events.times import is_time
 from hansard.events.usage_totals import Uncounted
 
 MAX_FRAME = 16 * 1024 * 1024
@@ -337,7 +339,7 @@ class Adapter:
 
     def _read(self, message: Any, frame: Frame) -> None:
         """Take the events of a message, and of whatever had to be set aside to read it."""
-        if (self.dated is None or type(message) in self.dated) and (time := self.time_of(message)) is not None:
+        if (self.dated is None or type(message) in self.dated) and (time := self.time_of(message)) is not None and is_time(time):
             self.now = time
             if frame.time is not None:
                 self._set_clock(time, frame.time)
@@ -459,6 +461,8 @@ class Adapter:
             event.frame = frame
             if self.parent is not None and event.parent_tool_call_id is None:
                 event.parent_tool_call_id = self.parent
+            if kind in BOUNDED:
+                bound(event)
             note = OPEN_ITEM_RULES.get(kind)
             if note is not None:
                 note(self.open, event)

@@ -16,10 +16,10 @@ from hansard.projections.terminal_text import columns, shortened, visible_line, 
 
 def print_json(value: Any) -> None:
     """A value as indented JSON."""
-    import msgspec
+    from hansard.events.lenient import encode_indented
 
     out = output()
-    out.write(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+    out.write(encode_indented(value) + b"\n")
     out.flush()
 
 

@@ -99,6 +99,16 @@ def encode(value: Any) -> bytes:
         return json.dumps(msgspec.to_builtins(value), separators=(",", ":")).encode()
 
 
+def encode_indented(value: Any) -> bytes:
+    """Like `encode`, for people to read."""
+    try:
+        return msgspec.json.format(msgspec.json.encode(value), indent=2)
+    except UnicodeEncodeError:
+        import json
+
+        return json.dumps(msgspec.to_builtins(value), indent=2).encode()
+
+
 def as_object(value: Any) -> dict[str, Any]:
     """The value if it is a JSON object, else an empty one: for parts of a wire that are usually objects."""
     return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType] (a cast is a call, and this is called much)

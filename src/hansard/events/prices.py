@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, date, datetime
+from datetime import date
 
 from msgspec import Struct
 
 from hansard.events.structs import prepare
+from hansard.events.times import to_datetime
 from hansard.events.types import EARLIEST_CALENDAR_MS
 
 MILLION = 1_000_000
@@ -66,7 +67,7 @@ class PriceTable(Struct, frozen=True):
         Long prompts may have a price of their own. It is not known whether tokens that no response accounts for were in one.
         """
         used = _Tokens(agent, numbers)
-        day = None if time is None or time < EARLIEST_CALENDAR_MS else datetime.fromtimestamp(time / 1000, UTC).date()
+        day = None if time is None or time < EARLIEST_CALENDAR_MS else to_datetime(time).date()
         found = [price for price in self.prices if price.holds(model, day)]
         if not is_response and any(price.prompt_over for price in found):
             return None

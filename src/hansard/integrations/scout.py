@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from hansard.events import Event, TurnEnd, is_main_agent
+from hansard.events.times import to_datetime
 from hansard.projections import project
 from hansard.projections.formats.standard_messages import StandardMessage
 from hansard.projections.redaction.redact import redact
@@ -69,7 +70,7 @@ def transcript(info: SessionInfo, events: Iterable[Event]) -> Transcript:
         transcript_id=info.log_id or info.id,
         source_type=SOURCE,
         source_id=info.id,
-        date=None if summary.created is None else datetime.fromtimestamp(summary.created / 1000, UTC).isoformat(),
+        date=None if summary.created is None else to_datetime(summary.created).isoformat(),
         agent=summary.agent_id,
         model=summary.model,
         message_count=len(messages),

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from hansard.events.lenient import encode
+from hansard.events.lenient import encode, encode_indented
 from hansard.projections.base import EXTENSION_KEY, Shape
 
 _encoder = msgspec.json.Encoder()
@@ -27,7 +27,7 @@ def written_blocks(blocks: Iterable[Sequence[Any]], shape: Shape) -> Iterator[by
         case "lines":
             yield from map(_lines, blocks)
         case "document":
-            yield from (msgspec.json.format(encode(piece), indent=2) + b"\n" for block in blocks for piece in block)
+            yield from (encode_indented(piece) + b"\n" for block in blocks for piece in block)
         case "text":
             yield from ("".join(block).encode("utf-8", "backslashreplace") for block in blocks)  # half an emoji has no bytes
         case "bytes":

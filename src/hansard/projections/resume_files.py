@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from hansard.events import Event, SessionInit
+from hansard.events.times import to_datetime
 
 LAST = datetime(9999, 12, 31, tzinfo=UTC)
 
@@ -46,7 +47,7 @@ class ResumeTarget:
 def iso_time(event: Event) -> str:
     """The time of an event as these files have it."""
     try:
-        time = datetime.fromtimestamp(max(event.timestamp, 0) / 1000, UTC)
+        time = to_datetime(event.timestamp)
     except (OverflowError, ValueError, OSError):  # an odd log: later than any calendar
         time = LAST
     return f"{time:%Y-%m-%dT%H:%M:%S}.{time.microsecond // 1000:03d}Z"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, tzinfo
 from typing import Literal, NamedTuple
 
 from hansard import events as ev
+from hansard.events.times import to_datetime
 from hansard.projections import reading
 from hansard.projections.call_text import (
     Call,
@@ -228,7 +229,7 @@ class Transcript:
     def _time(self, timestamp: int) -> str:
         if timestamp < ev.EARLIEST_CALENDAR_MS:  # counted from the start of a recording
             return ""
-        return f" · {datetime.fromtimestamp(timestamp / 1000, self._zone):%Y-%m-%d %H:%M:%S}"
+        return f" · {to_datetime(timestamp, self._zone):%Y-%m-%d %H:%M:%S}"
 
 
 def _changed(line: str) -> Line:

@@ -7,13 +7,13 @@ Messages in, messages out, as lines; who reads and writes them is the caller's. 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any, cast
 
 import msgspec
 
 from hansard._version import __version__
 from hansard.errors import HansardError, InvalidSessionId, UnknownSession
+from hansard.events.times import to_datetime
 from hansard.projections.formats.acp import Acp
 from hansard.projections.output import encode
 from hansard.store import SessionInfo, Store
@@ -86,7 +86,7 @@ class RecordAgent:
         return {"sessions": [self._described(info) for info in found[start : start + PAGE]], **rest}
 
     def _described(self, info: SessionInfo) -> dict[str, Any]:
-        updated = None if info.updated is None else datetime.fromtimestamp(info.updated / 1000, UTC).isoformat()
+        updated = None if info.updated is None else to_datetime(info.updated).isoformat()
         about = {"agent": info.agent, "events": info.events, "status": info.status}
         return {"sessionId": info.id, "cwd": self._folder(info.id), "title": info.title, "updatedAt": updated, "_meta": {"hansard": about}}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import msgspec
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
@@ -13,6 +12,7 @@ from pydantic import Field
 from hansard._version import __version__
 from hansard.agents.tool_socket import call
 from hansard.errors import HansardError
+from hansard.events.lenient import encode
 
 ABOUT = """Ask other agents. Each works in a session of its own, in the same folder as you, and remembers what was said there.
 Begin a session by sending a message to an agent by its name; go on with it by its session id."""
@@ -61,7 +61,7 @@ def server(ticket: Path) -> MCPServer[None]:
 
 
 def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
+    return encode(value).decode()
 
 
 def _words(failed: dict[str, Any]) -> str:

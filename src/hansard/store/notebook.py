@@ -6,11 +6,11 @@ Whatever was said is text here, and secrets are masked: notebooks are passed on.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from html import escape
 from itertools import islice
 
 from hansard.events import Error, Event, PermissionResponse, ThinkingDone, ToolCall, ToolResult, TurnEnd, UserMessage
+from hansard.events.times import to_datetime
 from hansard.events.tool_inputs import tool_title
 from hansard.projections.display import preview, text_of
 from hansard.projections.redaction.redact import mask_text, redact
@@ -50,7 +50,7 @@ def sessions_html(sessions: list[SessionInfo]) -> str:
 
 
 def _row(info: SessionInfo) -> str:
-    when = "" if info.updated is None else datetime.fromtimestamp(info.updated / 1000, UTC).strftime("%Y-%m-%d %H:%M")
+    when = "" if info.updated is None else to_datetime(info.updated).strftime("%Y-%m-%d %H:%M")
     cells = (
         info.id,
         info.agent or info.format or "",

@@ -23,8 +23,8 @@ from hansard.adapters.fields import place_in_message
 from hansard.adapters.framing import Frame
 from hansard.errors import CannotEncode
 from hansard.events.lenient import as_list, as_object
+from hansard.events.times import is_time
 
-MAX_TIME = 253_402_300_800_000
 """The end of the year 9999: a larger number is no time."""
 
 
@@ -59,7 +59,7 @@ class AgentSdk(ClaudeStream):
 
     def time_of(self, message: Any) -> int | None:
         """The time at which the recorder wrote the object down."""
-        if message.t is None or not 0 <= message.t < MAX_TIME:
+        if message.t is None or not is_time(message.t):
             return None
         time = int(message.t)
         return time if time >= ev.EARLIEST_CALENDAR_MS else self.context.epoch + time

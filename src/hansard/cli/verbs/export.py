@@ -88,8 +88,7 @@ def command(
     The formats are messages for a model API, files for another agent, pages for people, and more. With otlp, the spans are sent to a
     collector.
     """
-    import msgspec
-
+    from hansard.events.lenient import encode_indented
     from hansard.projections import projection_for
     from hansard.projections.output import written_blocks
     from hansard.projections.redaction.redact import redact
@@ -118,7 +117,7 @@ def command(
                     out.write(part)
                 out.flush()
     made.report.masked = redacted.masked
-    told = msgspec.json.format(msgspec.json.encode(made.report), indent=2) + b"\n"
+    told = encode_indented(made.report) + b"\n"
     if report is not None:
         with opened(report) as out:
             out.write(told)

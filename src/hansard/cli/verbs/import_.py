@@ -115,8 +115,7 @@ def look(paths: tuple[Path, ...], format: str, home: Path | None, session: str |
 
 def follow(root: StoreLocation, paths: tuple[Path, ...], format: str, home: Path | None, session: str | None, as_json: bool) -> int:
     """Import until somebody says stop; a line for everything that happens."""
-    import msgspec
-
+    from hansard.events.lenient import encode
     from hansard.importing.run import watch
     from hansard.importing.session import QUIET_SECONDS
 
@@ -133,7 +132,7 @@ def follow(root: StoreLocation, paths: tuple[Path, ...], format: str, home: Path
     note("watching; Ctrl-C ends it")
     for outcome in watch(root, look_again, QUIET_SECONDS):
         if as_json:
-            click.echo(msgspec.json.encode(outcome))
+            click.echo(encode(outcome))
         elif outcome.problem is not None:
             note(f"{outcome.session_id}: {outcome.problem}")
         else:

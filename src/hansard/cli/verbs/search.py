@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from datetime import datetime
 from itertools import islice
 
 import click
@@ -11,6 +10,7 @@ import click
 from hansard.cli import completers
 from hansard.cli.options import json_option, store_option, store_place
 from hansard.cli.progress import progress
+from hansard.events.times import to_datetime
 
 
 @click.command("search")
@@ -63,7 +63,7 @@ def command(words: tuple[str, ...], sessions: tuple[str, ...], types: tuple[str,
         return 1
     print_table(
         ("SESSION", "§", "WHEN", "WHAT", "SAID"),
-        [(one.session_id, one.seq, f"{datetime.fromtimestamp(one.timestamp / 1000):%Y-%m-%d %H:%M}", one.type, one.text) for one in shown],
+        [(one.session_id, one.seq, f"{to_datetime(one.timestamp, None):%Y-%m-%d %H:%M}", one.type, one.text) for one in shown],
         right=(1,),
         flexible=4,
     )

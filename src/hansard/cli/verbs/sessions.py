@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 import click
 
 from hansard.cli.options import json_option, store_option, store_place
+from hansard.events.times import to_datetime
 
 
 @click.command("sessions")
@@ -33,7 +32,7 @@ def command(limit: int | None, store: str | None, as_json: bool) -> None:
             info.project,
             info.problem or info.title,
             info.events,
-            "" if info.updated is None else f"{datetime.fromtimestamp(info.updated / 1000):%Y-%m-%d %H:%M}",
+            "" if info.updated is None else f"{to_datetime(info.updated, None):%Y-%m-%d %H:%M}",
             "being written" if info.live else info.status,
         )
         for info in found

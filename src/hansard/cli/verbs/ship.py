@@ -27,6 +27,7 @@ def command(source: str | None, target: str, watch: bool, as_json: bool) -> int:
     For a recorder that writes to its own folder and is not always connected. Every line goes over once, however often this is
     stopped and started. What was deleted here stays there, and what was retired there (`hansard retire`) is not sent again.
     """
+
     from hansard.store.transfer.ship import sessions_to_ship
 
     with opened_pair(source, target) as (here, there):
@@ -40,8 +41,7 @@ def command(source: str | None, target: str, watch: bool, as_json: bool) -> int:
 
 async def follow(here: Store, there: Store, target: str, as_json: bool) -> None:
     """Ship until somebody says stop; a line for everything that happens."""
-    import msgspec
-
+    from hansard.events.lenient import encode
     from hansard.store import display_location
     from hansard.store.transfer.ship import Shipper
 
@@ -49,7 +49,7 @@ async def follow(here: Store, there: Store, target: str, as_json: bool) -> None:
     async with aclosing(Shipper(here, there, note).watch()) as outcomes:
         async for one in outcomes:
             if as_json:
-                click.echo(msgspec.json.encode(one))
+                click.echo(encode(one))
             elif one.problem is not None:
                 note(f"{one.session}: {one.problem}")
             else:

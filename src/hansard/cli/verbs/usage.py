@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hansard.cli.options import json_option, store_option, store_place
+from hansard.events.times import to_datetime
 
 if TYPE_CHECKING:
     from hansard.events.ledger import Ledger, LedgerRow, UsageSum
@@ -74,7 +75,7 @@ def _groups(rows: list[LedgerRow], ledger: Ledger, name: Callable[[LedgerRow], s
 def _day(row: LedgerRow) -> datetime | None:
     from hansard.events.types import EARLIEST_CALENDAR_MS
 
-    return None if row.time is None or row.time < EARLIEST_CALENDAR_MS else datetime.fromtimestamp(row.time / 1000)
+    return None if row.time is None or row.time < EARLIEST_CALENDAR_MS else to_datetime(row.time, None)
 
 
 def _date(row: LedgerRow, form: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
@@ -16,6 +15,7 @@ from msgspec import Struct, field
 
 from hansard.events import Event, SessionLifecycle, UsageEvent, UsagePayload
 from hansard.events.content import AnyBlock, AudioBlock, ImageBlock, TextBlock, ThinkingBlock, ToolUseBlock
+from hansard.events.times import to_datetime
 from hansard.projections.base import Projection
 from hansard.projections.block_json import spelled
 from hansard.projections.conversation import TYPES, AnyItem, Conversation, InputMessage, LateUsage, OutputMessage, ToolReturn, TurnEnded
@@ -130,7 +130,7 @@ class Atif(Projection[Json]):
     def _step(self, lane: Lane, event: Event | None, source: str, message: Any) -> Json:
         step: Json = {"step_id": len(lane.steps) + 1}
         if event is not None and 0 < event.timestamp <= LAST_MOMENT:
-            step["timestamp"] = datetime.fromtimestamp(event.timestamp / 1000, UTC).isoformat(timespec="milliseconds")
+            step["timestamp"] = to_datetime(event.timestamp).isoformat(timespec="milliseconds")
         step |= {"source": source, "message": message}
         if self._copied:
             step["is_copied_context"] = True

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from typing import assert_never
 
 from hansard import events as ev
+from hansard.events.times import to_datetime
 from hansard.projections import reading
 from hansard.projections.base import Projection
 from hansard.projections.call_order import CallOrder
@@ -169,7 +169,7 @@ def _speaker(item: AnyItem) -> str | None:
 def _time(timestamp: int) -> str:
     if timestamp < ev.EARLIEST_CALENDAR_MS:  # counted from the start of a recording
         return ""
-    return f" · {datetime.fromtimestamp(timestamp / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return f" · {to_datetime(timestamp):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def block_markdown(block: ev.AnyBlock) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from typing import Any, Literal, TypedDict
 
 from hansard.events import Event
 from hansard.events.content import AnyBlock
+from hansard.events.times import to_datetime
 from hansard.projections.base import Projection
 from hansard.projections.block_json import Json, plain, result_block
 from hansard.projections.conversation import TYPES, AnyItem, Conversation, InputMessage, Item, OutputMessage, ToolReturn
@@ -93,6 +93,6 @@ def _iso(milliseconds: int) -> str | None:
     if milliseconds <= 0:
         return None
     try:
-        return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return to_datetime(milliseconds).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     except (ValueError, OverflowError, OSError):
         return None

@@ -6,18 +6,19 @@ import json
 import os
 import signal
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 from tests.postgres import Database, Server, fresh
-from tests.proof import LONG, QUICK, SEED, Figures, amount, collect_results, keep, together
+from tests.proof import LESS, LONG, SEED, Figures, amount, collect_results, keep, together
 
 # In CI the examples are the same each time, so that a failure is about the change; `make soak` looks further, with fresh ones.
 settings.register_profile(
     "hansard",
     deadline=None,
-    max_examples=int(os.environ.get("HANSARD_EXAMPLES") or (25 if QUICK else amount(100, 2_000))),
+    max_examples=int(os.environ.get("HANSARD_EXAMPLES") or amount(100, 2_000, quick=25)),
     derandomize=not LONG and "CI" in os.environ,
 )
 settings.load_profile("hansard")
@@ -72,12 +73,28 @@ def pytest_report_header() -> str:
     return f"{'long' if LONG else 'short'} form, HANSARD_SEED={SEED}"
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker hands its amounts to the process that prints the summary."""
+    output: dict[str, Any] = getattr(session.config, "workeroutput", {})
+    output["less"] = {file: sorted(amounts) for file, amounts in LESS.items()}
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    for file, amounts in getattr(node, "workeroutput", {}).get("less", {}).items():
+        LESS[file].update(map(tuple, amounts))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """The checks that were left out, and the figures by promise."""
     skipped = terminalreporter.stats.get("skipped", [])
     left_out = sum(value for report in skipped for name, value in getattr(report, "user_properties", ()) if name == "left out")
     if left_out:
         terminalreporter.write_line(f"{left_out} checks of other people's collections were left out: see HANSARD_SHARED in CONTRIBUTING.md")
+    if LESS:
+        terminalreporter.section("less than in make soak")
+        for file, amounts in sorted(LESS.items()):
+            terminalreporter.write_line(f"{file}: " + ", ".join(f"{done:,} for {long:,}" for done, long in sorted(amounts)))
     results = collect_results(report for reports in terminalreporter.stats.values() for report in reports)
     if not results:
         return

@@ -11,6 +11,7 @@ import json
 import math
 import os
 import re
+import sys
 import time
 import tomllib
 from collections import defaultdict
@@ -33,9 +34,17 @@ SEED = int(os.environ.get("HANSARD_SEED", "1"))
 """The same seed does the same: a failure is repeated with the HANSARD_SEED that the run has printed."""
 
 
-def amount(short: int, long: int) -> int:
-    """How much to do: so much in `make test`, so much in `make soak`."""
-    return long if LONG else short
+LESS: dict[str, set[tuple[int, int]]] = defaultdict(set)
+"""The amounts that this run did not do as in `make soak`, by file of tests: what it did, and what `make soak` does."""
+
+
+def amount(short: int, long: int, quick: int | None = None) -> int:
+    """How much to do: so much in `make test`, so much in `make soak`, and in `make check` where that does something else."""
+    done = long if LONG else quick if QUICK and quick is not None else short
+    file = Path(sys._getframe(1).f_code.co_filename)
+    if done != long and TESTS in file.parents:
+        LESS[file.relative_to(TESTS.parent).as_posix()].add((done, long))
+    return done
 
 
 def proves(*ids: str) -> pytest.MarkDecorator:

@@ -6,9 +6,6 @@ import json
 import re
 from typing import Any, get_args
 
-import anthropic.types as anthropic
-import anthropic.types.beta as beta
-import openai.types.chat as openai
 import pytest
 
 from hansard.adapters import adapter_for
@@ -83,6 +80,11 @@ def types_of(union: Any) -> set[str]:
 
 
 def test_every_block_of_the_sdks_is_here():
+    # Imported here because they take longer than all other modules of tests together, and each worker imports all of those.
+    import anthropic.types as anthropic
+    import anthropic.types.beta as beta
+    import openai.types.chat as openai
+
     assert types_of(anthropic.ContentBlockParam) | types_of(beta.BetaContentBlockParam) == set(ANTHROPIC) - {"sculpture"}
     assert types_of(openai.ChatCompletionContentPartParam) == set(OPENAI) - {"refusal"}  # which only an answer has
 

@@ -10,7 +10,7 @@ from tests.proof import SEED, amount
 
 
 def test_an_import_that_is_killed_while_it_merges_loses_and_doubles_nothing(tmp_path: Path) -> None:
-    kills = amount(200, 2000)
+    kills = amount(200, 2000, quick=20)
     command = [sys.executable, str(Path(__file__).with_name("kill_import.py")), str(tmp_path), str(kills), str(SEED)]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
     assert done.returncode == 0, done.stderr

@@ -48,6 +48,7 @@ class Material:
         self.new = JsonlStore(root / f"new-{times}")
         self.batches = [[chunk(number) for number in range(100)] for _ in range(max(1, self.events // 100))]
         data = read(FOLDER / "claude-stream-json-partial/long/stdout.jsonl")
+        self.message = b"".join(map(block_of_one_message, range(unit * times)))
         self.wire = b"".join((data.splitlines(keepends=True) * (self.events // data.count(b"\n") + 1))[: self.events])
         self.file = root / f"{times}" / f"{SESSION}.jsonl"
         with self.file.open("wb") as out:
@@ -55,6 +56,11 @@ class Material:
         self.many = JsonlStore(root / f"many-{times}")
         for number in range(max(1, self.events // 100)):
             self.many[self.many.create(f"s-{number}").session_id].release()
+
+
+def block_of_one_message(number: int) -> bytes:
+    """A frame of Claude Code's with one more block of the same message."""
+    return b'{"type":"assistant","session_id":"s","message":{"id":"m","content":[{"type":"text","text":"%d"}]}}\n' % number
 
 
 def count(things: Iterable[Any]) -> int:
@@ -95,6 +101,7 @@ def bring(given: Material) -> float:
 
 HERE: dict[str, Callable[[Material], object]] = {
     "normalise": lambda given: count(map(encode, normalize(given.wire, "claude-stream-json"))),
+    "normalise, all in one message": lambda given: count(normalize(given.message, "claude-stream-json")),
     "append": append,
     "read": lambda given: count(given.store["s"].read()),
     "verify": lambda given: given.store["s"].verify(),

@@ -17,9 +17,8 @@ from benchmarks.scorecard.peer import NotInstalled, Peer
 from benchmarks.table import Process, Row, cost, figure, interleaved, main, process, speed
 from tests.recorded import FOLDER, Recording
 
-ID = re.compile(
-    rb"(?!00000000-)((?:msg|toolu|req)_[A-Za-z0-9_]+?|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{6})[A-Za-z0-9]{6}\b"
-)
+ID = re.compile(rb"(?!00000000-)\b(?:((?:msg|toolu|req)_\w+)|([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{6})[0-9a-f]{6})\b")
+"""The name of a message, call, or request, or a UUID, which keeps its length."""
 SESSION = "00000000-0000-4000-8000-0000000000aa"
 LINES = 20_000
 MEGABYTES = 24
@@ -41,7 +40,7 @@ def long_session(lines: list[bytes], count: int, size: int) -> Iterator[bytes]:
     filling = b"x" * max(0, (size - count * sum(map(len, lines)) // len(lines)) // count)
     for number in range(count):
         turn, index = divmod(number, len(lines))
-        line = ID.sub(rb"\g<1>%06x" % turn, lines[index])
+        line = ID.sub(rb"\g<1>\g<2>%06x" % turn, lines[index])
         if b'"text":"' in line:
             yield line.replace(b'"text":"', b'"text":"' + filling, 1)
         else:

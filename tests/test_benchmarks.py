@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 import subprocess
 import sys
+from collections.abc import Iterable
 
 import msgspec
 import pytest
 
+from benchmarks.bench_import import long_session, recorded
 from benchmarks.results import ROOT, SCRIPTS
 from benchmarks.table import Row, cost, figure, interleaved, printed, speed
 
@@ -22,6 +25,19 @@ def test_a_benchmark_gives_rows(name: str) -> None:
     assert rows
     for row in rows:
         assert 0 <= row.low <= row.median <= row.high < math.inf, row
+
+
+def test_each_message_and_each_call_of_a_long_session_has_an_id_of_its_own() -> None:
+    lines = recorded()
+    once, often = (ids(long_session(lines, times * len(lines), 0)) for times in (1, 20))
+    assert {kind: len(found) for kind, found in often.items()} == {kind: 20 * len(found) for kind, found in once.items()}
+    assert len(once["toolu"]) == 3 and len(once["msg"]) > 1
+
+
+def ids(lines: Iterable[bytes]) -> dict[str, set[str]]:
+    """The ids of messages, calls, and lines."""
+    data = b"".join(lines).decode()
+    return {kind: set(re.findall(rf'"(?:id|uuid)":"({kind}[^"]+)"', data)) for kind in ("msg", "toolu", "[0-9a-f]{8}-")}
 
 
 def test_contenders_take_turns() -> None:

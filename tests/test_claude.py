@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import time
+from collections import deque
 from typing import Any
 
 import pytest
 
 from hansard.adapters import adapter_for
 from hansard.adapters.framing import Frame
+from hansard.adapters.normalize import normalize
 from hansard.events import Event
 from hansard.events.codec import decode, encode
 from hansard.events.content import RawBlock, RefusalBlock
@@ -33,6 +36,30 @@ def live(*messages: dict[str, Any]) -> list[Event]:
 
 
 # ---- 1: pieces and wholes
+
+
+def one_message(blocks: int, pieces: bool) -> bytes:
+    """A message that comes block by block; of each there may be the start of its pieces, too, and it stays open."""
+    frames: list[dict[str, Any]] = []
+    for number in range(blocks):
+        block = {"type": "text", "text": f"{number}"}
+        if pieces:
+            started = {"type": "content_block_start", "index": number, "content_block": {"type": "thinking", "thinking": ""}}
+            frames.append({"type": "stream_event", "event": started, "api_message_id": "m"})
+        frames.append({"type": "assistant", "sessionId": "s", "uuid": f"{number}", "message": {"id": "m", "content": [block]}})
+    return b"".join(json.dumps(frame).encode() + b"\n" for frame in frames)
+
+
+def seconds_a_block(format: str, blocks: int, pieces: bool) -> float:
+    data, before = one_message(blocks, pieces), time.process_time()
+    deque(normalize(data, format), maxlen=0)
+    return (time.process_time() - before) / blocks
+
+
+@pytest.mark.parametrize(("format", "pieces"), [("claude-stream-json", False), ("claude-stream-json", True), ("claude-session", False)])
+def test_a_block_costs_the_same_in_a_message_of_thousands(format: str, pieces: bool) -> None:
+    few, many = (min(seconds_a_block(format, blocks, pieces) for _ in range(3)) for blocks in (250, 8_000))
+    assert many < 4 * few
 
 
 @pytest.mark.parametrize("scenario", ["text", "thinking", "interleaved", "parallel_tools", "web_search"])

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -340,15 +341,17 @@ def _spelled(args: Any) -> dict[str, Any]:
 
 
 def _read(shape: Shape, fields: Mapping[str, Any]) -> AnyInput | None:
-    said = {
-        field.encode_name: value
-        for field in msgspec.structs.fields(shape.input)
-        if (value := _value(shape, field.name, fields)) is not None
-    }
+    said = {encoded: value for name, encoded in _names(shape.input) if (value := _value(shape, name, fields)) is not None}
     try:
         return msgspec.convert(said | {"action": shape.input.__struct_config__.tag}, shape.input)
     except msgspec.ValidationError:
         return None
+
+
+@cache
+def _names(struct: type[msgspec.Struct]) -> list[tuple[str, str]]:
+    """The names of a struct's fields, and how they are encoded. msgspec evaluates the annotations each time it is asked."""
+    return [(field.name, field.encode_name) for field in msgspec.structs.fields(struct)]
 
 
 def _value(shape: Shape, name: str, fields: Mapping[str, Any]) -> Any:

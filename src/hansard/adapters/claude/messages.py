@@ -30,6 +30,7 @@ class Streamed(msgspec.Struct, gc=False):
     """A block of a message that is being streamed."""
 
     kind: str = ""
+    index: int = 0
     done: bool = False
     item: Any = None
     tool_id: str | None = None
@@ -49,29 +50,42 @@ class Message:
         self.model: str | None = None
         self.tokens: Tokens | None = None
         self.counted = False
+        self._unfinished: dict[str, dict[int, Streamed]] = {}
+        """The blocks that are not done, by kind, the oldest first: a message may have thousands of blocks."""
+        self._next_index = 0
 
     def start(self, index: int, block: Any, item: Any) -> Streamed:
-        started = self.blocks[index] = Streamed(kind_of(block), item=item)
+        started = self._add(index, Streamed(kind_of(block), item=item))
         if isinstance(block, blocks.CALLS):
             started.tool_id, started.tool_name = block.id, block.name
         return started
 
     def block(self, index: int) -> Streamed:
         found = self.blocks.get(index)
-        if found is None:
-            found = self.blocks[index] = Streamed()
-        return found
+        return self._add(index, Streamed()) if found is None else found
 
     def take(self, block: Any) -> int:
         """The index of a whole block: that of the piece-wise block it completes, else the next one."""
         kind = kind_of(block)
-        for index, started in self.blocks.items():
-            if not started.done and started.kind in (kind, ""):
-                started.done = True
-                return index
-        index = max(self.blocks) + 1 if self.blocks else 0
-        self.blocks[index] = Streamed(kind, done=True)
-        return index
+        waiting = self._unfinished.get(kind) or self._unfinished.get("")
+        taken = next(iter(waiting.values())) if waiting else self._add(self._next_index, Streamed(kind))
+        self.finish(taken)
+        return taken.index
+
+    def finish(self, block: Streamed) -> None:
+        """Nothing more completes this block."""
+        block.done = True
+        self._unfinished[block.kind].pop(block.index, None)
+
+    def _add(self, index: int, block: Streamed) -> Streamed:
+        before = self.blocks.get(index)
+        if before is not None:
+            self.finish(before)
+        block.index = index
+        self.blocks[index] = block
+        self._unfinished.setdefault(block.kind, {})[index] = block
+        self._next_index = max(self._next_index, index + 1)
+        return block
 
 
 def kind_of(block: Any) -> str:

@@ -316,12 +316,15 @@ class ClaudeStream(Adapter):
     def block_stop(self, message_id: str | None, event: wire.ContentBlockStop, frame: wire.StreamFields) -> Iterable[ev.Event]:
         """The whole block came before this, as an assistant frame; if it did not, the pieces are all we will ever have."""
         index = event.index
-        block = self.messages.get(message_id).block(index)
+        message = self.messages.get(message_id)
+        block = message.block(index)
         stop = ChunkDraft(ev.StatusChange, ev.StatusChangePayload("content_block_stop"), message_id, index)
-        return stop if block.done else self.unsaid(message_id, index, block, stop)
+        if block.done:
+            return stop
+        message.finish(block)
+        return self.unsaid(message_id, index, block, stop)
 
     def unsaid(self, message_id: str | None, index: int, block: Streamed, stop: ChunkDraft) -> Iterator[ev.Event]:
-        block.done = True
         for event in self.assembled(message_id, index, block):
             event.synthetic = True
             yield place_in_message(event, message_id, index)

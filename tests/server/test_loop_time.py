@@ -29,6 +29,8 @@ pytestmark = pytest.mark.anyio
 LIMIT = 0.05
 """Seconds of CPU time."""
 EVENTS = amount(20_000, 60_000)
+NOBODY = "http://127.0.0.1:9"
+"""The address of the model: nobody is there to answer. Without one Claude Code looks for its own service for 20 seconds when it starts."""
 
 
 @contextmanager
@@ -86,7 +88,7 @@ async def opening(here: Here, session: str, folder: Path) -> None:
 
 async def switch(here: Here, session: str, folder: Path) -> None:
     """To a program that resumes from a file of its own kind, which is written first."""
-    options = Options(cwd=str(folder), program=claude_program(), env={"HOME": str(folder), **QUIET_CLAUDE})
+    options = Options(cwd=str(folder), program=claude_program(), base_url=NOBODY, env={"HOME": str(folder), **QUIET_CLAUDE})
     await (await here.hub.open(session)).switch("claude", options)
 
 
@@ -99,9 +101,9 @@ async def first_message(here: Here, session: str, folder: Path) -> None:
 
 
 async def first_request(here: Here, session: str, folder: Path) -> None:
-    """To a model that gets the conversation with each request; nobody is there to answer it."""
+    """To a model that gets the conversation with each request."""
     opened = await here.hub.open(session)
-    await opened.switch("openai-chat", Options(cwd=str(folder), model="m", base_url="http://127.0.0.1:9"))
+    await opened.switch("openai-chat", Options(cwd=str(folder), model="m", base_url=NOBODY))
     await opened.send("say hello")
     await asyncio.wait_for(opened.idle(), 60)
 

@@ -10,7 +10,7 @@ from benchmarks.bench_export import EXPORT, measured, write_log
 from hansard.projections import FORMATS
 from tests.proof import amount
 
-SHORT, LONG = amount(8_000, 20_000), amount(80_000, 200_000)
+SHORT, LONG = amount(4_000, 20_000), amount(40_000, 200_000)
 WHOLE = {"atif", "usage"}
 """Forms that are one document with something of every turn in it: they can only be written when all of it is known."""
 

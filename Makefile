@@ -9,8 +9,10 @@ PIP_AUDIT_VERSION := 2.10.1
 LOCK := requirements-dev.lock
 AGENTS_LOCK := requirements-agents.lock
 INTEGRATIONS_LOCK := requirements-integrations.lock
-# Two test processes for each core: half of the time a test waits for an agent, a server or a browser.
-JOBS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
+# Test processes for each core. Two keep it busy in `make check`; in `make test` half of the time a test waits for an agent, a server, or a browser.
+PER_CORE := 2
+test: PER_CORE := 3
+JOBS ?= $(shell $(PYTHON) -c 'import os; print($(PER_CORE) * (os.cpu_count() or 1))')
 ARGS ?=
 
 PYTEST = $(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from hansard.events import Event, UserMessagePayload
-from hansard.events.content import AnyBlock, SlashCommandBlock, TextBlock
+from hansard.events.content import SlashCommandBlock, TextBlock
 from hansard.projections.formats.anthropic_messages import BEGINNING
 from hansard.projections.history import CLAUDE, NO_RESULT, fitting
 from hansard.projections.text import block_text, result_text
@@ -36,6 +36,8 @@ class Facts:
     all: list[Fact] = field(default_factory=list)
     cut_off: set[Fact] = field(default_factory=set)
     sealed: set[Fact] = field(default_factory=set)
+    typed: dict[Fact, str] = field(default_factory=dict)
+    """What a person typed, where the program made something else of it."""
     in_words: list[str] = field(default_factory=list)
     """Blocks that no form has, in words."""
 
@@ -50,6 +52,8 @@ def facts_of(events: list[Event]) -> Facts:
                 found.cut_off.add(fact)
             if event.source in CLAUDE and (getattr(event.payload, "signature", None) or getattr(event.payload, "redacted", None)):
                 found.sealed.add(fact)
+            if isinstance(event.payload, UserMessagePayload) and _is_command(event.payload):
+                found.typed[fact] = event.payload.text
         spoken = getattr(event.payload, "transcript", None) or getattr(event.payload, "transcription", None)
         found.in_words += [spoken] if spoken else []
         blocks = [event.payload.block] if event.type == "content_block" else getattr(event.payload, "content", None) or []
@@ -61,7 +65,7 @@ def _facts(event: Event) -> Iterator[Fact]:
     lane, payload = event.parent_tool_call_id, event.payload
     match event.type:
         case "user_message":
-            texts = [block.text for block in _input_blocks(payload) if isinstance(block, TextBlock)]
+            texts = [block.text for block in payload.content or [TextBlock(payload.text)] if isinstance(block, TextBlock)]
             yield Fact("user", lane, "", "\n".join(texts))
         case "assistant_done":
             yield Fact("text", lane, "", payload.text)
@@ -77,11 +81,9 @@ def _facts(event: Event) -> Iterator[Fact]:
             pass
 
 
-def _input_blocks(payload: UserMessagePayload) -> list[AnyBlock]:
-    """The blocks of a message. A slash command is the text that a person typed."""
-    blocks = payload.content or [TextBlock(payload.text)]
-    is_typed = payload.author == "human" and any(isinstance(block, SlashCommandBlock) for block in blocks)
-    return [TextBlock(payload.text)] if is_typed else blocks
+def _is_command(payload: UserMessagePayload) -> bool:
+    """Whether a message is a slash command of a person."""
+    return payload.author == "human" and any(isinstance(block, SlashCommandBlock) for block in payload.content or [])
 
 
 @dataclass
@@ -220,6 +222,12 @@ DIFFERENCES = (
         (OPENAI, ANTHROPIC),
         "a list does not say who wrote which part of a message; the text does",
         lambda fact, lost, here: fact.kind == "user" and _in_one(fact, not lost, here),
+    ),
+    Difference(
+        "A slash command is the text that was typed, without the `<command-name>` and the other tags that Claude Code makes of it",
+        (OPENAI, ANTHROPIC, ATIF),
+        "a person said the text, and an agent that reads the tags takes them for words",
+        lambda fact, lost, here: fact in here.before.typed if lost else fact.said in here.before.typed.values(),
     ),
     Difference(
         "Blocks that the format does not have are described in text",

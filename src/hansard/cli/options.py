@@ -56,6 +56,12 @@ def json_anyway_option(function: F) -> F:
     return click.option("--json", is_flag=True, expose_value=False, help="JSON; it is never anything else.")(function)
 
 
+def open_option(function: F) -> F:
+    """``--open``."""
+    text = "Open the page in a browser. Default: if there is one, and this is a terminal."
+    return click.option("--open/--no-open", "opens", default=None, help=text)(function)
+
+
 def format_option(function: F) -> F:
     """``--from FORMAT``."""
     text = "The wire format, or auto to recognise it; `hansard doctor` lists them."

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hansard.cli.options import open_option
+
 if TYPE_CHECKING:
     from hansard.demo.scenes import Scene
     from hansard.store import Store
@@ -36,7 +38,7 @@ APART = 0.6
 @click.option("--speed", type=click.FloatRange(min=0), default=1.0, show_default=True, help="Times as fast as it happened; 0: at once.")
 @click.option("--keep", type=click.Path(file_okay=False), metavar="DIR", help="Keep the logs in this folder instead of removing them.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The page's port; any that is free if not said.")
-@click.option("--open/--no-open", "opens", default=None, help="Open the page in a browser; so it is if there is one and a terminal.")
+@open_option
 def command(terminal: bool, speed: float, keep: str | None, port: int, opens: bool | None) -> None:
     """Explore sample sessions and talk to a demo agent.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hansard.cli.options import store_option, store_place
+from hansard.cli.options import open_option, store_option, store_place
 from hansard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ PORT = 7413
 @click.command("serve")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="The port; 0 takes any that is free.")
-@click.option("--open/--no-open", "opens", default=None, help="Open the page in a browser; so it is if there is one and a terminal.")
+@open_option
 @click.option("--observer-link", is_flag=True, help="Print a second link, for somebody who may only look.")
 @click.option(
     "--token-file", type=click.Path(path_type=Path, dir_okay=False), help="Keep the token there, so that links outlive a restart."

@@ -11,8 +11,7 @@ from msgspec import Struct
 
 from hansard.adapters.schema_instruction import is_instruction
 from hansard.events import Event, session_lifecycle
-from hansard.events.content import AnyBlock, ResourceBlock, TextBlock
-from hansard.events.replays import HANDOFF_URI
+from hansard.events.content import TextBlock
 from hansard.events.summary import HANDOFF_WRITTEN
 from hansard.projections.base import Projected
 from hansard.projections.formats.claude_session import ClaudeSession
@@ -62,12 +61,13 @@ def write_handoff_file(form: ClaudeSession | CodexRollout, events: Iterable[Even
     return Handoff(session_id=form.session_id, file=place, written=data)
 
 
-def handoff_block(events: Iterable[Event], embeds: bool) -> AnyBlock | None:
-    """The conversation in words, to be said with the next message; None if nothing was said yet."""
+def handoff_block(events: Iterable[Event]) -> TextBlock | None:
+    """The conversation in words, to be sent before the next message; None if nothing was said yet.
+
+    It is no embedded resource of ACP: Gemini and Claude put that after the message, Copilot into a file that its model does not see.
+    """
     text = "".join(Projected(Prompt(), without_instructions(events)))
-    if not text:
-        return None
-    return ResourceBlock(uri=HANDOFF_URI, name="The conversation so far", media_type="text/plain", text=text) if embeds else TextBlock(text)
+    return TextBlock(text) if text else None
 
 
 def without_instructions(events: Iterable[Event]) -> Iterator[Event]:

@@ -291,7 +291,7 @@ class Session:
     async def _message(self, said: ev.UserMessagePayload) -> ev.Event:
         """Returns the message. The first one to an agent that took over has the conversation before it, if the agent cannot know it."""
         if self.state.needs_handoff:
-            before = await self.recorder.scan(partial(handoff_block, embeds=self.state.accepts_embedded_context))
+            before = await self.recorder.scan(handoff_block)
             if before is not None:
                 said.content = [before, *(said.content or [ev.TextBlock(said.text)])]
         return ev.UserMessage(payload=said)

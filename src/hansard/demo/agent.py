@@ -30,6 +30,8 @@ HELP = """I am the demo agent: no model, no account, no network. Say one of thes
 - **count** and I count slowly, so that you can interrupt me
 - **fail** and I fail; **refuse** and I refuse; **crash** and I am gone
 """
+BEFORE = "A conversation between a user and you, the assistant, as far as it has got."
+"""How the text begins that tells an agent what was said before it took over."""
 COMMANDS = [
     {"name": "plan", "description": "Make a plan and work through it"},
     {"name": "count", "description": "Count slowly", "input": {"hint": "how far"}},
@@ -142,8 +144,9 @@ class Session:
     def prompt(self, content: list[dict[str, Any]]) -> dict[str, Any]:
         """A turn: what the words of the message ask for."""
         self.cancelled.clear()
-        text = "\n".join(part["text"] for part in content if part["type"] == "text")
-        shown = [part["type"] for part in content if part["type"] != "text"]
+        texts = [part["text"] for part in content if part["type"] == "text"]
+        text = "\n".join(one for one in texts if not one.startswith(BEFORE))
+        shown = ["a conversation" for one in texts if one.startswith(BEFORE)] + [part["type"] for part in content if part["type"] != "text"]
         tokens = len(text.split())
         try:
             if shown:

@@ -45,8 +45,9 @@ from hansard.events.types import (
 MAX_SEQ = 2**63 - 1
 """Where a replay ends that was cut off, until the next launch."""
 HANDOFF_URI = "hansard:conversation"
+"""The resource by which version 0.1 sent the conversation before it along with a message to an ACP agent that took over."""
 HANDOFF_BEGINNING = "A conversation between a user and you, the assistant, as far as it has got. Go on where it ends.\n\n<conversation>\n"
-"""How the conversation before it is sent along with a message to an agent that takes over: as a resource, or as text."""
+"""How the text begins that tells an agent that takes over the conversation before it. It is sent along with a message."""
 REPLAY_STARTED, REPLAY_ENDED = "replay_started", "replay_ended"
 
 REPEATED: frozenset[type[Event]] = frozenset(

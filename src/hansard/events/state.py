@@ -314,8 +314,6 @@ class State(Struct):
     """The agent's own id of the session."""
     needs_handoff: bool = False
     """Whether the agent does not know the conversation before it took over."""
-    accepts_embedded_context: bool = False
-    """Whether the agent takes a text in addition to the message."""
     process_id: int | None = None
     """The process that started and has not ended."""
     gone: bool = False
@@ -553,7 +551,6 @@ def _lifecycle(state: State, event: SessionLifecycle) -> None:
         state.launched_agent = agent if isinstance(agent, str) else state.launched_agent
         if launch.get("run") == 0:  # it was chosen, and not started yet
             state.agent_session_id, state.needs_handoff = None, bool(launch.get("untold"))
-            state.accepts_embedded_context = False  # that was the agent before
     elif life.provider_session_id is not None and is_main_agent(event) and event.stream in (None, state.live_stream):
         is_own = is_stream_added(event) or is_handoff(event)
         state.agent_session_id = state.agent_session_id if is_own else life.provider_session_id
@@ -579,9 +576,6 @@ def _init(state: State, event: SessionInit) -> None:
     state.permission_mode = init.permission_mode or state.permission_mode
     if init.commands is not None:
         state.slash_commands = _described(init.commands, state.slash_commands or [])
-    if init.capabilities is not None:
-        prompts = as_object(as_object(init.capabilities).get("promptCapabilities"))
-        state.accepts_embedded_context = bool(prompts.get("embeddedContext"))
 
 
 @_on(AgentSwitch)

@@ -14,8 +14,20 @@ import pytest
 
 from hansard.agents.base import Options
 from hansard.agents.hub import Hub
+from hansard.agents.session_state import SessionState
 from hansard.errors import LogLocked, UsageError
-from hansard.events import Event, PermissionCancelled, Process, SessionLifecycle, ToolResult, TurnEnd, turn_start
+from hansard.events import (
+    Event,
+    PermissionCancelled,
+    Process,
+    SessionLifecycle,
+    ToolResult,
+    TurnEnd,
+    assistant_done,
+    session_lifecycle,
+    turn_start,
+    user_message,
+)
 from hansard.store import JsonlStore
 from hansard.store.files import paths as files
 from tests.driving.surroundings import PATIENCE, idle
@@ -146,3 +158,24 @@ def is_alive(pid: int | None) -> bool:
             return False
         time.sleep(0.02)
     return True
+
+
+async def test_a_session_that_is_not_open_is_renamed_once_without_reading_its_conversation(
+    store: JsonlStore, monkeypatch: pytest.MonkeyPatch
+):
+    store.create("s")
+    store["s"].append([user_message(text="Hello?"), assistant_done(text="Hello.")])
+    store["s"].release()
+    applied: list[str] = []
+    monkeypatch.setattr(
+        SessionState, "apply", lambda state, event, apply=SessionState.apply: (applied.append(event.type), apply(state, event))
+    )
+    async with Hub(store) as hub:
+        for title in ("First", "First again"):
+            command = session_lifecycle(subtype="renamed", title=title)
+            command.command_id = "c1"
+            await hub.do("s", command)
+        assert not hub.has("s")
+    titles = [event.payload.title for event in store["s"].read(types=["session_lifecycle"]) if event.payload.subtype == "renamed"]
+    assert titles == ["First"]
+    assert set(applied) == {"session_lifecycle"}

@@ -165,7 +165,7 @@ async def test_after_the_end_nothing_is_written(recorder: Recorder, tmp_path: Pa
 
 
 async def test_code_on_the_loop_that_calls_the_synchronous_store_is_found(recorder: Recorder, loop_guard: LoopGuard) -> None:
-    with pytest.raises(BlockingCallError, match="take_over"):
+    with pytest.raises(BlockingCallError, match="acquire"):
         take_over(recorder.log, "a test")
     assert len(loop_guard.found) == 1
     loop_guard.found.clear()

@@ -98,7 +98,7 @@ class Hub:
             if needs == "open session" and command.command_id is None:
                 await off_loop(log.head)  # raises if there is no such session
                 return None
-            recorder = await Recorder.open(log, None)
+            recorder = await Recorder.open_for(log, command)
             try:
                 if needs == "open session":
                     return recorder.state.commands.get(command.command_id or "")

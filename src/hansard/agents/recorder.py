@@ -50,12 +50,17 @@ def read_state(log: Log) -> SessionState:
     return SessionState.from_events(log.conversation())
 
 
-def take_over(log: Log, reason: str | None) -> SessionState:
-    """Becomes the writer of a log, closes what its last writer left open if a ``reason`` is given, and returns the state. Blocking."""
+def acquire(log: Log) -> None:
+    """Becomes the writer of a log. Blocking."""
     log.head()  # raises if there is no such session; `append` would create it
     log.append([])  # from here on no other process writes it
+
+
+def take_over(log: Log, reason: str) -> SessionState:
+    """Becomes the writer of a log, closes what its last writer left open, and returns the state. Blocking."""
+    acquire(log)
     state = read_state(log)
-    if reason is not None and (left_open := list(state.closing_events(reason))):
+    if left_open := list(state.closing_events(reason)):
         for event in log.append(left_open):
             state.apply(event)
     return state
@@ -93,9 +98,15 @@ class Recorder:
         self._closed = False
 
     @classmethod
-    async def open(cls, log: Log, reason: str | None = RESTARTED) -> Self:
-        """Becomes the writer of a log and folds it; closes what its last writer left open if a ``reason`` is given."""
-        return cls(log, await off_loop(take_over, log, reason))
+    async def open(cls, log: Log) -> Self:
+        """Becomes the writer of a log and folds it; closes what its last writer left open."""
+        return cls(log, await off_loop(take_over, log, RESTARTED))
+
+    @classmethod
+    async def open_for(cls, log: Log, command: Event) -> Self:
+        """Becomes the writer of a log for a command that needs no more than to know what commands of its type were done."""
+        await off_loop(acquire, log)
+        return cls(log, await off_loop(lambda: SessionState.from_events(log.read(types=[command.type]))))
 
     async def put(self, events: Sequence[Event], *, patient: bool = False, check: Callable[[], object] | None = None) -> list[Event]:
         """Writes events, all or none, and returns them as they are in the log.

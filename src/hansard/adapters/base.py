@@ -242,13 +242,24 @@ class Adapter:
 
     def finish(self, reason: str = "the stream ended", status: ev.TurnStatus = "lost", error: ev.ErrorInfo | None = None) -> list[ev.Event]:
         """The events that close whatever is open when nothing more will come."""
+        return self._conclude(self._closing(reason, status, error))
+
+    def _closing(self, reason: str, status: ev.TurnStatus, error: ev.ErrorInfo | None) -> Iterator[ev.Event]:
+        yield from self.end_of_stream()
+        yield from self.open.close(reason, everything=True)
+        if self.turn is not None:
+            yield ev.turn_end(status=status, error=error)
+
+    def conclude_replay(self) -> list[ev.Event]:
+        """The events that end a replay whose end the agent does not tell."""
+        return self._conclude(self.finish_replay())
+
+    def _conclude(self, made: Iterable[ev.Event]) -> list[ev.Event]:
+        """The events that no frame has."""
         self._out, self._arrived = False, None
         events: list[ev.Event] = []
         self._made, self._first_index = events, CLOSING_INDEX
-        self._take(self.end_of_stream())
-        self._take(self.open.close(reason, everything=True))
-        if self.turn is not None:
-            self._take([ev.turn_end(status=status, error=error)])
+        self._take(made)
         self._first_index = 0
         for event in events:
             event.synthetic = True
@@ -316,6 +327,11 @@ class Adapter:
         """End the marks: from now on, the agent says something new."""
         self.replaying = self.repeating = False
         yield ev.session_lifecycle(subtype=REPLAY_ENDED, provider_session_id=self._replayed_session)
+
+    def finish_replay(self) -> Iterator[ev.Event]:
+        """Close what a replay left open, then the replay."""
+        if self.replaying:
+            yield from self.end_replay()
 
     def read(self, value: Any, types: Any) -> Any:
         """A part of a message as one of these structs, or None if it is none of them. A field of a wrong type is set aside."""

@@ -82,6 +82,11 @@ class Pump:
             self._stopped_as = self._stopped_as or "interrupted"
         self._transport.interrupt()
 
+    async def finish_replay(self) -> None:
+        """Ends the replay of an agent that does not say that it is over."""
+        async with self._adapting:
+            await self._put(self.adapter.conclude_replay())
+
     async def stop(self, status: ev.TurnStatus = "interrupted", is_gone: bool = False) -> None:
         """Ends the process; an open turn ends with this status. Idempotent.
 

@@ -682,6 +682,18 @@ class Session:
             if isinstance(problem, Refused | AgentGone):
                 raise self._not_started(agent, options, problem) from problem
             raise
+        await self._replayed(pump)
+
+    async def _replayed(self, pump: Pump) -> None:
+        """Waits until the agent has replayed its history. Gemini CLI begins with it after the handshake.
+
+        A replay of which nothing came for a while is over, else the marks of a repetition would go on.
+        """
+        while pump.adapter.replaying and not pump.over.done():
+            last = self.recorder.last_write
+            await self._confirmed(lambda _: not pump.adapter.replaying)
+            if self.recorder.last_write == last:
+                await pump.finish_replay()
 
     def _not_started(self, agent: Agent, options: Options, problem: HansardError) -> AgentNotStarted:
         if options.resume is None or not self.state.messages:  # without a conversation in the log there is nothing to hand off

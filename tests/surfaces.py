@@ -10,7 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, zip_longest
 from types import MappingProxyType
 from typing import Any
 
@@ -209,7 +209,7 @@ def turn_costs(live: list[ev.Event], lanes: bool = False) -> list[float | None]:
         match event:
             case ev.SessionLifecycle(payload=ev.SessionLifecyclePayload(subtype="launched"), source=None):
                 launched = True
-            case ev.SessionInit() if ev.is_main_agent(event):
+            case ev.SessionInit() if ev.is_main_agent(event) and event.payload.provider_session_id is not None:
                 new = launched and event.payload.provider_session_id != session  # an agent's total is that of its own session
                 total, session, launched = 0.0 if new else total, event.payload.provider_session_id, False
             case ev.TurnStart() if ev.is_main_agent(event):
@@ -226,7 +226,8 @@ def turn_costs(live: list[ev.Event], lanes: bool = False) -> list[float | None]:
                 total = cost
             case _:
                 pass
-    return next((costs.turns for costs in (of_messages, of_turns) if costs.known), growth.turns)
+    sources = zip_longest(of_messages.turns, of_turns.turns, growth.turns)
+    return [next((cost for cost in costs if cost is not None), None) for costs in sources]
 
 
 def session_cost(live: list[ev.Event]) -> float | None:
@@ -238,10 +239,8 @@ def session_cost(live: list[ev.Event]) -> float | None:
 class _Costs:
     def __init__(self) -> None:
         self.turns: list[float | None] = []
-        self.known = False
 
     def add(self, cost: float) -> None:
-        self.known = True
         if not self.turns:
             self.turns.append(None)
         self.turns[-1] = (self.turns[-1] or 0.0) + cost

@@ -32,6 +32,7 @@ from hansard.events import (
 )
 from hansard.events import PlanEntry as Line
 from hansard.events.state import MAX_ENTRIES, Snapshot, State
+from hansard.events.summary import HANDOFF_WRITTEN, LAUNCHED_SUBTYPE
 from hansard.events.usage_totals import TotalUsage, UsageFold
 from hansard.projections import project
 from hansard.projections.formats.summary import Summary
@@ -129,6 +130,40 @@ def test_a_running_total_of_money_is_the_growth_of_each_turn() -> None:
     found = spent(numbered(*events))
     assert [turn.main.cost_usd for turn in found.turns] == [0.25, 0.5, 0.5]
     assert found.session.cost_usd == 1.25
+
+
+def launched(resume: str | None = None) -> Event:
+    return session_lifecycle(subtype=LAUNCHED_SUBTYPE, detail={"agent": "x", "options": {"resume": resume}})
+
+
+def answered(turn: str, tokens: int, total: int | None) -> list[Event]:
+    """A turn with one response, and what the agent says that the session used so far."""
+    response = in_turn(usage(scope="message", usage=Usage(input_tokens=tokens, output_tokens=0)), turn, turn)
+    running = [] if total is None else [in_turn(usage(scope="session", usage=Usage(input_tokens=total, output_tokens=0)), turn)]
+    return [in_turn(turn_start(trigger="user"), turn), response, *running, in_turn(turn_end(status="completed"), turn)]
+
+
+def inputs(*events: Event) -> list[int | None]:
+    return [turn.total.input_tokens for turn in spent(numbered(*events)).turns]
+
+
+def test_the_running_totals_of_a_new_session_start_over_with_its_first_turn() -> None:
+    first = [launched(), *answered("t1", 10, 10)]
+    assert inputs(*first, launched(), *answered("t2", 10, 10)) == [10, 10]
+    assert inputs(*first, launched(), *answered("t2", 10, 15)) == [10, 15]
+    assert inputs(*first, launched(), *answered("t2", 10, None), *answered("t3", 10, 20)) == [10, 10, 10]  # an agent may tell them late
+    assert inputs(*answered("t1", 10, None), *answered("t2", 10, 20)) == [10, 10]
+
+
+def test_the_running_totals_of_a_resumed_session_go_on() -> None:
+    first = [launched(), *answered("t1", 10, 10)]
+    assert inputs(*first, launched("s1"), *answered("t2", 10, 25)) == [10, 15]
+
+
+def test_a_session_that_hansard_wrote_for_a_hand_off_is_new_once() -> None:
+    written = session_lifecycle(subtype=HANDOFF_WRITTEN, provider_session_id="s2")
+    taken_over = [launched(), *answered("t1", 10, 10), written, launched("s2"), *answered("t2", 10, 10)]
+    assert inputs(*taken_over, launched("s2"), *answered("t3", 10, 20)) == [10, 10, 10]
 
 
 def test_prices_of_messages_are_not_added_to_the_running_total() -> None:

@@ -328,7 +328,7 @@ class UsageFold(Struct):
     handoff: str | None = None
     """The agent's session that hansard wrote last, to hand off the conversation."""
     new_session: bool = False
-    """Whether hansard has begun a new session of an agent since the last running totals: the next ones start over."""
+    """Whether hansard has begun a new session of an agent since the last turn: the running totals start over with the next one."""
     running: dict[str, Number] = field(default_factory=dict[str, Number])
     """The last running totals, of all models together."""
     outside: dict[str, Number] = field(default_factory=dict[str, Number])
@@ -433,7 +433,10 @@ class UsageFold(Struct):
         while self.open and (self.open[0].ended or self.open[0].turn_id is None or len(self.open) >= OPEN_TURNS):
             ahead = self.open[0].surplus()
             done.append(self._settle())
-        self.open.append(OpenTurn(event.turn_id, self.model, ahead=ahead, time=event.timestamp))
+        if self.new_session:
+            self.running, self.handoff = {}, None
+        self.open.append(OpenTurn(event.turn_id, self.model, ahead=ahead, time=event.timestamp, restarted=self.new_session))
+        self.new_session = False
         return done
 
     def end_turn(self, event: TurnEnd) -> None:
@@ -571,18 +574,14 @@ class UsageFold(Struct):
         self.window = used.context_window or self.window
 
     def _note_running(self, event: Event, total: dict[str, Number], model_usage: Any = None) -> None:
-        """Note running totals of the session.
-
-        They were started over if they are those of a new session, or if they are smaller and the agent has introduced itself again.
-        """
+        """Note running totals of the session. If they are smaller, and the agent has introduced itself again, they were started over."""
         models = _by_model(model_usage)
         for name in {name for numbers in models.values() for name in numbers}:
             total = {name: sum(numbers.get(name, 0) for numbers in models.values()), **total}
         if not total:
             return
         smaller = any(number < self.running.get(name, 0) - TOLERANCE for name, number in total.items())
-        restarted = self.new_session or (smaller and self.introduced)
-        self.introduced, self.new_session, self.handoff = False, False, None
+        restarted, self.introduced = smaller and self.introduced, False
         self.running = total if restarted else self.running | total
         self.reported.cost_usd = total.get(COST, self.reported.cost_usd)
         if not self.open:

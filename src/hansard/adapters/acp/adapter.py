@@ -664,8 +664,7 @@ class Acp(Adapter):
         if spent is not None and self.agent == "OpenCode":  # 1.18.33 counts the last response of a turn alone
             yield place_in_message(ev.usage(scope="message", usage=spent), self.speech.take_uncounted(self.mine))
             spent = None
-        elif spent is not None and self.agent == "Copilot":  # 1.0.102 counts from the beginning of the session
-            yield ev.usage(scope="session", usage=spent)
+        elif spent is not None and self.agent == "Copilot":  # 1.0.102 counts from the beginning of the process
             spent, self.spent = subtract_usage(spent, self.spent), spent
         yield from self.sum_up(status, stop_reason, problem, spent, None if meta.quota is None else meta.quota.model_usage)
 

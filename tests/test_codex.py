@@ -726,7 +726,7 @@ def test_a_result_has_the_data_of_the_event_and_what_the_model_was_shown() -> No
     (call,), (result,) = payloads(events, "tool_call"), payloads(events, "tool_result")
     assert (call.tool_name, call.args) == ("exec_command", {"cmd": "echo hi; exit 3"})
     assert (result.result, result.exit_code, result.is_error) == ("hi\n", 3, True)
-    assert result.content == [TextBlock("Process exited with code 3\nOutput:\nhi\n")]
+    assert result.content is None  # the model was shown the same, below a head
 
 
 def test_a_command_that_goes_on_has_one_result_and_progress_afterwards() -> None:

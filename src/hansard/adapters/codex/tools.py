@@ -15,13 +15,15 @@ from hansard.adapters.codex import shared_wire as shared
 from hansard.adapters.codex.fields import path_of
 from hansard.adapters.fields import declared_fields, tag_of
 from hansard.events import Event, ToolKind, tool_progress, tool_result
-from hansard.events.content import AnyBlock, ImageBlock
+from hansard.events.content import AnyBlock, ImageBlock, TextBlock
 from hansard.events.lenient import as_list, as_object
 from hansard.events.structs import prepare
 
 _BAD = ("failed", "declined", "interrupted", "errored")
 _EXIT_CODE = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)$", re.MULTILINE)
 _WALL_TIME = re.compile(r"^Wall time:? ([\d.]+) seconds$", re.MULTILINE)
+# What the model is told before the output of a command.
+_HEAD = re.compile(r"(?:(?:Chunk ID:|Wall time:?|Exit code:|Process (?:exited|running) with|Original token count:) [^\n]+\n?)+")
 # What Codex writes where a call never ran, or was stopped.
 _NOT_RUN = re.compile(
     r"\w+ failed(?: for|:)|unsupported (?:custom tool )?call|failed to parse function arguments|apply_patch verification failed"
@@ -217,13 +219,14 @@ def output(said: Any) -> ToolOutcome:
     """Return the outcome in what the model was shown: a text, or a list of parts."""
     parts = as_list(said)
     text = said if isinstance(said, str) else text_of(blocks.to_blocks(parts)) if parts else ""
-    head = text.partition("\nOutput:\n")[0]
+    head, _, printed = text.partition("\nOutput:\n")
+    has_head = isinstance(said, str) and _HEAD.fullmatch(head) is not None
     exit_code = _EXIT_CODE.search(head)
     code = int(exit_code.group(1)) if exit_code else None
     wall = _WALL_TIME.search(head)
     return ToolOutcome(
         result=said,
-        content=blocks.to_blocks(parts) if parts else None,
+        content=[TextBlock(printed)] if has_head else blocks.to_blocks(parts) if parts else None,
         is_error=True if code not in (0, None) or _NOT_RUN.match(text) else None if code is None else False,
         exit_code=code,
         duration_ms=round(float(wall.group(1)) * 1000) if wall else None,
@@ -244,8 +247,8 @@ def merged(known: ToolOutcome | None, shown: ToolOutcome) -> ToolOutcome:
     """Return the tool's own data, completed by what the model was shown."""
     if known is None:
         return shown
-    if known.content is None and known.result != shown.result:
-        known.content = blocks.to_blocks(shown.result) or None
+    if known.content is None and known.result != shown.result and shown.content != [TextBlock(known.result)]:
+        known.content = shown.content or blocks.to_blocks(shown.result) or None
     known.exit_code = shown.exit_code if known.exit_code is None else known.exit_code
     known.is_error = shown.is_error if known.is_error is None else known.is_error
     known.duration_ms = shown.duration_ms if known.duration_ms is None else known.duration_ms

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -118,7 +119,7 @@ def duration(value: Any, result: Any) -> int | None:
 
 
 def result_blocks(tool: Tool) -> list[AnyBlock] | None:
-    """The blocks of a result: the change of a file, or what an MCP server gave."""
+    """The blocks of a result: the change of a file, what was found, or what an MCP server gave."""
     word, detail = outcome(tool.result)
     if word != "success":
         return None
@@ -126,6 +127,9 @@ def result_blocks(tool: Tool) -> list[AnyBlock] | None:
         return [_block(item) for item in as_list(detail.get("content"))] or None
     if tool.name == "writeToolCall":
         return _written(as_object(tool.args))
+    if tool.name in _FOUND:
+        lines = _FOUND[tool.name](detail)
+        return None if lines is None else [TextBlock(text="\n".join(lines))]
     try:
         change = read(detail, wire.Change)
     except (ValueError, RecursionError):
@@ -138,6 +142,40 @@ def _written(args: dict[str, Any]) -> list[AnyBlock] | None:
     """A file that was written: its result tells the size, the call had the text."""
     path, text = args.get("path"), args.get("fileText")
     return [DiffBlock(path=path, new_text=text)] if isinstance(path, str) and isinstance(text, str) else None
+
+
+def _matches(detail: dict[str, Any]) -> list[str] | None:
+    """The lines that a search found, as grep prints them; None if it was asked for something else."""
+    results = [as_object(found).get("content") for found in as_object(detail.get("workspaceResults")).values()]
+    if not all(isinstance(found, dict) for found in results):
+        return None
+    files = [as_object(one) for found in results for one in as_list(as_object(found).get("matches"))]
+    lines = [(file.get("file"), as_object(line)) for file in files for line in as_list(file.get("matches"))]
+    return [f"{name}:{line.get('lineNumber')}:{line.get('content')}" for name, line in lines]
+
+
+def _files(detail: dict[str, Any]) -> list[str] | None:
+    """The names of the files that were found."""
+    files = detail.get("files")
+    return [str(name) for name in as_list(files)] if isinstance(files, list) else None
+
+
+def _tree(detail: dict[str, Any]) -> list[str] | None:
+    """The names in a folder, those in its folders below them."""
+    root = detail.get("directoryTreeRoot")
+    return list(_names(as_object(root), "")) if isinstance(root, dict) else None
+
+
+def _names(folder: dict[str, Any], indent: str) -> Iterator[str]:
+    for inner in map(as_object, as_list(folder.get("childrenDirs"))):
+        yield f"{indent}{str(inner.get('absPath')).rstrip('/').rpartition('/')[2]}/"
+        yield from _names(inner, indent + "  ")
+    for file in map(as_object, as_list(folder.get("childrenFiles"))):
+        yield f"{indent}{file.get('name')}"
+
+
+_FOUND: dict[str, Callable[[dict[str, Any]], list[str] | None]] = {"grepToolCall": _matches, "globToolCall": _files, "lsToolCall": _tree}
+"""What the tools that look for something found, line by line."""
 
 
 def _block(item: Any) -> AnyBlock:

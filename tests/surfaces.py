@@ -22,10 +22,10 @@ from hansard.events import tool_inputs as tools
 from hansard.events.replays import without_replays
 from hansard.events.usage_totals import camel
 from hansard.projections import project
-from hansard.projections.call_order import CallOrder
 from hansard.projections.display import preview
 from hansard.projections.output import encode
 from hansard.projections.reading import AnyItem, Failure, Message, Reader, ToolUse, TurnEnded
+from hansard.projections.reading_order import ReadingOrder
 from hansard.projections.text import block_text
 from hansard.testing.truth import Fact
 from hansard.testing.values import strings
@@ -296,7 +296,7 @@ def read_items(events: list[ev.Event]) -> Told:
         name: []
         for name in (
             "prompts",
-            "answers",
+            "begun answers",
             "cut",
             "shown calls",
             "failures",
@@ -317,14 +317,14 @@ def read_items(events: list[ev.Event]) -> Told:
             case Message(kind="agent", speaker=speaker, notes=notes) if (
                 speaker == agent and item.text and not {"spoken", "structured output", "error"} & {*notes}
             ):
-                told["answers"].append(item.text)
+                told["begun answers"].append(item.text)
                 told["cut"] += [item.text] * ("interrupted" in notes)
             case ToolUse(call=call):
                 told["shown calls"] += [(call.payload.tool_call_id, call.payload.tool_name)] * (item.part != "result")
                 told["failures"] += [call.payload.tool_call_id] * (call.failed and item.part in ("whole", "result"))
             case Failure():
                 errors.append(item.error.code)
-                told["repeated errors"] += [text for text in told["answers"][-1:] if _is_same_error(text, item.message)]
+                told["repeated errors"] += [text for text in told["begun answers"][-1:] if _is_same_error(text, item.message)]
             case TurnEnded():
                 told["ends"].append(item.status)
                 errors += [note.split(":")[0] for note in item.notes if ": " in note]
@@ -344,7 +344,7 @@ def _is_same_error(text: str, message: str) -> bool:
 
 def _items(events: list[ev.Event]) -> Iterator[tuple[str, AnyItem]]:
     """The items one by one (a call that is shown before and after its subagent is one object that changes), and who the agent is."""
-    reader, order = Reader(), CallOrder()
+    reader, order = Reader(), ReadingOrder()
     for ready in chain(chain.from_iterable(map(order.feed, events)), order.finish()):
         yield from ((reader.agent, item) for item in reader.read(ready))
     yield from ((reader.agent, item) for item in reader.finish())
@@ -367,7 +367,7 @@ def read_transcript(events: list[ev.Event]) -> Told:
     uses = [line for line in lines if line.tone in ("tool", "bad") and line.text.startswith(("▸ ", "◂ "))]
     return {
         "prompts": Text("\n".join(said["user"])),
-        "answers": Text("\n".join(said["agent"])),
+        "begun answers": Text("\n".join(said["agent"])),
         "call count": sum(line.text.startswith("▸ ") for line in uses),
         "failure count": sum(line.tone == "bad" for line in uses),
         **_endings(line.text for line in lines),
@@ -413,7 +413,7 @@ def read_markdown(events: list[ev.Event]) -> Told:
             said[speaker].append(line)
     return {
         "prompts": Text("\n".join(said["User"])),
-        "answers": Text("\n".join(said["agent"])),
+        "begun answers": Text("\n".join(said["agent"])),
         "call count": sum(line.startswith("**▸** ") for line in lines),
         **_endings(line.removeprefix("**").removesuffix("**").replace("\\", "") for line in _with_errors(lines)),
     }

@@ -74,11 +74,11 @@ def command(what: str, fold: int, all: bool, raw: bool, format: str, store: str 
 def transcript(read: Callable[[], Iterable[Event]], fold: int, all: bool = False, once: bool = False) -> Iterator[Line]:
     """The lines of a session. What a subagent wrote in a file of its own follows the call that started it."""
     from hansard.events import ToolCall, is_main_stream
-    from hansard.projections.call_order import CallOrder
+    from hansard.projections.reading_order import ReadingOrder
     from hansard.projections.transcript import Transcript
 
     zone = datetime.now().astimezone().tzinfo or UTC
-    shown, order = Transcript(fold, zone, all), CallOrder()
+    shown, order = Transcript(fold, zone, all), ReadingOrder()
     beside: dict[str | None, list[Line]] = {} if once else _streams(read(), fold, all)
     events = (event for event in read() if once or is_main_stream(event.stream))
     first = list(islice(events, INTRODUCTION_EVENTS))

@@ -10,7 +10,6 @@ from hansard import events as ev
 from hansard.events.times import to_datetime
 from hansard.projections import reading
 from hansard.projections.base import Projection
-from hansard.projections.call_order import CallOrder
 from hansard.projections.call_text import (
     call_argument,
     call_changes,
@@ -24,6 +23,7 @@ from hansard.projections.call_text import (
 from hansard.projections.omissions import BOOKKEEPING, STREAMING, skip_except
 from hansard.projections.reading import AnyItem, Reader
 from hansard.projections.reading_levels import LEVELS, level_of
+from hansard.projections.reading_order import ReadingOrder
 from hansard.projections.text import block_text, json_text
 from hansard.projections.transcript import ENDS, MARKS, error_text
 
@@ -46,15 +46,22 @@ class Markdown(Projection[str]):
     output = "text"
     handled = USES
     skipped = skip_except(USES, STREAMING | BOOKKEEPING)
+    observed = frozenset({"assistant_chunk"})
     options = frozenset({"all"})
 
     def __init__(self, all: bool = False) -> None:
         super().__init__()
         self._all = all
         self._reader = Reader(all)
-        self._order = CallOrder()
+        self._order = ReadingOrder()
         self._began = False
         self._speaker: tuple[int, str] | None = None
+
+    def feed(self, event: ev.Event) -> Iterable[str]:
+        """The same. The pieces of a text say when it began."""
+        if isinstance(event, ev.AssistantChunk) and not event.replay:
+            self._order.begin(event)
+        return super().feed(event)
 
     def handle(self, event: ev.Event) -> Iterator[str]:
         """The parts of the page that this event completes."""

@@ -38,6 +38,10 @@ from tests.driving.surroundings import PATIENCE, Surroundings, idle
 from tests.driving.witness import Witness
 
 LONG = "A long story, told in no hurry at all. " * 8
+ODD = "--help  How is the day? $(touch no) `touch no`\n/quit"
+"""A prompt that a program would take for something else if it were an argument, a line, or a command."""
+DENIAL = "Rather not, said the owl."
+"""Why something is denied."""
 CALLBACK = "I thought about it: **yes**."
 """What the demo agent answers to `think`."""
 
@@ -245,7 +249,7 @@ SLOW = "touch started && sleep 60"
 MATRIX = {
     "text": Story(
         often=("claude", "codex-exec", "openai-chat"),
-        make=lambda cell: [Turn(prompt="How is the day?", script=[Step([Thinking("Let me see."), Text("It is a fine day.")])])],
+        make=lambda cell: [Turn(prompt=ODD, script=[Step([Thinking("Let me see."), Text("It is a fine day.")])])],
         shows=("text",),
     ),
     "tool allowed": Story(
@@ -360,6 +364,7 @@ async def _decide(session: Session, turn: Turn, asked: PermissionRequest) -> Non
         decision,
         option_id=option if decision == "allow" else None,
         input_hash=asked.payload.input_hash,
+        message=DENIAL if decision == "deny" else None,
         by="somebody",
     )
 

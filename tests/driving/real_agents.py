@@ -84,6 +84,8 @@ BY_TOOL = {*CLAUDES, "claude-oneshot", "opencode"}
 """Agents whose model gives its structured output by a tool."""
 SILENT = {"codex-exec", "opencode-oneshot"}
 """Agents that show a text when it is complete."""
+TOLD_WHY = {*CLAUDES}
+"""Agents whose model is told why something was denied."""
 STOPS_AT_DENIAL = {"opencode", *(name for name, actor in ACTORS.items() if not actor.goes_on)}
 """Agents whose turn ends with a denial."""
 

@@ -13,14 +13,14 @@ import pytest
 from hansard.agents import agent_for
 from hansard.agents.base import Options
 from hansard.agents.execute import ExecuteResult
-from hansard.events import AgentCallback, AgentMessage, Event, Interrupt, PermissionRequest, PermissionResponse
+from hansard.events import AgentCallback, AgentMessage, Event, Interrupt, PermissionRequest, PermissionResponse, Process
 from hansard.testing import check_truth
 from hansard.testing.truth import STORIES, Loss
 from tests.driving.capabilities import CANNOT as LACKING
 from tests.driving.capabilities import shows
-from tests.driving.matrix import CALLBACK, LONG, MATRIX, Cell, play
+from tests.driving.matrix import CALLBACK, DENIAL, LONG, MATRIX, Cell, play
 from tests.driving.model import Step, Text, conversation, request_text
-from tests.driving.real_agents import AGENTS, MODELS, SILENT
+from tests.driving.real_agents import AGENTS, MODELS, SILENT, TOLD_WHY
 from tests.driving.witness import whole
 from tests.page.chromium import Watched
 from tests.page.test_truth_shown import read_page
@@ -89,6 +89,7 @@ def check(cell: Cell, renderer: Watched) -> None:
     _, otherwise = TOLD_OTHERWISE.get((cell.name, cell.agent), ("", {}))
     assert facts(session.told, events) == expected(cell) | otherwise
     assert (session.strange_prompts(), session.repeated_answers()) == ([], [])
+    check_arguments(cell, events)
     check_requests(cell)
     check_results(cell)
     surfaces = {name: read(events) for name, read in SURFACES.items()} | {"page": read_page(renderer, events)}
@@ -129,6 +130,13 @@ def expected(cell: Cell) -> dict[str, Any]:
     }
 
 
+def check_arguments(cell: Cell, events: list[Event]) -> None:
+    """What a person says is no argument of a program, which other users of the machine could read, and nothing runs because of it."""
+    arguments = [argument for event in events if isinstance(event, Process) for argument in event.payload.argv or []]
+    assert not [argument for argument in arguments for turn in cell.turns if turn.prompt and turn.prompt in argument]
+    assert not (cell.around.work / "no").exists()
+
+
 def check_requests(cell: Cell) -> None:
     """The model saw the conversation so far and then the prompt, and every call with its result."""
     said: list[str] = []
@@ -147,13 +155,15 @@ def check_requests(cell: Cell) -> None:
             assert ('{"x": {"type": "integer"}}' in json.dumps(apart)) == (native is not None)
         for _ in (*turn.script[1:], *(turn.again or [])):
             next(asked, None)
+    if cell.name == "tool denied" and cell.agent in TOLD_WHY:
+        assert DENIAL in request_text(cell.served.asked[-1])
     assert cell.served.taken == len(cell.served.script) or "error" in expected(cell)["ends"]
 
 
 def in_order(facts: list[str], text: str) -> None:
     position = 0
     for fact in facts:
-        position = text.find(fact, position) + 1
+        position = text.find(json.dumps(fact, ensure_ascii=False)[1:-1], position) + 1
         assert position, f"{fact!r} is not in its place in {text}"
 
 

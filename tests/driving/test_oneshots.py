@@ -27,8 +27,6 @@ from tests.driving.witness import Around
 from tests.recorded import FOLDER
 
 pytestmark = pytest.mark.anyio
-ODD = "--help  Which bird? $(touch no) `touch no`\n/quit"
-"""A prompt that would be something else as an argument, or in a shell."""
 
 
 class Real(Struct):

@@ -32,7 +32,7 @@ from hansard.events import (
 from hansard.events.content import ImageBlock, SlashCommandBlock, TextBlock
 from hansard.testing import check_chunks, check_closed, check_order, check_questions, check_tools, check_turns, verbatim
 from tests.driving.capabilities import shows
-from tests.driving.model import Model, Step, Text, Thinking, calls, model, says
+from tests.driving.model import SOON, Model, Step, Text, Thinking, calls, model, says
 from tests.driving.surroundings import Surroundings, idle, program, until
 
 pytestmark = pytest.mark.anyio
@@ -370,3 +370,16 @@ def test_of_the_providers_only_the_names_are_kept():
     models = {"m": {"id": "m", "name": "M", "headers": {"x-api-key": "secret"}}}
     told = {"providers": [{"id": "p", "name": "P", "key": "secret", "options": {"apiKey": "secret"}, "models": models}]}
     assert names(told) == {"providers": [{"id": "p", "name": "P", "models": {"m": {"id": "m", "name": "M"}}}]}
+
+
+@pytest.mark.slow
+async def test_a_turn_in_which_it_asks_its_model_again_is_completed(place: Surroundings):
+    with model(Step(status=429, headers=SOON), says("Now it works.")) as server:
+        session = await place.session("opencode", options(server))
+        await session.send("And now?")
+        await idle(session)
+        await session.close()
+    events = log(session)
+    assert ends(events) == ["completed"]
+    assert [(event.payload.code, event.payload.retryable) for event in events if isinstance(event, Error)] == [("rate_limit", True)]
+    assert (texts(events), server.taken) == (["Now it works."], 2)

@@ -41,7 +41,8 @@ from hansard.errors import (
     ResumeFailed,
     StoreUnavailable,
 )
-from hansard.events.summary import LAUNCHED_SUBTYPE, agent_family, stream_added
+from hansard.events.agent_family import agent_family
+from hansard.events.summary import LAUNCHED_SUBTYPE, stream_added
 from hansard.projections.text import callback_text
 from hansard.store import Store
 from hansard.store.ids import TimeOrderedIds

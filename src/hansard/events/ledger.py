@@ -15,6 +15,7 @@ from typing import Any, Literal, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hansard.events.agent_family import agent_family
 from hansard.events.prices import PriceTable
 from hansard.events.structs import prepare
 from hansard.events.types import AssistantDone, Event, SessionInit, SessionLifecycle, ToolCall, is_main_agent
@@ -115,7 +116,7 @@ class Ledger:
                 fold.note_content(event)
                 continue
             if isinstance(event, SessionInit) and not agent and is_main_agent(event):
-                agent = agent_family(event.source, event.payload.agent_id)
+                agent = agent_family(event.payload.agent_id or event.source or "")
             if isinstance(event, SessionLifecycle) and event.payload.subtype == "compacted":
                 shown.add("compaction")
             settled += fold.apply(event)
@@ -292,15 +293,6 @@ def add_up(rows: Iterable[LedgerRow], notes: Iterable[SessionNote] = ()) -> Usag
     whole.sessions_without_price = len(unpriced)
     whole.incomplete_sessions = sum(bool(note.missing) for note in known)
     return whole
-
-
-def agent_family(source: str | None, agent_id: str | None) -> str:
-    """Returns the family of an agent: the same for all formats in which it is recorded."""
-    name = (agent_id or source or "").lower()
-    return next((family for family in _FAMILIES if family in name), name)
-
-
-_FAMILIES = ("claude", "codex", "copilot", "cursor", "gemini", "opencode", "qwen")
 
 
 def _is_same(one: Entry, other: Entry) -> bool:

@@ -12,7 +12,7 @@ from hansard.events.times import to_datetime
 from hansard.events.types import EARLIEST_CALENDAR_MS
 
 MILLION = 1_000_000
-CACHE_BESIDE_INPUT = frozenset({"acp", "agent_sdk", "anthropic", "claude", "opencode"})
+CACHE_BESIDE_INPUT = frozenset({"acp", "anthropic", "claude", "opencode"})
 """The sources and agents that count cached tokens beside the input tokens; all others count them in."""
 REASONING_BESIDE_OUTPUT = frozenset({"gemini", "opencode"})
 """The agents whose output tokens do not include the reasoning tokens."""

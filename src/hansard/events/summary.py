@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from hansard.events.agent_family import agent_family
 from hansard.events.lenient import as_object
 from hansard.events.structs import prepare
 from hansard.events.types import (
@@ -290,14 +291,6 @@ def _identity(agent: str | None, event: SessionInit | SessionLifecycle) -> dict[
     return {AGENT_SESSIONS: [AgentSession(agent_family(agent), id)]}
 
 
-def agent_family(agent_id: str) -> str:
-    """Returns the family of an agent by the name under which it introduces itself: ``claude-agent-acp`` and Claude Code are one."""
-    words = re.split("[^a-z0-9]+", agent_id.lower())
-    return next((word for word in words if word in FAMILIES), agent_id)
-
-
-FAMILIES = frozenset({"claude", "codex", "copilot", "gemini", "opencode", "pi", "qwen"})
-"""The agents that are known by several names, because there is more than one way to run them."""
 AGENT_SESSIONS = "agentSessions"
 STREAM_ADDED = "stream_added"
 """The lifecycle event that names another stream of the session."""

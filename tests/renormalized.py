@@ -33,7 +33,8 @@ def _events(store: Store, session: str) -> list[Event]:
 
 
 def _numbers(store: Store, session: str) -> dict[str, bytes]:
-    names = dict.fromkeys(name for event in _events(store, session) for name in (event.id, event.response_id) if name)
+    header = next(store[session].read(limit=1))  # what comes late may follow it
+    names = dict.fromkeys(name for event in (header, *_events(store, session)) for name in (event.id, event.response_id) if name)
     return {name: b"%d" % number for number, name in enumerate(names)}
 
 

@@ -14,10 +14,9 @@ from hansard.adapters import adapter_for
 from hansard.adapters.base import Context
 from hansard.adapters.framing import frames
 from hansard.adapters.normalize import normalize
-from hansard.agents.renormalize import renormalize
 from hansard.cli.inputs import session_of
 from hansard.cli.verbs.audit import audit_session
-from hansard.errors import AmbiguousSession, UsageError
+from hansard.errors import AmbiguousSession
 from hansard.events import (
     AssistantDone,
     Event,
@@ -39,8 +38,9 @@ from hansard.importing.run import import_all, watch
 from hansard.store import JsonlStore, SessionInfo
 from hansard.store.ids import TimeOrderedIds
 from tests.imported import original
-from tests.proof import SEED, amount
+from tests.proof import LONG, SEED, amount
 from tests.recorded import FOLDER, Recording, recordings, unpack
+from tests.renormalized import check_again
 
 SEVERAL_ON_ONE_WIRE = {"opencode-sse/session_ops", "claude-control/slash", "claude-agent-sdk/slash", "claude-acp/slash"}
 """Recordings in which one wire carries several sessions: the texts of the others are not in the first one's file."""
@@ -135,12 +135,23 @@ def problems(recording: Recording, work: Path) -> list[str]:
                 merged, wire, file = list(conversation(store, info.id)), alone(only_wires, info), alone(only_files, info)
                 wrong += [f"{info.id}: {problem}" for problem in differences(merged, wire, file, recording.id in OTHER_TURNS)]
         wrong += native_problems(work / order, jobs)
+        if LONG or order == "wire first":
+            wrong += [problem for info in store.sessions() if (problem := made_anew(store, info.id)) is not None]
         again = [outcome.state for outcome, _ in import_all(work / order, jobs, True, 0, 1)]
         wrong += [f"a second import: {again}"] if set(again) != {"unchanged"} else []
         wrong += [f"{info.id}: {finding}" for info in store.sessions() for finding in store[info.id].verify() if finding.is_damage]
         if recording.id not in SEVERAL_ON_ONE_WIRE or not all("said" in problem for problem in wrong):
             found += [f"{order}: {problem}" for problem in wrong]
     return found
+
+
+def made_anew(store: JsonlStore, session: str) -> str | None:
+    """Why a session is another one when it is normalized again; None if it is the same."""
+    try:
+        check_again(store, session)
+    except AssertionError as problem:
+        return f"{session} normalized again: {str(problem)[:300]}"
+    return None
 
 
 def session_problems(store: JsonlStore, named: set[AgentSession | None]) -> Iterator[str]:
@@ -266,12 +277,10 @@ def test_audit_lists_what_one_stream_reports_alone(root: Path, home: Path) -> No
     assert not [fact for fact in reports["@claude-session"].alone if fact.type in ("assistant_done", "tool_call", "tool_result")]
 
 
-def test_a_session_with_several_streams_is_not_normalized_again(root: Path, home: Path) -> None:
+def test_a_session_that_hansard_ran_is_merged_with_its_file_again(root: Path, home: Path) -> None:
     live_session(root, RECORDING, "mine")
     import_all_of(root, files_of(home))
-    with pytest.raises(UsageError, match="several streams"):
-        renormalize(JsonlStore(root), "mine")
-    assert [info.id for info in JsonlStore(root).sessions()] == ["mine"]
+    check_again(JsonlStore(root), "mine")
 
 
 def test_doubles_of_version_0_1_are_merged_and_the_merge_is_on_the_record(root: Path, home: Path) -> None:

@@ -32,6 +32,11 @@ def layouts() -> list[Layout]:
     return [layout for layout in found if layout.format in _places()]
 
 
+def layout_of(format: str | None) -> Layout | None:
+    """Returns how an agent keeps sessions in files of this format; None if it is the format of a wire."""
+    return next((layout for layout in layouts() if layout.format == format), None)
+
+
 def tested() -> dict[str, dict[str, str]]:
     """By adapter folder: the programs it was recorded with, and in which version."""
     return {folder.__name__.rpartition(".")[2]: getattr(folder, "TESTED", {}) for folder in _folders()}

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from hansard.adapters.framing import Frame
+from hansard.events import EARLIEST_CALENDAR_MS
 from hansard.events.structs import prepare
 
 Row = Mapping[str, Any]
@@ -95,6 +96,16 @@ class Layout:
 
 class _Meta(Struct):
     tool_use_id: str | None = msgspec.field(default=None, name="toolUseId")
+
+
+class _Timed(Struct):
+    t: float | None = None
+
+
+def relative_time(line: bytes) -> int | None:
+    """Returns when a recorded line came, in ms since the recording began; None if the line does not say it so."""
+    timed = read_line(line, _Timed)
+    return int(timed.t) if timed is not None and timed.t is not None and 0 <= timed.t < EARLIEST_CALENDAR_MS else None
 
 
 def read_line(data: bytes, type: type[T]) -> T | None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -69,6 +69,17 @@ class Turn(Struct, eq=False):
             if (key := _id_key(event, kinds)) is not None:
                 found.setdefault(key[0], set()).add(key[1])
         return found
+
+
+def is_linked(stream: str | None, recorded: Collection[str], has_first: bool, merged: bool) -> bool:
+    """Returns whether what a stream adds to a log is compared with what the log has.
+
+    ``recorded`` are the streams that were read before, the session's own as the empty name. ``has_first``: whether the session began with
+    a file, and not with an agent that hansard ran. ``merged``: whether more than one stream reports the session itself.
+    """
+    if merged or not has_first:
+        return True
+    return ev.is_main_stream(stream) and (stream or "") not in ("", *recorded)
 
 
 class Linker:
@@ -336,11 +347,17 @@ class Linker:
                     self._link(event, found)
 
     def _link_usage(self, rest: list[ev.Event], known: Turn) -> None:
-        """Links the counts of a turn that has counts: those of the stream that reported them first hold."""
+        """Links the counts of a turn that has counts: those of the stream that reported them first hold. Equal ones are one response."""
         counts = [event for event in known.facts if isinstance(event, ev.UsageEvent)]
         counted = next((event for event in counts if event.payload.scope in _COUNTED_SCOPES), None)
+        free = [event for event in counts if event.payload.scope == "message"]
         for event in rest:
             if isinstance(event, ev.UsageEvent):
+                same = next((other for other in free if event.payload.scope == "message" and _same_tokens(event, other)), None)
+                if same is not None:
+                    free.remove(same)
+                    self._links[event.id] = same
+                    continue
                 found = counted or next((other for other in counts if other.payload.scope == event.payload.scope), None)
                 if found is not None:
                     self._links[event.id] = found
@@ -490,6 +507,11 @@ def _same_kind(event: ev.Event, known: ev.Event) -> bool:
             return _is_prompt(event) and _is_prompt(known)
         case _:
             return False
+
+
+def _same_tokens(event: ev.UsageEvent, known: ev.UsageEvent) -> bool:
+    mine, theirs = event.payload.usage, known.payload.usage
+    return (mine.input_tokens, mine.output_tokens) == (theirs.input_tokens, theirs.output_tokens)
 
 
 def _block(event: ev.Event) -> Any:

@@ -1,7 +1,8 @@
 """A log made anew from its own originals: what the adapters of today understand of frames that were put on the record long ago.
 
 The old log stays as it is. What hansard itself did (starts and ends of processes, the queue, what was chosen) is taken over; everything
-that came of a frame is made again from its bytes, in the same order.
+that came of a frame is made again from its bytes, in the same order. What several streams report is merged again, each
+time that one of them was read: a run of frames of one stream is what an import added.
 """
 
 from __future__ import annotations
@@ -12,13 +13,17 @@ from typing import Any
 import msgspec
 
 from hansard import events as ev
-from hansard.adapters import adapter_for
-from hansard.adapters.base import Adapter, Context, as_callback, fill_from_command, is_closing_event
+from hansard.adapters import adapter_for, layout_of
+from hansard.adapters.base import Adapter, Context, as_callback, fill_from_command, is_closing_event, is_imported
 from hansard.adapters.framing import Frame, Framer
+from hansard.adapters.layout import relative_time
+from hansard.adapters.linking import Linker, is_linked
 from hansard.agents import agent_for
 from hansard.agents.base import Agent
 from hansard.errors import UsageError
+from hansard.events.lenient import as_object
 from hansard.events.replays import is_conversation
+from hansard.events.summary import Summary, is_handoff, is_stream_added
 from hansard.store import Store, lines
 from hansard.store.transfer.copy import copy_blobs
 
@@ -31,15 +36,8 @@ Advance = Callable[[int], object]
 
 
 def renormalize(store: Store, session_id: str, to: str | None = None, advance: Advance = lambda size: None) -> str:
-    """Make the new log, and say its session. ``advance`` is told how many bytes of the old one were read.
-
-    Raises `UsageError` for a session with several streams: linking them again is not supported yet.
-    """
+    """Make the new log, and say its session. ``advance`` is told how many bytes of the old one were read."""
     header = _header(store, session_id)
-    if store[session_id].has_streams():
-        raise UsageError(
-            f"{session_id} has several streams: they cannot be normalized again yet. Delete the session, and import its files again"
-        )
     kept = {"format": header.format, "title": header.title, "path": header.path, "provider_session_id": header.provider_session_id}
     made = store.create(
         to,
@@ -47,16 +45,12 @@ def renormalize(store: Store, session_id: str, to: str | None = None, advance: A
         detail={"renormalizedFrom": {"sessionId": session_id, "logId": header.log_id}},
     )
     try:
-        again = Again(store, session_id, header)
-        block: list[ev.Event] = []
+        again = Again(store, session_id, made.session_id, header)
         for record in store[session_id].records():
             advance(len(record.line))
             copy_blobs(store, session_id, made.session_id, record.line)
-            block += again.take(lines.decode_record(record))
-            if len(block) >= SOME:
-                store[made.session_id].append(block)
-                block = []
-        store[made.session_id].append([*block, *again.over()])
+            again.take(lines.decode_record(record))
+        again.finish()
     except BaseException:
         store.delete(made.session_id)
         raise
@@ -72,16 +66,17 @@ def _header(store: Store, session_id: str) -> ev.SessionLifecyclePayload:
 
 
 class Again:
-    """The events of an old log in, those of the new one out."""
+    """Takes the events of an old log, and writes those of the new one."""
 
-    def __init__(self, store: Store, session_id: str, header: ev.SessionLifecyclePayload) -> None:
+    def __init__(self, store: Store, old: str, new: str, header: ev.SessionLifecyclePayload) -> None:
         self._store = store
-        self._old = session_id
-        self._format = header.format
+        self._old = old
+        self._new = new
         self._agent: Agent | None = None
         self._resumed = False
         """Whether the agent continues a session of its own."""
-        self._wires: dict[str | None, Wire] = {}
+        self._wires: dict[tuple[bool, str | None], Wire] = {}
+        """By whether hansard ran the agent, and the name of the stream."""
         self._frames = 0
         self._run: list[ev.Event] = []
         """The events of the frame that is being read."""
@@ -89,30 +84,43 @@ class Again:
         """What the turns of the old log are called in the new one."""
         self._recorded = False
         """Whether the new log has a conversation: an agent that replays one then repeats it."""
+        self._streams = _Streams(header)
+        self._added: list[ev.Event] = []
+        """What an import added of one stream, until it is compared with the new log."""
+        self._block: list[ev.Event] = []
+        """What is to be written."""
+        self._known: list[ev.Event] | None = None
+        """The events of the new log, once streams are compared with them."""
 
-    def take(self, event: ev.Event) -> list[ev.Event]:
-        """What becomes of the next event."""
+    def take(self, event: ev.Event) -> None:
+        """Take the next event."""
         if event.frame is not None and event.original is None:
             self._run.append(event)
-            return []
+            return
         if isinstance(event, ev.SessionLifecycle) and event.source is None and event.payload.subtype in LOGS_OWN:
-            return []  # it may stand between the events of one frame
-        events = self._done()
-        if event.frame is not None:
-            self._run = [event]
-        else:
-            events += self._own(event)
-        return events
+            return  # it may stand between the events of one frame
+        self._end_frame()
+        if event.frame is None:
+            self._merge()
+            self._streams.note(event)
+            self._put(self._own(event))
+            return
+        if self._added and (event.stream != self._added[0].stream or self._streams.is_live(event)):
+            self._merge()
+        self._run = [event]
 
-    def over(self) -> list[ev.Event]:
-        """What is left when the old log is over."""
-        return self._done() + [event for wire in self._wires.values() for event in wire.rest()]
+    def finish(self) -> None:
+        """Write what is left when the old log is over."""
+        self._end_frame()
+        self._merge()
+        self._put([event for wire in self._wires.values() for event in wire.rest()])
+        self._write()
 
-    def _done(self) -> list[ev.Event]:
-        """What came of the frame that was read last, or closed what was open."""
+    def _end_frame(self) -> None:
+        """Take what came of the frame that was read last, or closed what was open."""
         run, self._run = self._run, []
         if not run:
-            return []
+            return
         wire = self._wire(run[0])
         events: list[ev.Event] = []
         if run[0].original is not None:
@@ -122,7 +130,37 @@ class Again:
         self._frames = max(self._frames, wire.adapter.frames)
         self._turns |= dict(zip(_turns(run), _turns(events), strict=False))
         self._recorded = self._recorded or any(map(is_conversation, events))
-        return events
+        if not self._streams.is_live(run[0]) and self._streams.is_linked(run[0].stream):
+            self._added += events
+        else:
+            self._streams.read(run[0])
+            self._put(events)
+
+    def _merge(self) -> None:
+        """Compare what an import added with the new log, as the import did."""
+        added, self._added = self._added, []
+        if not added:
+            return
+        self._write()
+        if self._known is None:
+            self._known = list(self._store[self._new].read())
+        stream = added[0].stream
+        self._streams.mark_handoff(stream, added)
+        self._streams.linker(self._known, stream).place(added)
+        self._streams.read(added[0])
+        self._put(added)
+
+    def _put(self, events: list[ev.Event]) -> None:
+        self._block += events
+        if len(self._block) >= SOME:
+            self._write()
+
+    def _write(self) -> None:
+        block, self._block = self._block, []
+        if block:
+            written = self._store[self._new].append(block)
+            if self._known is not None:
+                self._known += written
 
     def _own(self, event: ev.Event) -> list[ev.Event]:
         """Something that no frame says: it stays, unless it is damage, which the old log alone has."""
@@ -131,8 +169,8 @@ class Again:
                 self._launched(event.payload)
             case ev.SessionLifecycle(payload=ev.SessionLifecyclePayload(subtype="closed")):
                 self._agent = None
-            case ev.Interrupt() if None in self._wires:  # of an agent whose wire has no message for it
-                self._wires[None].adapter.note_interrupt(event)
+            case ev.Interrupt() if (wire := self._live_wire()) is not None:  # of an agent whose wire has no message for it
+                wire.adapter.note_interrupt(event)
             case _:
                 pass
         if isinstance(event, ev.RawEvent) and event.seq == 0:
@@ -145,18 +183,23 @@ class Again:
         launched = msgspec.convert(launch.detail, _Launch)
         agent = agent_for(launched.agent)
         if not (agent.capabilities.one_shot and agent is self._agent):
-            self._wires.pop(None, None)
+            self._wires = {key: wire for key, wire in self._wires.items() if not key[0]}
         self._agent, self._resumed = agent, launched.options.get("resume") is not None
 
     def _wire(self, event: ev.Event) -> Wire:
-        found = self._wires.get(event.stream)
+        key = (self._streams.is_live(event), event.stream)
+        found = self._wires.get(key)
         if found is None:
-            found = self._wires[event.stream] = self._opened(event)
+            found = self._wires[key] = self._opened(event)
         return found
 
+    def _live_wire(self) -> Wire | None:
+        return next((wire for (live, _), wire in self._wires.items() if live), None)
+
     def _opened(self, event: ev.Event) -> Wire:
-        agent = self._agent if event.stream is None else None
-        format = self._format if agent is None else agent.format
+        live = self._streams.is_live(event)
+        agent = self._agent if live else None
+        format = self._streams.format(event.stream) if agent is None else agent.format
         if format is None:
             raise UsageError(f"the log of {self._old} does not say what its frames are")
         name = self._old if event.stream is None else f"{self._old}/{event.stream}"
@@ -169,11 +212,90 @@ class Again:
             frames=frames,
             parent_tool_call_id=parent,
             resumed=agent is not None and self._resumed,
-            recorded=self._recorded,
+            recorded=self._recorded and (live or (event.stream is not None and layout_of(format) is None)),
             composed=composed,
+            epoch=0 if live else self._epoch(event),
         )
         adapter = adapter_for(format)(context)
         return Wire(adapter, adapter.framer() if agent is None else agent.framer())
+
+    def _epoch(self, event: ev.Event) -> int:
+        """Returns when a recording began, by its first line; 0 if its lines have no times of that kind."""
+        since = relative_time(self._store[self._old].original(event)) if event.original is not None else None
+        return 0 if since is None else (event.timestamp if event.received_at is None else event.received_at) - since
+
+
+class _Streams:
+    """The streams of a session: of which format and of whose session each is, and which of them are compared with the others."""
+
+    def __init__(self, header: ev.SessionLifecyclePayload) -> None:
+        self._header = header
+        self._added: dict[str, ev.SessionLifecyclePayload] = {}
+        """How each stream was named that was added later."""
+        self._imported: set[str] = set()
+        self._accounts: set[str] = set()
+        """The streams that report the session itself."""
+        self._handoffs: dict[str, int] = {}
+        """How many frames hansard itself wrote into the files of hand-offs, by the agent's own id of the session."""
+        self._merged = False
+        self._summary = Summary()
+
+    def note(self, event: ev.Event) -> None:
+        """Note what an event that no frame states says about streams."""
+        if not isinstance(event, ev.SessionLifecycle):
+            return
+        self._summary.apply(event)
+        detail = as_object(event.payload.detail)
+        if is_stream_added(event) and isinstance(name := detail.get("stream"), str):
+            self._added[name] = event.payload
+            self._merged = self._merged or (name != ev.LIVE_STREAM and ev.is_main_stream(name))
+        elif is_handoff(event) and event.payload.provider_session_id is not None:
+            frames = detail.get("frames")
+            self._handoffs[event.payload.provider_session_id] = frames if isinstance(frames, int) else 0
+
+    def is_live(self, event: ev.Event) -> bool:
+        """Returns whether a frame came from an agent that hansard ran. In a log of 0.1, neither its stream nor a file has a name."""
+        if event.stream is None:
+            return self._header.path is None or not is_imported(event)
+        return event.stream == ev.LIVE_STREAM
+
+    def read(self, event: ev.Event) -> None:
+        """Note the stream of a frame."""
+        live = self.is_live(event)
+        if ev.is_main_stream(event.stream):
+            self._accounts.add(ev.LIVE_STREAM if live else event.stream or "")
+        if not live:
+            self._imported.add(event.stream or "")
+
+    def is_linked(self, stream: str | None) -> bool:
+        """Returns whether what is read of a stream is compared with the log."""
+        merged = self._merged or len(self._accounts) > 1
+        exists = bool(self._imported or self._accounts) or self._header.path is None
+        return exists and is_linked(stream, self._imported, self._header.path is not None, merged)
+
+    def format(self, stream: str | None) -> str | None:
+        """Returns the format of a stream."""
+        added = self._added.get(stream or "")
+        return added.format if added is not None else self._header.format
+
+    def linker(self, known: list[ev.Event], stream: str | None) -> Linker:
+        """Returns what compares a stream with the events of the log."""
+        added, format = self._added.get(stream or ""), self.format(stream)
+        named = None if added is None else as_object(added.detail).get("agent")
+        for event in known if named is None and added is None else ():
+            if isinstance(event, ev.SessionInit):
+                self._summary.apply(event)
+        own = next(iter(self._summary.agent_sessions), None) if added is None else None
+        family = named if isinstance(named, str) else "" if own is None else own.family
+        return Linker(known, stream, family, format or "", layout_of(format) is not None)
+
+    def mark_handoff(self, stream: str | None, events: list[ev.Event]) -> None:
+        """Marks what hansard itself wrote into the file of a hand-off."""
+        added = self._added.get(stream or "")
+        id = self._header.provider_session_id if added is None else added.provider_session_id
+        written = self._handoffs.get(id or "", 0)
+        for event in events:
+            event.replay = event.replay or 0 < (event.frame or 0) <= written
 
 
 class _Launch(msgspec.Struct):
@@ -216,8 +338,9 @@ class Wire:
         ends = [event.payload for event in before if isinstance(event, ev.TurnEnd) and event.synthetic]
         status, error = (ends[-1].status, ends[-1].error) if ends else ("lost", None)
         closing = self.adapter.finish(_reason(before), status, error)
-        for event in closing:
-            event.timestamp = before[-1].timestamp
+        times = [event.timestamp for event in before if is_closing_event(event)]
+        for index, event in enumerate(closing):
+            event.timestamp = times[index] if len(times) == len(closing) else before[-1].timestamp
         return events + closing
 
 

@@ -8,10 +8,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from hansard.adapters import adapter_for, layouts
+from hansard.adapters import adapter_for, layout_of
 from hansard.adapters.base import Context
 from hansard.adapters.framing import Frame, frames
-from hansard.adapters.layout import Layout
 from hansard.events.lenient import split_documents
 from hansard.events.summary import AgentSession
 from hansard.importing.databases import SessionTree, read_rows
@@ -92,7 +91,7 @@ def adapter_context(session_id: str, format: str, stream: SourceStream, name: st
 
 
 def _parent_call(format: str, stream: SourceStream) -> str | None:
-    layout = _layout(format)
+    layout = layout_of(format)
     if layout is None or stream.name is None:
         return None
     for says in _parent_lines(stream, stream.name):
@@ -112,11 +111,7 @@ def _parent_lines(stream: SourceStream, name: str) -> Iterator[bytes]:
 
 def read_frames(stream: SourceStream, format: str) -> Iterator[Frame]:
     """All frames of what is written anew each time."""
-    layout = _layout(format)
+    layout = layout_of(format)
     if stream.rows is not None and layout is not None and layout.database is not None:
         return layout.database.frames_of(read_rows(Path(stream.path), layout.database, stream.rows.ids))
     return frames([Path(stream.path).read_bytes()], adapter_for(format).framer())
-
-
-def _layout(format: str) -> Layout | None:
-    return next((layout for layout in layouts() if layout.format == format), None)

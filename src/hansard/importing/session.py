@@ -14,8 +14,9 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from hansard.adapters import layout_of
 from hansard.adapters.base import Context
-from hansard.adapters.linking import Linker
+from hansard.adapters.linking import Linker, is_linked
 from hansard.errors import HansardError, LogLocked, UnknownSession
 from hansard.events import MAIN_STREAM_MARK, Event, is_main_stream, session_lifecycle
 from hansard.events.summary import Summary, stream_added
@@ -230,14 +231,13 @@ class SessionImport:
 
     def _linker(self, name: str | None) -> Linker | None:
         """What marks the events that other streams of the session have reported; None if it has one stream."""
-        alone = not self._exists or (not self.memory.merged and (name or "") in ("", *self.memory.files) and self.memory.first is not None)
-        if alone or (not self.memory.merged and not is_main_stream(name) and self.memory.first is not None):
+        if not self._exists or not is_linked(name, self.memory.files, self.memory.first is not None, self.memory.merged):
             return None
         if self._known is None:
             self._lock()
             self._known = list(self.store[self.job.session_id].read())
         family = self.job.agent_session.family if self.job.agent_session is not None else ""
-        return Linker(self._known, name, family, self.job.format, self.job.is_agents_own)
+        return Linker(self._known, name, family, self.job.format, layout_of(self.job.format) is not None)
 
     def _save_positions(self, outcome: ImportResult) -> None:
         self._flush(outcome)
@@ -250,7 +250,7 @@ class SessionImport:
         if found is None:
             known = self.memory.files.get(name or "", Position(closed=[]))
             context = adapter_context(self.job.session_id, self.job.format, stream, name)
-            context.recorded = self._exists and not self.job.is_agents_own and name is not None  # what a wire replays is in the log
+            context.recorded = self._exists and name is not None and layout_of(self.job.format) is None  # what a wire replays is in the log
             found = self._readers[name or ""] = self._open(stream, context, known)
         return found
 

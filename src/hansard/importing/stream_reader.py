@@ -11,22 +11,16 @@ from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
 
-from msgspec import Struct
-
 from hansard.adapters import adapter_for
 from hansard.adapters.base import Adapter, Context, is_closing_event, is_imported
 from hansard.adapters.framing import Frame, Framer
-from hansard.adapters.layout import read_line
-from hansard.events import EARLIEST_CALENDAR_MS, Event
+from hansard.adapters.layout import relative_time
+from hansard.events import Event
 from hansard.importing.position import Position, Replaced
 from hansard.store import Store
 
 TAIL_BYTES = 256 * 1024
 """How much of a file is read to find its last line."""
-
-
-class _Timed(Struct):
-    t: float | None = None
 
 
 def start_time(path: str, imported: Callable[[], int | None]) -> int:
@@ -44,17 +38,12 @@ def start_time(path: str, imported: Callable[[], int | None]) -> int:
 def _first_and_last_time(path: str) -> tuple[int | None, int | None]:
     """The times of the first and of the last whole line."""
     with Path(path).open("rb") as file:
-        first = _time(file.readline(TAIL_BYTES))
+        first = relative_time(file.readline(TAIL_BYTES))
         if first is None:
             return None, None
         file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
-        times = map(_time, reversed(file.read().split(b"\n")))
+        times = map(relative_time, reversed(file.read().split(b"\n")))
         return first, next((time for time in times if time is not None), first)
-
-
-def _time(line: bytes) -> int | None:
-    timed = read_line(line, _Timed)
-    return int(timed.t) if timed is not None and timed.t is not None and 0 <= timed.t < EARLIEST_CALENDAR_MS else None
 
 
 READ_BYTES = 1024 * 1024

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from hansard.adapters import adapter_for
 from hansard.adapters.normalize import normalize
-from hansard.events import Event, Usage, UsageEvent, result, session_init, turn_end, turn_start, usage
+from hansard.events import Event, Usage, UsageEvent, result, session_init, session_lifecycle, turn_end, turn_start, usage
 from hansard.events.ledger import Ledger, LedgerRow, UsageSum, add_up
 from hansard.events.prices import Price, PriceTable
 from hansard.store import JsonlStore
@@ -265,6 +265,14 @@ def test_a_running_total_is_not_added_to_what_it_covers() -> None:
     turns = [*in_turn(response("a"), running(10, 1.0)), *in_turn(response("b", turn="u"), running(20, 3.0), turn="u")]
     total, _ = summed(turns)
     assert (total.input_tokens, total.cost_usd) == (20, 3.0)
+
+
+def test_a_running_total_covers_the_turns_since_the_launch_also_those_in_which_it_was_not_reported() -> None:
+    """The wire of an agent has no totals; its file, from which a turn in a terminal is added, has."""
+    launched = session_lifecycle(subtype="launched", detail={"agent": "codex", "options": {}})
+    later = in_turn(response("b", 20, turn="u"), usage("session", Usage(input_tokens=30, output_tokens=2)), turn="u")
+    total, ledger = summed([launched, *in_turn(response("a", 10)), *later])
+    assert (total.input_tokens, len(ledger.rows())) == (30, 2)
 
 
 PRICES = PriceTable([Price(["m"], "https://example.com", input=1_000_000, output=0)])

@@ -74,6 +74,8 @@ class Step(Struct):
     """More headers of an error."""
     hang: bool = False
     """Stop after half of the answer and say nothing more until the agent hangs up."""
+    tokens: tuple[int, int] = (10, 5)
+    """What it reports that it read and wrote."""
     stop: Literal["max_tokens", "refusal"] | None = None
     """Why the answer ends, said in each API's own word, if it does not just end or call a tool."""
 
@@ -100,6 +102,8 @@ class Model(ThreadingHTTPServer):
         self.asked: list[dict[str, Any]] = []
         """The requests that were steps of the conversation, as they were sent."""
         self.beside: list[dict[str, Any]] = []
+        self.fillers: list[Step] = []
+        """What was answered to those beside. A step that is kept has an address, and thereby a response id, of its own."""
         self.keys: list[str | None] = []
         """The keys that came with all requests."""
         self.said: list[str] = []
@@ -120,7 +124,8 @@ class Model(ThreadingHTTPServer):
         with self.lock:
             if not self.is_step(request):
                 self.beside.append(request)
-                return says(FILLER)
+                self.fillers.append(says(FILLER))
+                return self.fillers[-1]
             self.asked.append(request)
             self.taken += 1
             assert self.taken <= len(self.script), "the agent asks more often than the script expects"
@@ -221,7 +226,8 @@ def halves(text: str) -> list[str]:
 
 def messages(step: Step) -> Iterator[tuple[str, Any]]:
     """Anthropic's Messages API."""
-    usage = {"input_tokens": 10, "output_tokens": 1, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
+    sent, answered = step.tokens
+    usage = {"input_tokens": sent, "output_tokens": 1, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
     name = f"msg_{id(step):x}"
     start = {
         "id": name,
@@ -250,7 +256,9 @@ def messages(step: Step) -> Iterator[tuple[str, Any]]:
         events += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
         events.append({"type": "content_block_stop", "index": index})
     stop = step.stop or ("tool_use" if any(isinstance(item, Call) for item in step.items) else "end_turn")
-    events.append({"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": None}, "usage": usage | {"output_tokens": 5}})
+    events.append(
+        {"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": None}, "usage": usage | {"output_tokens": answered}}
+    )
     events.append({"type": "message_stop"})
     for event in events:
         yield event["type"], event
@@ -313,12 +321,13 @@ def responses(step: Step) -> Iterator[tuple[str, Any]]:
                 yield event("response.function_call_arguments.done", item_id=made["id"], output_index=index, arguments=made["arguments"])
         output.append(made)
         yield event("response.output_item.done", output_index=index, item=made)
+    sent, answered = step.tokens
     usage = {
-        "input_tokens": 10,
+        "input_tokens": sent,
         "input_tokens_details": {"cached_tokens": 0},
-        "output_tokens": 5,
+        "output_tokens": answered,
         "output_tokens_details": {"reasoning_tokens": 0},
-        "total_tokens": 15,
+        "total_tokens": sent + answered,
     }
     status = "incomplete" if step.stop else "completed"
     response = {"id": name, "object": "response", "status": status, "output": output, "usage": usage}
@@ -358,7 +367,8 @@ def chat(step: Step) -> Iterator[tuple[str, Any]]:
                 )
     stops = {"max_tokens": "length", "refusal": "content_filter", None: "tool_calls" if called else "stop"}
     yield chunk({}, stops[step.stop])
-    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+    sent, answered = step.tokens
+    usage = {"prompt_tokens": sent, "completion_tokens": answered, "total_tokens": sent + answered}
     yield (
         "",
         {
@@ -375,10 +385,11 @@ def chat(step: Step) -> Iterator[tuple[str, Any]]:
 
 def gemini(step: Step) -> Iterator[tuple[str, Any]]:
     """Google's Gemini API."""
+    sent, answered = step.tokens
 
     def chunk(part: dict[str, Any], **more: Any) -> tuple[str, Any]:
         candidate = {"content": {"parts": [part], "role": "model"}, "index": 0, **more}
-        usage = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}
+        usage = {"promptTokenCount": sent, "candidatesTokenCount": answered, "totalTokenCount": sent + answered}
         return "", {"candidates": [candidate], "modelVersion": "scripted", "responseId": f"r{id(step):x}", "usageMetadata": usage}
 
     for item in step.items:

@@ -13,22 +13,42 @@ from hansard.agents.base import Options
 from hansard.agents.handoff_files import find_handoff_files, remove_handoff_files
 from hansard.agents.session import Session
 from hansard.events import AssistantDone, UserMessage, is_main_agent
+from hansard.events.ledger import add_up
+from hansard.events.prices import PriceTable
 from hansard.events.replays import without_replays
 from hansard.importing.discovery import discover, homes
 from hansard.importing.run import import_all
 from hansard.importing.session import ImportResult
 from hansard.store import JsonlStore
-from tests.driving.model import Model, model, says
-from tests.driving.real_agents import execute_options
+from hansard.store.search import SearchQuery
+from hansard.store.usage import read_ledger
+from tests.driving.model import Model, Step, Text, is_conversation, model
+from tests.driving.real_agents import FAMILIES, execute_options
 from tests.driving.surroundings import Surroundings, idle
+from tests.driving.terminal import FORKS, run_in_terminal
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 IN_EVERY_RUN = ("claude", "claude-oneshot", "codex", "codex-exec")
-OTHERS = ("opencode", "opencode-oneshot", "gemini-oneshot", "qwen-io", "qwen-oneshot", "copilot", "copilot-oneshot")
+OTHERS = (
+    *("agent-sdk", "claude-acp", "codex-acp", "opencode", "opencode-acp", "opencode-oneshot", "gemini", "gemini-oneshot"),
+    *("qwen", "qwen-io", "qwen-oneshot", "copilot", "copilot-oneshot"),
+)
 AGENTS = [*IN_EVERY_RUN, *(pytest.param(agent, marks=pytest.mark.all_agents) for agent in OTHERS)]
-TURNS = [("yes", "One."), ("yes", "Two."), ("yes", "Three."), ("go on", "Four.")]
+TURNS = [("yes", "Heron."), ("yes", "Lynx."), ("yes", "Otter."), ("go on", "Stork.")]
 """What is said in each turn. The prompts are alike: only the answers and the times tell turns apart."""
+UNCOUNTED = {
+    **dict.fromkeys(
+        ("opencode", "opencode-acp", "opencode-oneshot"), "no wire, file, or table of OpenCode shows the calls that make a title"
+    ),
+    "claude-acp": "its file has no count of a suggestion that the end of the session cuts off",
+}
+"""The agents that ask their model beside the conversation, which nothing has to count, and why."""
+
+
+def script() -> list[Step]:
+    """The answers of the model. No two count the same tokens."""
+    return [Step([Text(answer)], tokens=(100 + 10**number, 10 + 2**number)) for number, (_, answer) in enumerate(TURNS)]
 
 
 class Story:
@@ -38,7 +58,6 @@ class Story:
         self.agent, self.served, self.around = agent, served, around
         self.given: dict[str, Any] = execute_options(agent, served, around)
         self.given.pop("store")
-        self.terminals = 0
 
     def options(self, **more: Any) -> Options:
         return Options(**(self.given | more))
@@ -68,14 +87,12 @@ class Story:
         if self.agent.startswith("gemini"):
             await asyncio.sleep(61 - time.time() % 60)
 
-    async def use_terminal(self, number: int, **more: Any) -> None:
-        """A turn of which the store hears nothing: it is recorded in another one."""
+    async def use_terminal(self, number: int, fork: bool = False) -> None:
+        """A turn of which the store hears nothing."""
         await self.wait()
-        self.terminals += 1
-        elsewhere = JsonlStore(self.around.home.parent / f"elsewhere-{self.terminals}")
         (info,) = await asyncio.to_thread(self.around.store.sessions)
-        session = await Session.create(elsewhere, self.agent, self.options(resume=info.agent_sessions[0].id, **more))
-        await self.run(session, number)
+        (identity,) = info.agent_sessions
+        await asyncio.to_thread(run_in_terminal, self.agent, self.given, TURNS[number][0], identity.id, fork)
 
     async def import_files(self) -> list[ImportResult]:
         return await asyncio.to_thread(self._import)
@@ -87,6 +104,26 @@ class Story:
     async def look(self) -> dict[str, list[tuple[str, str]]]:
         """The prompts and answers of each session, in order."""
         return await asyncio.to_thread(lambda: {info.id: self._told(info.id) for info in self.around.store.sessions()})
+
+    async def searched(self, session_id: str) -> dict[str, int]:
+        """How often search finds each text in the session in which the conversation began."""
+        words = sorted({word.strip(".") for turn in TURNS[:3] for word in turn})
+        return await asyncio.to_thread(lambda: {word: self._hits(session_id, word) for word in words})
+
+    def _hits(self, session_id: str, word: str) -> int:
+        return len(list(SearchQuery(self.around.store, word, [session_id])))
+
+    async def counted(self) -> tuple[int, int]:
+        """The input and output tokens of all sessions."""
+        ledger = await asyncio.to_thread(read_ledger, self.around.store, PriceTable())
+        total = add_up(ledger.rows())
+        return total.input_tokens, total.output_tokens
+
+    def answered(self) -> tuple[int, int]:
+        """The tokens of everything that the model answered."""
+        beside = [] if self.agent in UNCOUNTED else self.served.fillers
+        steps = [*self.served.script[: self.served.taken], *beside]
+        return sum(step.tokens[0] for step in steps), sum(step.tokens[1] for step in steps)
 
     def _told(self, session_id: str) -> list[tuple[str, str]]:
         events = [event for event in without_replays(self.around.store[session_id].conversation()) if is_main_agent(event)]
@@ -104,16 +141,26 @@ def turns(*numbers: int) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("agent", AGENTS)
 async def test_a_conversation_that_goes_to_and_fro_is_one_session(agent: str, tmp_path: Path) -> None:
+    """Run, import, a turn in the terminal, import, run again, a fork in the terminal, import."""
     around = Surroundings(tmp_path)
-    with model(*(says(answer) for _, answer in TURNS)) as served:
+    with model(*script(), is_step=is_conversation) as served:
         story = Story(agent, served, around)
         session = await story.begin()
         await story.import_files()
         assert await story.look() == {session: turns(0)}
         await story.use_terminal(1)
+        await story.import_files()
+        assert await story.look() == {session: turns(0, 1)}
         await story.resume(session, 2)
-        await story.import_files()  # the terminal's turn came between two of hansard's
         assert await story.look() == {session: turns(0, 1, 2)}
+        if FAMILIES[agent] in FORKS:
+            await story.use_terminal(3, fork=True)
+        await story.import_files()
+        told = await story.look()
+        assert told.pop(session) == turns(0, 1, 2)
+        assert [forked in (turns(3), turns(0, 1, 2, 3)) for forked in told.values()] == [True] * (FAMILIES[agent] in FORKS)
+        assert await story.searched(session) == {"Heron": 1, "Lynx": 1, "Otter": 1, "yes": 3}
+        assert await story.counted() == story.answered()
         assert {outcome.state for outcome in await story.import_files()} == {"unchanged"}
         assert not [finding for finding in await asyncio.to_thread(around.store[session].verify) if finding.is_damage]
 
@@ -121,7 +168,7 @@ async def test_a_conversation_that_goes_to_and_fro_is_one_session(agent: str, tm
 @pytest.mark.parametrize("agent", AGENTS)
 async def test_an_imported_session_is_resumed_under_its_own_id(agent: str, tmp_path: Path) -> None:
     around = Surroundings(tmp_path)
-    with model(*(says(answer) for _, answer in TURNS)) as served:
+    with model(*script(), is_step=is_conversation) as served:
         story = Story(agent, served, around)
         first = await Session.create(JsonlStore(tmp_path / "elsewhere"), agent, story.options())
         await story.run(first, 0)
@@ -135,21 +182,10 @@ async def test_an_imported_session_is_resumed_under_its_own_id(agent: str, tmp_p
         assert {outcome.state for outcome in await story.import_files()} == {"unchanged"}
 
 
-async def test_a_fork_is_a_session_of_its_own(tmp_path: Path) -> None:
-    around = Surroundings(tmp_path)
-    with model(*(says(answer) for _, answer in TURNS)) as served:
-        story = Story("claude", served, around)
-        session = await story.begin()
-        await story.use_terminal(1, arguments=["--fork-session"])
-        await story.import_files()
-        told = await story.look()
-        assert (told[session], len(told)) == (turns(0), 2)
-
-
 @pytest.mark.parametrize("target", ["claude", "codex"])
 async def test_the_file_of_a_hand_off_is_no_session_and_can_be_removed(target: str, tmp_path: Path) -> None:
     around = Surroundings(tmp_path)
-    with model(*(says(answer) for _, answer in TURNS)) as served:
+    with model(*script(), is_step=is_conversation) as served:
         story = Story("codex" if target == "claude" else "claude", served, around)
         session = await story.begin()
         taken_over = Story(target, served, around)

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from hansard.events.agent_family import agent_family
 from hansard.events.prices import PriceTable
 from hansard.events.structs import prepare
-from hansard.events.types import AssistantDone, Event, SessionInit, SessionLifecycle, ToolCall, is_main_agent
+from hansard.events.types import AssistantDone, Event, SessionInit, SessionLifecycle, ToolCall, UsageEvent, is_main_agent
 from hansard.events.usage_totals import COST, TOKENS, USAGE_TYPES, Entry, Missing, Number, SettledTurn, Uncounted, UsageFold
 
 LEDGER_TYPES = USAGE_TYPES | {"assistant_done", "tool_call"}
@@ -100,6 +100,10 @@ class Ledger:
         self._calls: dict[str, _Call] = {}
         self._named: dict[str, list[str]] = {}
         """The keys of responses, by name."""
+        self._aliases: dict[str, str] = {}
+        """The keys of responses, by the names that only a stream which repeats them has."""
+        self._parts: dict[str, _Turn] = {}
+        """The turns that were counted as a whole, by the names of the responses in them."""
         self._groups: dict[int, list[_Turn]] = {}
         self._sessions: dict[str, list[_Turn]] = {}
         self._outside: dict[str, dict[str, Number]] = {}
@@ -109,7 +113,10 @@ class Ledger:
         fold, agent, settled = UsageFold(), "", list[SettledTurn]()
         shown: set[Missing] = {"titles", "answers"}
         has_subagents = False
+        names: list[tuple[str, str]] = []
         for event in events:
+            if isinstance(event, UsageEvent) and event.same_as is not None:
+                names += [(event.same_as, name) for name in (event.response_id, event.payload.origin_id) if name is not None]
             if not is_main_agent(event) or (isinstance(event, ToolCall) and event.payload.kind == "agent"):
                 has_subagents = True
             if isinstance(event, AssistantDone | ToolCall):
@@ -125,6 +132,7 @@ class Ledger:
         turns = self._sessions[session_id] = []
         for turn in settled:
             turns.append(self._add(session_id, agent, len(turns), turn))
+        self._name(turns, names)
         _mark_covered(turns)
         self._outside[session_id] = outside
         missing = {turn.missing for turn in settled if turn.missing is not None}
@@ -154,8 +162,8 @@ class Ledger:
     # ---- reading
 
     def _add(self, session_id: str, agent: str, number: int, settled: SettledTurn) -> _Turn:
+        settled, seen = self._without_parts(agent, settled)
         turn = _Turn(session_id, agent, [], settled, len(self._groups))
-        seen: _Turn | None = None
         responses = [entry for entry in settled.entries if entry.is_response]
         for index, entry in enumerate(responses):
             names = [f"{agent}:{name}" for name in entry.ids]
@@ -175,8 +183,32 @@ class Ledger:
         self._groups.setdefault(turn.group, []).append(turn)
         return turn
 
+    def _name(self, turns: list[_Turn], names: list[tuple[str, str]]) -> None:
+        """Add the ids that other streams of the session have for its responses: a fork may have copied that stream.
+
+        A stream may count a turn as a whole. Then the ids are those of responses that are a part of it.
+        """
+        keys = {entry.event: (key, turn.agent) for turn in turns for key, entry in turn.responses()}
+        whole = {turn.settled.own_event: turn for turn in turns}
+        for event, name in names:
+            if event in keys:
+                key, agent = keys[event]
+                self._aliases[f"{agent}:{name}"] = key
+            elif event in whole:
+                self._parts[f"{whole[event].agent}:{name}"] = whole[event]
+
+    def _without_parts(self, agent: str, settled: SettledTurn) -> tuple[SettledTurn, _Turn | None]:
+        """Returns a turn without the responses that another session counts with a turn of its own, and that turn."""
+        parts = [(entry, self._parts.get(f"{agent}:{name}")) for entry in settled.entries if entry.is_response for name in entry.ids]
+        found = {id(entry): turn for entry, turn in parts if turn is not None}
+        left = [entry for entry in settled.entries if id(entry) not in found]
+        return replace(settled, entries=left), next(iter(found.values()), None)
+
     def _find(self, names: list[str], entry: Entry) -> str | None:
-        """Returns the key of the same response, if it is known by one of the names."""
+        """Returns the key of the same response, if it is known by one of the names. Streams may differ in model and text, not in tokens."""
+        for name in names:
+            if name in self._aliases and _has_same_tokens(self._calls[self._aliases[name]].entry, entry):
+                return self._aliases[name]
         return next((key for name in names for key in self._named.get(name, []) if _is_same(self._calls[key].entry, entry)), None)
 
     def _new_key(self, names: list[str], otherwise: str) -> str:
@@ -299,6 +331,10 @@ def _is_same(one: Entry, other: Entry) -> bool:
     """Returns whether two counts with the same id can be of one response: nothing that both know differs."""
     if (one.model and other.model and one.model != other.model) or (one.content and other.content and one.content != other.content):
         return False
+    return _has_same_tokens(one, other)
+
+
+def _has_same_tokens(one: Entry, other: Entry) -> bool:
     return all(one.numbers[name] == other.numbers[name] for name in TOKENS if name in one.numbers and name in other.numbers)
 
 

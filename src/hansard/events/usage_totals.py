@@ -108,6 +108,8 @@ class MessageUsage(Struct):
     ids: tuple[str, ...] = ()
     """The ids by which other sessions know the response: the provider's or the agent's, and one that a fork's copies share."""
     time: int | None = None
+    event: str = ""
+    """The event that reported it."""
 
 
 class OpenTurn(Struct):
@@ -125,6 +127,8 @@ class OpenTurn(Struct):
     messages: dict[str, MessageUsage] = field(default_factory=dict[str, MessageUsage])
     own: dict[str, Number] | None = None
     """The agent's own word for the turn."""
+    own_event: str = ""
+    """The event that reported it."""
     own_model: str | None = None
     time: int | None = None
     running: dict[str, dict[str, Number]] | None = None
@@ -219,6 +223,7 @@ class OpenTurn(Struct):
                 is_response=True,
                 by_subagent=count.by_subagent,
                 ids=count.ids,
+                event=count.event,
                 content=self.contents.get(name),
             )
             for name, count in self.messages.items()
@@ -262,6 +267,8 @@ class Entry(Struct, frozen=True):
     is_response: bool = False
     by_subagent: bool = False
     ids: tuple[str, ...] = ()
+    event: str = ""
+    """The event that reported the response."""
     content: int | None = None
 
 
@@ -288,6 +295,8 @@ class SettledTurn(Struct, frozen=True):
     """Whether the agent reported in it what the session cost so far."""
     missing: Missing | None
     """Why some tokens of the turn may not be counted, if that is so."""
+    own_event: str
+    """The event that reported the turn as a whole; empty if there is none."""
 
 
 class Context(Struct, rename="camel", frozen=True):
@@ -460,6 +469,7 @@ class UsageFold(Struct):
             turn.restarted,
             turn.running is not None and COST in turn.running[""],
             turn.missing(share),
+            turn.own_event,
         )
         self._add_turn(self.total, turn, share)
         theirs = turn.subagents()
@@ -532,7 +542,7 @@ class UsageFold(Struct):
                 self._message(event, used)
             case "turn" if is_main_agent(event):
                 turn = self._turn(event)
-                turn.own, turn.own_model = _counts(used), used.model
+                turn.own, turn.own_model, turn.own_event = _counts(used), used.model, event.id
             case "session" if is_main_agent(event):
                 self.reported.usage = used.usage
                 self.reported.model_usage = self.reported.model_usage if used.model_usage is None else used.model_usage
@@ -554,7 +564,7 @@ class UsageFold(Struct):
             return
         turn = next((turn for turn in self.open if name in turn.messages), None) or self._turn(event)
         ids = tuple(one for one in (event.response_id, used.origin_id) if one is not None)
-        turn.messages[name] = MessageUsage(_counts(used), used.model, not is_main_agent(event), ids, event.timestamp)
+        turn.messages[name] = MessageUsage(_counts(used), used.model, not is_main_agent(event), ids, event.timestamp, event.id)
         if is_main_agent(event):
             self.last = used.usage if used.usage.input_tokens else self.last
             self.model = used.model or self.model
@@ -590,7 +600,8 @@ class UsageFold(Struct):
         turn = self._turn(event)
         turn.is_reported = turn.is_reported or not turn.ended
         turn.restarted = turn.restarted or (restarted and not turn.ended)  # after a turn, OpenCode takes reverted messages out
-        turn.running = {**(turn.running or {}), **models, "": self.running}
+        before = turn.running or {}
+        turn.running = {**before, **models, "": before.get("", {}) | total}
 
     def add_result(self, event: Result) -> None:
         """Note the agent's own report of the session."""

@@ -46,6 +46,7 @@ class CodexRollout(Codex):
         self.plan: list[tuple[str, str]] = []
         self.total: shared.Tokens | None = None
         self.recorded = False
+        """Whether the next count is about a response that has a record. An older Codex may continue the file of a newer one."""
         self.turn_usage: ev.Usage | None = None
         self.named_turn: str | None = None
         self.counted = 0
@@ -263,7 +264,8 @@ class CodexRollout(Codex):
         info = event.info
         if info is not None:
             own = None if self.recorded else share(info.total_token_usage, self.total, info.last_token_usage)
-            self.total = total = info.total_token_usage
+            self.total, self.recorded = info.total_token_usage, False
+            total = info.total_token_usage
             counted = usage_of(total)
             self.overflowed = not counted.total_tokens and bool(total.total_tokens)
             if own is not None:

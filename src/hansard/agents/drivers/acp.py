@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from hansard._version import __version__
 from hansard.agents.base import Agent, Capabilities, Handshake, Options, value
+from hansard.agents.gemini_retention import retention_variables
 from hansard.errors import AgentNotStarted, Refused, UsageError
 from hansard.events import ConfigurationChangePayload, configuration_change
 from hansard.events.lenient import as_list, as_object
@@ -178,6 +179,9 @@ class Gemini(ModelByFlag):
     keys: ClassVar[dict[str, str]] = {"gemini-api-key": "GEMINI_API_KEY"}
     sign_in = "Set GEMINI_API_KEY, or run `gemini` in a terminal and sign in there."
     serves = frozenset({"write", "terminal"})  # 0.61.0 takes our "no such file" for a failure, and then cannot write a new one
+
+    def variables(self, options: Options) -> dict[str, str]:
+        return super().variables(options) | retention_variables()
 
     async def begin(self, talk: Handshake, hello: dict[str, Any], options: Options) -> None:
         while options.resume is not None and self.would_overwrite(options.resume, options):

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from hansard.agents.base import Agent, Capabilities, Options, value
+from hansard.agents.gemini_retention import retention_variables
 from hansard.agents.output_schema import object_schema
 from hansard.errors import UsageError
 from hansard.projections.text import json_text
@@ -83,6 +84,9 @@ class GeminiOneShot(OneShot):
     install = "npm install -g @google/gemini-cli"
     flags, address = ("--output-format=stream-json",), "GOOGLE_GEMINI_BASE_URL"
     modes = _named("--approval-mode", "default", "auto_edit", "yolo", "plan")
+
+    def variables(self, options: Options) -> dict[str, str]:
+        return super().variables(options) | retention_variables()
 
 
 class QwenOneShot(OneShot):

@@ -59,8 +59,10 @@ class Lists(Adapter):
         """Yield a request: its model and its system prompt when they change, then its messages."""
         if body.model is not None and body.model != self._model:
             first, self._model = self._model is None, body.model
+            session = _session_of(body.metadata)
+            agent = self.source if session is None else "claude"
             yield (
-                ev.session_init(agent_id=self.source, model=body.model)
+                ev.session_init(agent_id=agent, model=body.model, provider_session_id=session)
                 if first
                 else ev.configuration_change(subtype="model", model=body.model)
             )
@@ -251,6 +253,16 @@ class AnthropicMessages(Lists):
 
     formats = ("anthropic-messages",)
     source = "anthropic"
+
+
+def _session_of(metadata: wire.Metadata | None) -> str | None:
+    """Returns the session of Claude Code that sent a request; None if another program did."""
+    try:
+        user = json.loads((metadata.user_id if metadata is not None else None) or "null")
+    except ValueError:
+        return None
+    session = as_object(user).get("session_id")
+    return session if isinstance(session, str) else None
 
 
 Api = Literal["openai", "anthropic"]

@@ -165,6 +165,12 @@ class ThinkingConfig(Wire):
     budget_tokens: int | None = None
 
 
+class Metadata(Wire):
+    """Whose request it is. Claude Code writes an object of its own into the user's id, as JSON."""
+
+    user_id: str | None = None
+
+
 class Body(Wire):
     """The body of a request: all the messages so far."""
 
@@ -172,6 +178,7 @@ class Body(Wire):
     model: str | None = None
     system: Annotated[Any, nested(Blocks)] = None
     thinking: ThinkingConfig | None = None
+    metadata: Metadata | None = None
 
 
 class Head(Wire):

@@ -95,11 +95,14 @@ class OpenAI(Adapter):
         self._dated = True
         return round(created * 1000)
 
-    def introduce(self, model: str | None, tools: list[Any] | None) -> Iterator[ev.Event]:
-        """Who speaks, once; a request that asks for another model or other tools changes the configuration."""
+    def introduce(self, model: str | None, tools: list[Any] | None, thread: str | None = None) -> Iterator[ev.Event]:
+        """Who speaks, once; a request that asks for another model or other tools changes the configuration.
+
+        ``thread`` is that of Codex, if it sent the request.
+        """
         if not self.introduced:
             self.introduced, self.model, self.tools = True, model, tools
-            yield ev.session_init(agent_id="openai", model=model, tools=tools)
+            yield ev.session_init(agent_id="openai" if thread is None else "codex", model=model, tools=tools, provider_session_id=thread)
             return
         if model is not None and model != self.model:
             self.model = model

@@ -470,8 +470,9 @@ class Responses(OpenAI):
             yield from self.steer(given)
             return
         yield from self.leave()
-        yield from self.introduce(message.model, message.tools)
-        said = ("type", "input", "model", "instructions", "previous_response_id", "conversation", "tools", "stream")
+        sender = message.client_metadata
+        yield from self.introduce(message.model, message.tools, None if sender is None else sender.thread_id)
+        said = ("client_metadata", "type", "input", "model", "instructions", "previous_response_id", "conversation", "tools", "stream")
         yield from self.configure(declared_fields(message, *said))
         self.conversation.continue_from([message.previous_response_id, message.conversation])
         fresh = self.news(given)

@@ -241,6 +241,12 @@ class Message(Wire):
         return Response if self.object == "response" else ErrorBody
 
 
+class ClientMetadata(Wire):
+    """What a program says about itself. Codex names its thread."""
+
+    thread_id: str | None = None
+
+
 class Request(Wire):
     """The body of a request; over WebSocket with a ``type``: ``response.create`` or ``response.steer``."""
 
@@ -270,6 +276,7 @@ class Request(Wire):
     top_logprobs: int | None = None
     metadata: Any = None
     prompt: Any = None
+    client_metadata: ClientMetadata | None = None
 
 
 prepare(globals())

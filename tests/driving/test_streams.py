@@ -12,13 +12,15 @@ import pytest
 from hansard.agents.base import Options
 from hansard.agents.handoff_files import find_handoff_files, remove_handoff_files
 from hansard.agents.session import Session
-from hansard.events import AssistantDone, UserMessage, is_main_agent
+from hansard.events import AssistantDone, SessionLifecycle, UserMessage, is_main_agent
 from hansard.events.ledger import add_up
 from hansard.events.prices import PriceTable
 from hansard.events.replays import without_replays
+from hansard.events.summary import is_handoff
 from hansard.importing.discovery import discover, homes
+from hansard.importing.repair import merge_doubles
 from hansard.importing.run import import_all
-from hansard.importing.session import ImportResult
+from hansard.importing.session import ImportResult, import_sessions
 from hansard.store import JsonlStore
 from hansard.store.search import SearchQuery
 from hansard.store.usage import read_ledger
@@ -200,3 +202,36 @@ async def test_the_file_of_a_hand_off_is_no_session_and_can_be_removed(target: s
         assert (file.session_id, file.state) == (session, "continued")
         (kept,) = await asyncio.to_thread(remove_handoff_files, around.store)
         assert Path(kept.path).exists(), "the agent continues it"
+
+
+@pytest.mark.parametrize("target", ["claude", "codex"])
+async def test_a_hand_off_that_version_0_1_imported_as_a_session_is_merged(target: str, tmp_path: Path) -> None:
+    """Version 0.1 did not remember the files that it wrote, and its import took one for a session of the agent."""
+    around = Surroundings(tmp_path)
+    with model(*script(), is_step=is_conversation) as served:
+        story = Story("codex" if target == "claude" else "claude", served, around)
+        session = await story.begin()
+        await Story(target, served, around).resume(session, 1)
+    old = JsonlStore(tmp_path / "old")
+    await asyncio.to_thread(copy_as_version_0_1, around.store, old, session)
+    jobs = [
+        job
+        for job in discover([place for place in homes(around.home, {}) if place.exists()], None).jobs
+        if job.session_id.startswith(target)
+    ]
+    (double,) = await asyncio.to_thread(lambda: [outcome.session_id for outcome, _ in import_sessions(old, jobs, True, 0)])
+    around.store = old
+    assert set(await story.look()) == {session, double}
+    (merged,) = await asyncio.to_thread(lambda: list(merge_doubles(old, jobs)))
+    assert (merged.session_id, merged.into, merged.problem) == (double, session, None)
+    assert await story.look() == {session: turns(0, 1)}
+    assert {outcome.state for outcome in await story.import_files()} <= {"unchanged", "updated"}
+    assert await story.look() == {session: turns(0, 1)}
+
+
+def copy_as_version_0_1(store: JsonlStore, old: JsonlStore, session_id: str) -> None:
+    """Copies a session without what version 0.1 did not write."""
+    header, *events = store[session_id].read()
+    old.create(session_id, format=header.payload.format)
+    old[session_id].append([event for event in events if not (isinstance(event, SessionLifecycle) and is_handoff(event))])
+    old[session_id].release()

@@ -21,9 +21,10 @@ from hansard.adapters.linking import Linker, is_linked
 from hansard.agents import agent_for
 from hansard.agents.base import Agent
 from hansard.errors import UsageError
+from hansard.events.handoffs import Handoffs
 from hansard.events.lenient import as_object
 from hansard.events.replays import is_conversation
-from hansard.events.summary import Summary, is_handoff, is_stream_added
+from hansard.events.summary import Summary, is_stream_added
 from hansard.store import Store, lines
 from hansard.store.transfer.copy import copy_blobs
 
@@ -94,6 +95,8 @@ class Again:
 
     def take(self, event: ev.Event) -> None:
         """Take the next event."""
+        if event.frame is not None:
+            self._streams.note(event)
         if event.frame is not None and event.original is None:
             self._run.append(event)
             return
@@ -235,23 +238,20 @@ class _Streams:
         self._imported: set[str] = set()
         self._accounts: set[str] = set()
         """The streams that report the session itself."""
-        self._handoffs: dict[str, int] = {}
-        """How many frames hansard itself wrote into the files of hand-offs, by the agent's own id of the session."""
+        self._handoffs = Handoffs()
         self._merged = False
         self._summary = Summary()
 
     def note(self, event: ev.Event) -> None:
-        """Note what an event that no frame states says about streams."""
-        if not isinstance(event, ev.SessionLifecycle):
+        """Note what an event says about streams."""
+        self._handoffs.note(event)
+        if event.frame is not None or not isinstance(event, ev.SessionLifecycle):
             return
         self._summary.apply(event)
         detail = as_object(event.payload.detail)
         if is_stream_added(event) and isinstance(name := detail.get("stream"), str):
             self._added[name] = event.payload
             self._merged = self._merged or (name != ev.LIVE_STREAM and ev.is_main_stream(name))
-        elif is_handoff(event) and event.payload.provider_session_id is not None:
-            frames = detail.get("frames")
-            self._handoffs[event.payload.provider_session_id] = frames if isinstance(frames, int) else 0
 
     def is_live(self, event: ev.Event) -> bool:
         """Returns whether a frame came from an agent that hansard ran. In a log of 0.1, neither its stream nor a file has a name."""
@@ -293,9 +293,7 @@ class _Streams:
         """Marks what hansard itself wrote into the file of a hand-off."""
         added = self._added.get(stream or "")
         id = self._header.provider_session_id if added is None else added.provider_session_id
-        written = self._handoffs.get(id or "", 0)
-        for event in events:
-            event.replay = event.replay or 0 < (event.frame or 0) <= written
+        self._handoffs.mark(id, events)
 
 
 class _Launch(msgspec.Struct):

@@ -5,17 +5,18 @@ from __future__ import annotations
 from hashlib import sha256
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from hansard.adapters.base import is_closing_event, is_imported
 from hansard.errors import HansardError
 from hansard.events import LIVE_STREAM, Event, SessionLifecycle, is_main_stream, summary
+from hansard.events.handoffs import Handoffs
 from hansard.events.lenient import as_object
 from hansard.events.structs import prepare
 from hansard.store import Store
 
 NOTE = "import.json"
-NOTE_VERSION = 2
+NOTE_VERSION = 3
 """A note of another version is replaced: the log has everything in it."""
 
 
@@ -52,8 +53,8 @@ class ImportPositions(Struct):
     """The path and format of the session's first stream; None if hansard ran the agent."""
     streams: dict[str, tuple[str, str]] = {}
     """The paths and formats of the streams that were added later, by name."""
-    handoffs: dict[str, int] = {}
-    """How many frames hansard itself wrote into the files of hand-offs, by the agent's own id of the session."""
+    handoffs: Handoffs = field(default_factory=Handoffs)
+    """What hansard itself wrote into the agents' files."""
     merged: bool = False
     """Whether more than one stream reports the session itself."""
 
@@ -77,11 +78,12 @@ def save(store: Store, session_id: str, memory: ImportPositions) -> None:
 
 def rebuild(store: Store, session_id: str) -> ImportPositions:
     """What the log itself says about the files that were read into it."""
-    memory = ImportPositions(files={}, attached={}, streams={}, handoffs={})
+    memory = ImportPositions(files={}, attached={}, streams={})
     streams: dict[str, _StreamPosition] = {}
     accounts: set[str] = set()
     for event in store[session_id].read():
         memory.seq = max(memory.seq, event.seq)
+        memory.handoffs.note(event)
         if isinstance(event, SessionLifecycle):
             _note_source(memory, event)
         if event.frame is None:
@@ -104,9 +106,6 @@ def _note_source(memory: ImportPositions, event: SessionLifecycle) -> None:
             memory.first = (life.path, life.format or "")
         case summary.STREAM_ADDED if event.source is None and isinstance(name := as_object(life.detail).get("stream"), str):
             memory.streams[name] = (life.path or "", life.format or "")
-        case summary.HANDOFF_WRITTEN if event.source is None and life.provider_session_id is not None:
-            frames = as_object(life.detail).get("frames")
-            memory.handoffs[life.provider_session_id] = frames if isinstance(frames, int) else 0
         case _:
             pass
 

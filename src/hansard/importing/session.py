@@ -105,11 +105,11 @@ class SessionImport:
         try:
             head = self.store[self.job.session_id].head()
         except UnknownSession:
-            self._positions = ImportPositions(files={}, attached={}, streams={}, handoffs={})
+            self._positions = ImportPositions(files={}, attached={}, streams={})
             return
         if head.bytes == 0:  # the disk was full before the first event was written
             self.store.delete(self.job.session_id)
-            self._positions = ImportPositions(files={}, attached={}, streams={}, handoffs={})
+            self._positions = ImportPositions(files={}, attached={}, streams={})
             return
         self._exists = True
         noted = position.load(self.store, self.job.session_id)
@@ -172,7 +172,7 @@ class SessionImport:
         parts = chain(reader.resume(), reader.close() if over else ())
         if linker is not None:
             events = list(chain.from_iterable(parts))
-            self._mark_handoff(events)
+            self.memory.handoffs.mark(None if self.job.agent_session is None else self.job.agent_session.id, events)
             linker.place(events)
             late = any(event.after is not None for event in events) and not self.memory.streams  # a session of version 0.1
             parts = iter([[self._added(stream, name)], events] if events and (late or self._is_new_account(name)) else [events])
@@ -222,12 +222,6 @@ class SessionImport:
             self.memory.streams[name] = (stream.path, self.job.format)
         self.memory.merged = self.memory.merged or is_main_stream(name)
         return stream_added(name, self.job.format, stream.path, self.job.agent_session)
-
-    def _mark_handoff(self, events: list[Event]) -> None:
-        """Marks what hansard itself wrote into the file for an agent that took over: the conversation that the log has."""
-        written = self.memory.handoffs.get(self.job.agent_session.id, 0) if self.job.agent_session is not None else 0
-        for event in events:
-            event.replay = event.replay or 0 < (event.frame or 0) <= written
 
     def _linker(self, name: str | None) -> Linker | None:
         """What marks the events that other streams of the session have reported; None if it has one stream."""

@@ -9,9 +9,11 @@ from pathlib import Path
 
 from benchmarks.scorecard import follow, speed
 from benchmarks.scorecard.kept import read
-from benchmarks.scorecard.page import PAGE, Card, page, plain, table
+from benchmarks.scorecard.page import PAGE, Card, page, plain, replace_tokens, table
 from benchmarks.scorecard.peer import NotInstalled, Peer
-from benchmarks.scorecard.peers import ALL
+from benchmarks.scorecard.peers import ALL, COUNTING
+from benchmarks.scorecard.samples import HOMES
+from benchmarks.scorecard.tokens import exact
 
 
 def main() -> None:
@@ -19,8 +21,13 @@ def main() -> None:
     options = argparse.ArgumentParser(description="hansard beside other tools that read agents, by the same measurements")
     options.add_argument("--only", default="", help="tools with this in their name; the page is not written")
     options.add_argument("--format", default="", help="formats with this in their name; the page is not written")
+    options.add_argument("--tokens", action="store_true", help="only the tokens, and only that section of the page is written")
     given = options.parse_args()
     card = Card()
+    if given.tokens:
+        count(card)
+        PAGE.write_text(replace_tokens(PAGE.read_text(), card))
+        return
     for kind in ALL:
         if given.only in kind.name:
             add(card, kind())
@@ -39,8 +46,26 @@ def main() -> None:
     for name, why in card.skipped.items():
         print(f"skipped {name}: {why}")
     if not given.only and not given.format:
+        count(card)
         PAGE.write_text(page(card))
         print(f"wrote {PAGE.relative_to(Path.cwd()) if PAGE.is_relative_to(Path.cwd()) else PAGE}")
+
+
+def count(card: Card) -> None:
+    """Measure which tools count tokens exactly."""
+    for kind in COUNTING:
+        peer = kind()
+        try:
+            peer.install()
+        except NotInstalled as problem:
+            tell(f"skipped {peer.name}: {peer.version} does not install here: {problem}")
+            continue
+        card.counting.append(peer)
+        for format in HOMES:
+            tell(f"{peer.name}: tokens, {format}")
+            found = exact(peer, format)
+            if found is not None:
+                card.exact[peer.name, format] = found
 
 
 def add(card: Card, peer: Peer) -> None:

@@ -35,6 +35,8 @@ class Card:
     kept: dict[tuple[str, str], Kept] = field(default_factory=dict)
     lost: dict[str, tuple[int, int]] = field(default_factory=dict)
     spent: dict[str, tuple[float, float]] = field(default_factory=dict)
+    counting: list[Peer] = field(default_factory=list)
+    exact: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
 
 
 def table(card: Card) -> list[list[str]]:
@@ -100,6 +102,7 @@ def page(card: Card) -> str:
             [["", "from", "source", "asked by"], *([p.name, f"{p.registry}, {p.version}", p.home or NONE, p.way] for p in card.peers)]
         ),
         RULES,
+        *tokens(card),
         "## Facts by kind",
         "Over all formats that the tool reads. *Copies*: facts that are nowhere but in an untouched copy of an input line.",
         markdown([["", *KINDS, "copies"], *(_by_kind(card, peer) for peer in card.peers)]),
@@ -109,6 +112,35 @@ def page(card: Card) -> str:
         *(_missing(card, peer) for peer in card.peers),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def tokens(card: Card) -> list[str]:
+    """The section about tokens: its heading, its table, and how it was counted."""
+    formats = [format for format in NAMES if any((peer.name, format) in card.exact for peer in card.counting)]
+    rows = [["", *(f"{peer.name} {peer.version}" for peer in card.counting)]]
+    rows += [[NAMES[format], *(_exact(card.exact.get((peer.name, format))) for peer in card.counting)] for format in formats]
+    return [TOKENS, markdown(rows), TOKENS_RULES]
+
+
+def replace_tokens(text: str, card: Card) -> str:
+    """Returns the page with the section about tokens measured anew."""
+    before, _, rest = text.partition(TOKENS + "\n")
+    if not rest:
+        before, _, rest = text.partition("## Facts by kind\n")
+        return before + "\n\n".join(tokens(card)) + "\n\n## Facts by kind\n" + rest
+    return before + "\n\n".join(tokens(card)) + "\n\n## " + rest.partition("\n## ")[2]
+
+
+def _exact(counted: tuple[int, int] | None) -> str:
+    return NONE if counted is None else _of(*counted)
+
+
+TOKENS = "## Tokens to the truth"
+TOKENS_RULES = """The recordings of which a tool counts exactly the input and output tokens that the model server answered: forks, resumed
+sessions, subagents, retries, and compaction are among them. Tools differ in whether tokens of the cache are a part of the input; both ways
+are right. hansard is asked by `hansard import --home` and `hansard usage --json`, agentsview by `agentsview sync` and
+`agentsview usage daily --json`, ccusage by `ccusage daily --json`. Some agents do not keep the count of every response, so no tool can be
+right about those recordings (`tests/test_ledger.py` says which, and why). `make scorecard ARGS=--tokens` measures this table alone."""
 
 
 RULES = f"""## How it is counted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from pathlib import Path
 
@@ -28,6 +29,14 @@ class AgentsView(FromPyPI):
         sample.put(home)
         run(self.command, home, **ALONE)
         return Output(list(rows(home / ".agentsview" / "sessions.db")))
+
+    def tokens(self, sample: Sample, home: Path) -> tuple[int, int, int]:
+        """The totals of all days."""
+        run(self.command, home, **ALONE)
+        said = run([self.command[0], "usage", "daily", "--json", "--all", "--offline", "--no-sync"], home, **ALONE)
+        totals = json.loads(said or b"{}").get("totals") or {}
+        cached = totals.get("cacheReadTokens", 0) + totals.get("cacheCreationTokens", 0)
+        return totals.get("inputTokens", 0), cached, totals.get("outputTokens", 0)
 
     def importing(self, file: Path, home: Path) -> tuple[list[str], dict[str, str]]:
         place = home / ".claude" / "projects" / "-w"

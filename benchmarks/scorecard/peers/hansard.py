@@ -56,6 +56,12 @@ class Hansard(Peer, Streams):
         sessions = sorted(path.parent.name for path in (home / ".hansard").glob("*/events.jsonl"))
         return [run([*self.command, "events", "--no-original", session], home) for session in sessions]
 
+    def tokens(self, sample: Sample, home: Path) -> tuple[int, int, int]:
+        """What ``hansard usage`` adds up."""
+        run([*self.command, "import", "--home", str(home), "--closed"], home)
+        total = json.loads(run([*self.command, "usage", "--json"], home))["total"]
+        return total["inputTokens"], total["cacheReadInputTokens"] + total["cacheCreationInputTokens"], total["outputTokens"]
+
     def importing(self, file: Path, home: Path) -> tuple[list[str], dict[str, str]]:
         return [*self.command, "import", str(file), "--closed"], environment(home)
 

@@ -1,8 +1,8 @@
 """A log made anew from its own originals: what the adapters of today understand of frames that were put on the record long ago.
 
 The old log stays as it is. What hansard itself did (starts and ends of processes, the queue, what was chosen) is taken over; everything
-that came of a frame is made again from its bytes, in the same order. What several streams report is merged again, each
-time that one of them was read: a run of frames of one stream is what an import added.
+that came of a frame is made again from its bytes, in the same order. Streams are merged again, each time that one of them
+was read: a run of frames of one stream is what an import added.
 """
 
 from __future__ import annotations
@@ -87,9 +87,9 @@ class Again:
         """Whether the new log has a conversation: an agent that replays one then repeats it."""
         self._streams = _Streams(header)
         self._added: list[ev.Event] = []
-        """What an import added of one stream, until it is compared with the new log."""
+        """The events that an import added, until they are compared with the new log."""
         self._block: list[ev.Event] = []
-        """What is to be written."""
+        """The events to be written."""
         self._known: list[ev.Event] | None = None
         """The events of the new log, once streams are compared with them."""
 

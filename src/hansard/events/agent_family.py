@@ -1,4 +1,4 @@
-"""The family of an agent: the program behind it, by whatever name and through whatever wire it is recorded."""
+"""The family of an agent: the program behind it, under any of its names and on any wire."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ class ThinkingConfig(Wire):
 
 
 class Metadata(Wire):
-    """Whose request it is. Claude Code writes an object of its own into the user's id, as JSON."""
+    """The sender of a request. Claude Code writes an object of its own into the user's id, as JSON."""
 
     user_id: str | None = None
 

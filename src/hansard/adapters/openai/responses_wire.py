@@ -242,7 +242,7 @@ class Message(Wire):
 
 
 class ClientMetadata(Wire):
-    """What a program says about itself. Codex names its thread."""
+    """The sender of a request. Codex names its thread."""
 
     thread_id: str | None = None
 

@@ -66,7 +66,7 @@ class Turn(Struct, eq=False):
         """The agent's own ids in it, by kind."""
         found: dict[str, set[str]] = {}
         for event in self.facts:
-            if (key := _id_key(event, kinds)) is not None:
+            if (key := id_key(event, kinds)) is not None:
                 found.setdefault(key[0], set()).add(key[1])
         return found
 
@@ -122,7 +122,7 @@ class Linker:
 
     def _read(self, known: Iterable[ev.Event]) -> None:
         events = [_without_original(event) for event in known]
-        formats, live = _Formats(self._family), False
+        formats, live = Formats(self._family), False
         for event in events:
             formats.apply(event)
             if isinstance(event, ev.Process):
@@ -161,7 +161,7 @@ class Linker:
             self._current = event.turn_id or self._current
 
     def _index(self, event: ev.Event, kinds: frozenset[IdKind], live: bool) -> None:
-        if (key := _id_key(event, kinds & self._kinds)) is not None:
+        if (key := id_key(event, kinds & self._kinds)) is not None:
             self._by_id.setdefault(key, []).append(event)
         if isinstance(event, ev.ToolCall):
             self._known_calls[event.id] = event.payload.tool_call_id
@@ -173,7 +173,7 @@ class Linker:
             self._kinds_of[event.turn_id] = kinds
 
     def _key(self, event: ev.Event) -> Any:
-        return _id_key(event, self._kinds)
+        return id_key(event, self._kinds)
 
     # ---- linking
 
@@ -316,7 +316,7 @@ class Linker:
         if type(event) is not type(known):
             return False
         kinds = self._kinds & self._kinds_of.get(known.turn_id or "", self._kinds)
-        return self._key(event) is None or _id_key(known, kinds) is None
+        return self._key(event) is None or id_key(known, kinds) is None
 
     def _link_joined(self, rest: list[ev.Event], known: Turn) -> None:
         """Links texts that one stream has in pieces and the other as a whole."""
@@ -403,7 +403,7 @@ class Linker:
                 return None
 
 
-class _Formats:
+class Formats:
     """The format of each stream of a log, as its events say."""
 
     def __init__(self, family: str) -> None:
@@ -412,6 +412,7 @@ class _Formats:
         self._live: str | None = None
 
     def apply(self, event: ev.Event) -> None:
+        """Note the format of a stream that an event names."""
         if not isinstance(event, ev.SessionLifecycle) or event.source is not None:
             return
         life, detail = event.payload, as_object(event.payload.detail)
@@ -422,9 +423,13 @@ class _Formats:
         elif is_launch(event) and isinstance(detail.get("format"), str):
             self._formats[self._live] = detail["format"]
 
+    def format(self, stream: str | None) -> str | None:
+        """Returns the format of a stream."""
+        return self._formats.get(stream) or self._formats.get(None)
+
     def kinds(self, stream: str | None) -> frozenset[IdKind]:
-        format = self._formats.get(stream) or self._formats.get(None)
-        return shared_ids(self._family, format)
+        """Returns the kinds of ids of a stream that are the agent's own."""
+        return shared_ids(self._family, self.format(stream))
 
 
 def _without_original(event: ev.Event) -> ev.Event:
@@ -432,25 +437,21 @@ def _without_original(event: ev.Event) -> ev.Event:
     return event
 
 
-def _id_key(event: ev.Event, kinds: frozenset[IdKind]) -> Any:
+def id_key(event: ev.Event, kinds: frozenset[IdKind]) -> tuple[str, str] | None:
+    """Returns the agent's own id of what an event reports, with its kind; None if it has none of these kinds."""
     match event:
         case ev.UserMessage(payload=said) if said.message_id is not None and "prompt" in kinds:
             return "prompt", said.message_id
-        case ev.AssistantDone() if event.response_id is not None and "text" in kinds and not _is_derived(event):
-            return "text", event.response_id
-        case ev.ThinkingDone() if event.response_id is not None and "thinking" in kinds and not _is_derived(event):
-            return "thinking", event.response_id
+        case ev.AssistantDone() if "text" in kinds and (name := ev.agent_response_id(event)) is not None:
+            return "text", name
+        case ev.ThinkingDone() if "thinking" in kinds and (name := ev.agent_response_id(event)) is not None:
+            return "thinking", name
         case ev.ToolCall() if "call" in kinds:
             return "call", event.payload.tool_call_id
         case ev.ToolResult() if "call" in kinds:
             return "result", event.payload.tool_call_id
         case _:
             return None
-
-
-def _is_derived(event: ev.Event) -> bool:
-    """Whether an adapter made the id of a message from the turn, because the wire has none."""
-    return event.turn_id is not None and event.response_id is not None and event.response_id.startswith(event.turn_id)
 
 
 def _may_be_same(event: ev.Event, known: ev.Event) -> bool:

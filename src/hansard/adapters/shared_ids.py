@@ -49,3 +49,12 @@ SHARED_IDS: dict[tuple[str, str], frozenset[IdKind]] = {
 def shared_ids(family: str | None, format: str | None) -> frozenset[IdKind]:
     """Returns the kinds of ids of a stream that are the agent's own. Of an unknown format, only those of tool calls are."""
     return SHARED_IDS.get((family or "", format or ""), CALLS)
+
+
+def copied_ids(family: str | None, format: str | None) -> frozenset[IdKind]:
+    """Returns the kinds of ids of a stream that name one thing in all sessions, so that a fork's copy can have them, too."""
+    return ALL if format in _OWN_FILES else shared_ids(family, format)
+
+
+_OWN_FILES = frozenset(("qwen-chat",))
+"""The files of agents whose ids are on no wire, but in the files of forks."""

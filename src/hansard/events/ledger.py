@@ -4,7 +4,7 @@ Forks and resumed files copy earlier responses, and the live wire and the agent'
 family of its agent and its id. If model, tokens or content differ, it is another response with the same id: both count, and the ledger
 reports it. What no response accounts for (`usage_totals.py` says where it comes from) is one row of its turn. Turns that share a response
 are the same turn, so their rest counts once. A fork whose running total continues that of its parent reports the parent's rest again: it is
-subtracted.
+subtracted. Of responses without an id, the session's lineage says which ones are copies.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hansard.events.agent_family import agent_family
+from hansard.events.lineage import Lineage
 from hansard.events.prices import PriceTable
 from hansard.events.structs import prepare
-from hansard.events.types import AssistantDone, Event, SessionInit, SessionLifecycle, ToolCall, UsageEvent, is_main_agent
+from hansard.events.types import AssistantDone, Event, SessionInit, SessionLifecycle, ToolCall, TurnStart, UsageEvent, is_main_agent
 from hansard.events.usage_totals import COST, TOKENS, USAGE_TYPES, Entry, Missing, Number, SettledTurn, Uncounted, UsageFold
 
 LEDGER_TYPES = USAGE_TYPES | {"assistant_done", "tool_call"}
@@ -108,15 +109,21 @@ class Ledger:
         self._sessions: dict[str, list[_Turn]] = {}
         self._outside: dict[str, dict[str, Number]] = {}
 
-    def read(self, session_id: str, events: Iterable[Event], uncounted: Uncounted | None = None) -> None:
-        """Add a session. ``events`` may be those of `LEDGER_TYPES` alone. ``uncounted`` are the calls that its format never counts."""
+    def read(self, session_id: str, events: Iterable[Event], uncounted: Uncounted | None = None, lineage: Lineage | None = None) -> None:
+        """Add a session. ``events`` may be those of `LEDGER_TYPES` alone. ``uncounted`` are the calls that its format never counts.
+
+        ``lineage`` is that of a session whose parent is read, too.
+        """
         fold, agent, settled = UsageFold(), "", list[SettledTurn]()
         shown: set[Missing] = {"titles", "answers"}
         has_subagents = False
         names: list[tuple[str, str]] = []
+        copied: set[str | None] = set()
         for event in events:
             if isinstance(event, UsageEvent) and event.same_as is not None:
                 names += [(event.same_as, name) for name in (event.response_id, event.payload.origin_id) if name is not None]
+            elif isinstance(event, TurnStart) and lineage is not None and lineage.is_copied(event.seq):
+                copied.add(event.turn_id)
             if not is_main_agent(event) or (isinstance(event, ToolCall) and event.payload.kind == "agent"):
                 has_subagents = True
             if isinstance(event, AssistantDone | ToolCall):
@@ -131,7 +138,8 @@ class Ledger:
         settled += fold.finish()
         turns = self._sessions[session_id] = []
         for turn in settled:
-            turns.append(self._add(session_id, agent, len(turns), turn))
+            own = _without_copies(turn) if turn.spent.turn_id in copied else turn
+            turns.append(self._add(session_id, agent, len(turns), own))
         self._name(turns, names)
         _mark_covered(turns)
         self._outside[session_id] = outside
@@ -336,6 +344,12 @@ def _is_same(one: Entry, other: Entry) -> bool:
 
 def _has_same_tokens(one: Entry, other: Entry) -> bool:
     return all(one.numbers[name] == other.numbers[name] for name in TOKENS if name in one.numbers and name in other.numbers)
+
+
+def _without_copies(turn: SettledTurn) -> SettledTurn:
+    """Returns a turn that a fork has from its parent, without what no id shows to be the parent's."""
+    named = [entry for entry in turn.entries if entry.ids]
+    return replace(turn, entries=[entry for entry in turn.entries if entry.ids or (named and not entry.is_response)])
 
 
 def _mark_covered(turns: list[_Turn]) -> None:

@@ -6,11 +6,13 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hansard.events.agent_family import agent_family
 from hansard.events.lenient import as_object
+from hansard.events.lineage import Lineage, claimed_lineage, merge_lineage, read_lineage
 from hansard.events.structs import prepare
 from hansard.events.types import (
     EARLIEST_CALENDAR_MS,
@@ -26,6 +28,7 @@ from hansard.events.types import (
     UsageEvent,
     UserMessage,
     Workspace,
+    agent_response_id,
     is_main_agent,
 )
 
@@ -47,7 +50,10 @@ class Summary(Struct, omit_defaults=True):
 
     log_id: str = ""
     format: str | None = None
-    parent_session_id: str | None = None
+    lineage: Lineage | None = None
+    """Where the session comes from, if it is a fork of another one or was started by another one."""
+    first_id: str | None = None
+    """The agent's own id of the first message: a fork that copies the conversation has it, too."""
     recorded: int | None = field(default=None, name="created")
     """When hansard began the log. An import may do that long after the conversation."""
     began: int | None = None
@@ -75,6 +81,11 @@ class Summary(Struct, omit_defaults=True):
     """The sessions of agents that this one records, each by the agent's own id."""
     has_handoffs: bool = False
     """Whether hansard wrote a session file of an agent for it."""
+
+    @property
+    def parent_session_id(self) -> str | None:
+        """The parent in the store."""
+        return None if self.lineage is None else self.lineage.session_id
 
     @property
     def created(self) -> int | None:
@@ -123,7 +134,7 @@ def _lifecycle(summary: Summary, event: SessionLifecycle) -> None:
     summary.source = summary.source or event.source
     header = event.payload
     if header.subtype == "created" and event.seq == 1:
-        summary.log_id, summary.format, summary.parent_session_id = header.log_id or "", header.format, header.parent_session_id
+        summary.log_id, summary.format = header.log_id or "", header.format
         summary.recorded = event.timestamp
     if header.workspace is not None and is_main_agent(event):
         _work(summary, header.workspace)
@@ -133,6 +144,15 @@ def _lifecycle(summary: Summary, event: SessionLifecycle) -> None:
     summary.chosen_title = title[:TITLE_CHARACTERS] if title else summary.chosen_title
     summary.archived = changes.get("archived", summary.archived)
     summary.has_handoffs = changes.get("handoffs", summary.has_handoffs)
+    if LINEAGE in changes:
+        summary.lineage = _merge_lineage(summary.lineage, changes[LINEAGE], summary.agent_sessions)
+
+
+def _merge_lineage(before: Lineage | None, found: Any, own: list[AgentSession]) -> Lineage | None:
+    """Returns what is known of the parent. An agent that forks its own session on the same connection does not fork this one."""
+    claim = read_lineage(found)
+    is_own = claim is not None and claim.session_id is None and any(session.id == claim.agent_session_id for session in own)
+    return before if is_own else merge_lineage(before, claim)
 
 
 def _add_agent_sessions(summary: Summary, changes: dict[str, Any]) -> None:
@@ -178,12 +198,16 @@ def _work(summary: Summary, found: Workspace) -> None:
 def _user_message(summary: Summary, event: UserMessage) -> None:
     summary.source = summary.source or event.source
     said = event.payload
+    if summary.first_id is None and is_main_agent(event):
+        summary.first_id = said.message_id
     if summary.first_message is None and said.author == "human" and is_main_agent(event) and not _COMMAND.match(said.text):
         summary.first_message = message_title(said.text)
 
 
 def _answer(summary: Summary, event: AssistantDone) -> None:
     summary.source = summary.source or event.source
+    if summary.first_id is None and is_main_agent(event):
+        summary.first_id = agent_response_id(event)
     if summary.first_answer is None and is_main_agent(event):
         summary.first_answer = message_title(event.payload.text)
 
@@ -256,12 +280,14 @@ def session_changes(event: SessionLifecycle | SessionInit) -> dict[str, Any]:
         return {"archived": _ARCHIVED_SUBTYPES[life.subtype]}
     if is_stream_added(event) or is_handoff(event):
         agent = as_object(life.detail).get("agent")
-        what = "streams" if is_stream_added(event) else "handoffs"
+        what = STREAMS if is_stream_added(event) else "handoffs"
         return {what: True} | _identity(agent if isinstance(agent, str) else None, event)
+    lineage = claimed_lineage(event)
+    found: dict[str, Any] = {} if lineage is None else {LINEAGE: msgspec.to_builtins(lineage)}
     if life.subtype == "agent_named" or (life.subtype == "created" and event.source is not None):  # its name, and a placeholder
-        return {}
+        return found
     named = _identity(event.source, event) if life.subtype == "updated" else {}
-    return ({"title": life.title} if life.title else {}) | named
+    return ({"title": life.title} if life.title else {}) | named | found
 
 
 def merge_changes(before: dict[str, Any], event: SessionLifecycle | SessionInit) -> dict[str, Any]:
@@ -269,6 +295,10 @@ def merge_changes(before: dict[str, Any], event: SessionLifecycle | SessionInit)
     found = session_changes(event)
     if AGENT_SESSIONS in found:
         found[AGENT_SESSIONS] = merge_agent_sessions(before.get(AGENT_SESSIONS, []), found[AGENT_SESSIONS])
+    if LINEAGE in found:
+        own = merge_agent_sessions(before.get(AGENT_SESSIONS, []), [])
+        lineage = _merge_lineage(read_lineage(before.get(LINEAGE)), found.pop(LINEAGE), own)
+        found |= {} if lineage is None else {LINEAGE: msgspec.to_builtins(lineage)}
     return before | found
 
 
@@ -292,10 +322,12 @@ def _identity(agent: str | None, event: SessionInit | SessionLifecycle) -> dict[
 
 
 AGENT_SESSIONS = "agentSessions"
+LINEAGE = "lineage"
+STREAMS = "streams"
 STREAM_ADDED = "stream_added"
 """The lifecycle event that names another stream of the session."""
 HANDOFF_WRITTEN = "handoff_written"
-CHANGE_FIELDS: dict[str, type] = {"title": str, "archived": bool, "streams": bool, "handoffs": bool, AGENT_SESSIONS: list}
+CHANGE_FIELDS: dict[str, type] = {"title": str, "archived": bool, STREAMS: bool, "handoffs": bool, AGENT_SESSIONS: list, LINEAGE: dict}
 _ARCHIVED_SUBTYPES = {"archived": True, "unarchived": False}
 
 

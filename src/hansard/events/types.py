@@ -185,6 +185,12 @@ def is_main_agent(event: Event) -> bool:
     return event.parent_tool_call_id is None and is_main_stream(event.stream)
 
 
+def agent_response_id(event: Event) -> str | None:
+    """Returns the id of a response if it is the agent's own. Where the wire has none, an adapter makes one from the turn."""
+    derived = event.turn_id is not None and event.response_id is not None and event.response_id.startswith(event.turn_id)
+    return None if derived else event.response_id
+
+
 # --------------------------------------------------------------------------------------------------------------------
 # Turns, messages, thinking
 

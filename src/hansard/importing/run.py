@@ -15,6 +15,7 @@ from hansard.importing.identity import Identities
 from hansard.importing.job import Job
 from hansard.importing.session import ImportResult, SessionImport, import_sessions
 from hansard.store import StoreLocation, open_store
+from hansard.store.lineage import find_parents
 from hansard.store.retirements import RetirementCache
 
 if TYPE_CHECKING:
@@ -31,9 +32,19 @@ MAX_KEPT_SESSIONS = 64
 def import_all(
     root: StoreLocation, jobs: list[Job], closed: bool, quiet: float, processes: int | None = None
 ) -> Iterator[tuple[ImportResult, int]]:
-    """Import sessions, each outcome with the bytes its files have, as they come."""
+    """Import sessions, each outcome with the bytes its files have, as they come. Then their parents are found."""
     with closing(open_store(root)) as store:
         jobs = Identities(store).assign(jobs)
+    changed: set[str] = set()
+    for result, size in _import(root, jobs, closed, quiet, processes):
+        if result.state in ("added", "updated"):
+            changed.add(result.session_id)
+        yield result, size
+    with closing(open_store(root)) as store:
+        find_parents(store, changed)
+
+
+def _import(root: StoreLocation, jobs: list[Job], closed: bool, quiet: float, processes: int | None) -> Iterator[tuple[ImportResult, int]]:
     groups = group_by_session(jobs)
     count = min(processes or os.cpu_count() or 1, len(groups))
     if count < 2 or sum(job.size for job in jobs) < PARALLEL_MIN_BYTES:
@@ -107,6 +118,7 @@ def watch(root: StoreLocation, find: Callable[[], Discovery], quiet: float, roun
         memory = RetirementCache(store)
         while rounds is None or rounds > 0:
             memory.refresh()
+            changed: set[str] = set()
             for job in Identities(store).assign(find().jobs):
                 key = f"{job.session_id} {job.streams[0].path}"
                 session = kept.pop(key, None) or SessionImport(store, job, memory)
@@ -114,12 +126,15 @@ def watch(root: StoreLocation, find: Callable[[], Discovery], quiet: float, roun
                 outcome = session.run(False, quiet)
                 if outcome.state in ("added", "updated"):
                     kept[key] = session
+                    changed.add(outcome.session_id)
                 news = outcome.problem or outcome.state
                 if outcome.events or (outcome.state != "unchanged" and reported.get(key) != news):
                     yield outcome
                 reported[key] = news
                 for old in list(kept)[:-MAX_KEPT_SESSIONS]:
                     del kept[old]
+            if changed:
+                find_parents(store, changed)
             if rounds is not None:
                 rounds -= 1
             time.sleep(POLL_SECONDS)

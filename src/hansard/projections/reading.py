@@ -16,6 +16,7 @@ from msgspec import Struct
 from hansard import events as ev
 from hansard.events import tool_inputs as tools
 from hansard.events.lenient import as_list, as_object
+from hansard.events.lineage import PARENT_FOUND
 from hansard.events.replays import without_handoff
 from hansard.events.usage_totals import TotalUsage, UsageFold
 from hansard.projections.call_text import Call, plain_text
@@ -27,7 +28,7 @@ MAX_CALLS = 1_000
 LIFE = {
     "compacted": "conversation compacted",
     "cleared": "conversation cleared",
-    "forked": "forked: everything above is a copy",
+    "forked": "forked from another session",
     "rewound": "went back to an earlier message",
     "reverted": "went back to an earlier message",
     "revert_committed": "went back to an earlier message",
@@ -546,7 +547,7 @@ class Reader:
         life = event.payload
         what = LIFE.get(life.subtype, f"session {life.subtype.replace('_', ' ')}")
         text = None if self._turn.answer and self._turn.answer in (life.text or "") else life.text  # a summary that was shown
-        words = [what, life.title, life.format, life.reason, text]
+        words = [lineage_text(life) if life.subtype == PARENT_FOUND else what, life.title, life.format, life.reason, text]
         yield Notice(text=" · ".join(word for word in words if word), important=level_of(event) == "conversation")
 
     def team(self, event: ev.TeamMessage | ev.TeamTaskUpdate | ev.TeamStateChange) -> Iterator[AnyItem]:
@@ -561,6 +562,13 @@ class Reader:
         """The procedure, in a few words."""
         if text := procedure_text(event):
             yield Notice(text=text)
+
+
+def lineage_text(life: ev.SessionLifecyclePayload) -> str:
+    """Returns where a session comes from, and what of it is a copy."""
+    detail = as_object(life.detail)
+    where = f"{life.parent_session_id}{'' if life.parent_seq is None else f' §{life.parent_seq}'}"
+    return f"{detail.get('kind', 'fork')} of {where}" + ("; everything above is a copy" if detail.get("copied") else "")
 
 
 class Turn:

@@ -67,9 +67,9 @@ LEVELS: dict[str, Level | ByField] = {
     "session_lifecycle": ByField(
         "subtype",
         {
-            "^(compacted|cleared|forked|rewound|reverted|revert_committed|message_removed|part_removed)$": "conversation",
+            "^(compacted|cleared|forked|parent_found|rewound|reverted|revert_committed|message_removed|part_removed)$": "conversation",
             "^(log_recovered|session_archived|session_deleted)$": "conversation",
-            "^(checkpoint|attached|launched|updated|asset|stored|exported|copied)$": "record",
+            "^(checkpoint|attached|launched|updated|asset|stored|exported|copied|parent_updated)$": "record",
         },
         "procedure",
     ),

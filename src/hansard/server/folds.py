@@ -13,9 +13,10 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from hansard.errors import HansardError
+from hansard.events.lineage import Lineage
 from hansard.events.replays import mark
 from hansard.events.state import Snapshot, State, Turn
-from hansard.events.usage_totals import USAGE_TYPES, TotalUsage, UsageFold
+from hansard.events.usage_totals import COST, TOKENS, USAGE_TYPES, TotalUsage, UsageFold
 from hansard.projections.output import encode
 from hansard.store import Log, Record, SessionInfo, Store, lines
 
@@ -95,11 +96,20 @@ class Fold:
             yield record.seq
 
 
+def _difference(total: TotalUsage, inherited: TotalUsage) -> TotalUsage:
+    """Returns what was used beyond what a fork has from its parent."""
+    numbers = {name: getattr(total, name) for name in (*TOKENS, COST)}
+    own = {name: None if count is None else max(0, count - (getattr(inherited, name) or 0)) for name, count in numbers.items()}
+    return msgspec.structs.replace(total, **own)
+
+
 class Folds:
     """The folds of all sessions that were asked for."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._inherited: dict[str, tuple[Lineage, TotalUsage]] = {}
+        """What forks have from their parents."""
         self._known: dict[str, Fold] = {}
         self._states: OrderedDict[str, Fold] = OrderedDict()
         self._lock = threading.Lock()
@@ -129,15 +139,29 @@ class Folds:
             if fold.seq < info.events and info.problem is None:
                 try:
                     fold.count(until)
+                    self._count_copies(info)
                 except (HansardError, OSError):
                     pass  # it is gone, or cannot be read; the list says so itself
             if time.monotonic() > until:
                 return
 
+    def _count_copies(self, info: SessionInfo) -> None:
+        lineage = info.lineage
+        if lineage is None or not lineage.copied or self._inherited.get(info.id, (None,))[0] == lineage:
+            return
+        usage = UsageFold()
+        for event in self._store[info.id].read(types=USAGE_TYPES):
+            if lineage.is_copied(event.seq):
+                usage.apply(event)
+        self._inherited[info.id] = lineage, usage.session()
+
     def total(self, info: SessionInfo) -> TotalUsage | None:
-        """Returns what is known of a session's usage."""
+        """Returns what is known of a session's usage. What a fork copied counts for its parent."""
         fold = self._known.get(info.id)
-        return None if fold is None or fold.log_id != info.log_id else fold.total
+        if fold is None or fold.log_id != info.log_id or fold.total is None:
+            return None
+        lineage, inherited = self._inherited.get(info.id, (None, None))
+        return fold.total if inherited is None or lineage != info.lineage else _difference(fold.total, inherited)
 
     def _find(self, session_id: str, log_id: str) -> Fold:
         fold = self._known.get(session_id)

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from hansard.agents.session_state import SessionState
 from hansard.errors import UnknownCursor
-from hansard.events import Event, SessionLifecycle
+from hansard.events import Event, SessionLifecycle, is_main_agent
+from hansard.events.lineage import PARENT_FOUND, Lineage, parent_found
 from hansard.events.replays import mark
 from hansard.events.summary import LAUNCHED_SUBTYPE
 from hansard.store import Store, lines
 from hansard.store.transfer.copy import copy_blobs
 
-_OWN = {"created", "checkpoint", "log_recovered", "store_degraded", "closed", "archived", "unarchived", LAUNCHED_SUBTYPE}
+_OWN = {"created", "checkpoint", "log_recovered", "store_degraded", "closed", "archived", "unarchived", PARENT_FOUND, LAUNCHED_SUBTYPE}
 """What a log says about itself, or about the process that wrote it."""
 SOME = 1000
 
@@ -27,10 +28,15 @@ def fork(store: Store, session_id: str, seq: int | None, title: str | None) -> t
     header = first.payload if isinstance(first, SessionLifecycle) else None
     given = {"format": header and header.format, "title": title or (header and header.title)}
     made = store.create(**{name: value for name, value in given.items() if value}, parent_session_id=session_id, parent_seq=at)
-    past = SessionState()
+    past, last = SessionState(), made.seq
     try:
         for block in _copied(store, session_id, made.session_id, at, past):
-            store[made.session_id].append(block)
+            last = max([last, *(event.seq for event in store[made.session_id].append(block))])
+        copied = ((made.seq + 1, last),) if last > made.seq else ()
+        turns = [event.seq for event in store[session_id].read(before=at + 1, types=("turn_start",)) if is_main_agent(event)]
+        turn_seq = turns[-1] if turns else None
+        lineage = Lineage("fork", session_id=session_id, log_id=head.log_id, seq=at, turn_seq=turn_seq, copied=copied)
+        store[made.session_id].append([parent_found(lineage)])
         store[made.session_id].append(list(past.closing_events("the session was forked here")))
     except BaseException:
         store.delete(made.session_id)

@@ -9,6 +9,7 @@ from msgspec import Meta, Raw, Struct, field
 from hansard.agents.base import Capabilities
 from hansard.agents.commands import CommandId, Name, SessionOptions, Title
 from hansard.events import decoder
+from hansard.events.lineage import LineageKind
 from hansard.events.structs import prepare
 from hansard.store.search import SearchHit
 
@@ -129,6 +130,13 @@ class Listed(ServerMessage):
     agent: str | None = None
     format: str | None = None
     parent_session_id: str | None = None
+    """The session of the store that it comes from."""
+    lineage: LineageKind | None = None
+    """How it comes from its parent."""
+    parent_seq: int | None = None
+    """The last event of the parent that it continues from."""
+    copied_events: int = 0
+    """How many of its events are copies of the parent's. They are not counted for it."""
     created: int | None = None
     updated: int | None = None
     bytes: int = 0

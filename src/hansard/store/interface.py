@@ -7,7 +7,7 @@ capabilities: attributes of the store, None where the engine does not have them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence, Set
 from contextlib import aclosing
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -17,13 +17,15 @@ from hansard.events import Event, SessionLifecycle
 from hansard.events.order import ConversationOrder
 from hansard.events.originals import unwrap
 from hansard.events.replays import BOUNDARY_TYPES, REPEATED_TYPES, find_unmarked, has_marks, mark, without_replays
-from hansard.events.summary import is_checkpoint, is_stream_added, session_changes
+from hansard.events.summary import LINEAGE, STREAMS, is_checkpoint, session_changes
 from hansard.store import lines
 from hansard.store.checkpoint import MAX_OPEN_RECORDS
 from hansard.store.records import Cursor, Finding, Head, MailboxMessage, Record, SessionInfo
 
 MAX_INLINE_BYTES = 1024 * 1024
 """A larger original becomes a blob."""
+_MAY_BE_LATE = {STREAMS, LINEAGE}
+"""What is recorded late: the events of other streams, and the parent of the session."""
 
 
 class Log(ABC):
@@ -122,17 +124,22 @@ class Log(ABC):
 
     def late_events(self) -> list[Event]:
         """Returns the events that were recorded later than their place in the conversation."""
-        return [event for event in self.read() if event.after is not None] if self.has_streams() else []
+        return [event for event in self.read() if event.after is not None] if self._changes(_MAY_BE_LATE) else []
 
     def has_streams(self) -> bool:
         """Whether a stream was added to the session's first one, as the last checkpoint says."""
+        return self._changes({STREAMS})
+
+    def _changes(self, names: Set[str]) -> bool:
+        """Whether an event has changed one of these things about the session, as the last checkpoint says."""
         for size in (1, MAX_OPEN_RECORDS + 1):
             for event in reversed(self.tail(size)):
-                if is_stream_added(event):
+                if isinstance(event, SessionLifecycle) and not names.isdisjoint(session_changes(event)):
                     return True
                 if isinstance(event, SessionLifecycle) and is_checkpoint(event):
-                    return "streams" in session_changes(event)
-        return any(is_stream_added(event) for event in self.read(types=("session_lifecycle",)))
+                    return False
+        events = self.read(types=("session_lifecycle",))
+        return any(isinstance(event, SessionLifecycle) and not names.isdisjoint(session_changes(event)) for event in events)
 
     def unmarked_replays(self) -> Sequence[range]:
         """Returns the seqs of what agents repeated, if the log is of version 0.1: there, the events themselves are not marked."""

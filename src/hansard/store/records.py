@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from hansard.errors import UnknownCursor
 from hansard.events import RawReason
+from hansard.events.lineage import Lineage
 from hansard.events.summary import AgentSession, Summary
 
 Damage = RawReason
@@ -80,6 +81,11 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
     agent: str | None = None
     format: str | None = None
     parent_session_id: str | None = None
+    """The session of the store that it comes from."""
+    lineage: Lineage | None = None
+    """How it comes from its parent, and what both have."""
+    copied_events: int = 0
+    """How many of its events are copies of the parent's."""
     archived: bool = False
     """Whether the session is hidden from the list."""
     events: int = 0
@@ -109,6 +115,8 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
     """The sessions of agents that it records, each by the agent's own id."""
     has_handoffs: bool = False
     """Whether hansard wrote a session file of an agent for it."""
+    first_id: str | None = None
+    """The agent's own id of the first message."""
     problem: str | None = None
 
     @property
@@ -119,7 +127,7 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
 
 
 def place_fields(summary: Summary) -> dict[str, Any]:
-    """Returns the fields of a `SessionInfo` that say where, for whom, and with what a session works, and what it is to its agents."""
+    """Returns the fields of a `SessionInfo` about the workspace, the agents' own sessions, and the parent."""
     known = {} if summary.workspace is None else msgspec.structs.asdict(summary.workspace)
     return known | {
         "recorded": summary.recorded,
@@ -127,6 +135,10 @@ def place_fields(summary: Summary) -> dict[str, Any]:
         "models": summary.models,
         "agent_sessions": tuple(summary.agent_sessions),
         "has_handoffs": summary.has_handoffs,
+        "parent_session_id": summary.parent_session_id,
+        "lineage": summary.lineage,
+        "copied_events": 0 if summary.lineage is None else summary.lineage.copied_events,
+        "first_id": summary.first_id,
     }
 
 

@@ -56,12 +56,16 @@ class SearchQuery:
         if not self._types <= SEARCHED_TYPES:
             silent = ", ".join(sorted(self._types - SEARCHED_TYPES))
             raise UsageError(f"nothing is said by {silent}; search looks at {', '.join(sorted(SEARCHED_TYPES))}")
+        self._searched: dict[str, str] = {}
+        """The log ids of the sessions that are searched."""
         self._sessions = None if sessions is None else {store[session].head().session_id for session in sessions}
 
     def __iter__(self) -> Iterator[SearchHit]:
         search = self._store.search
         matching = None if search is None else search.sessions(self._words, self._types)
-        for info in self._store.sessions():
+        infos = self._store.sessions()
+        self._searched = {info.id: info.log_id for info in infos if self._sessions is None or info.id in self._sessions}
+        for info in infos:
             if (self._sessions is None or info.id in self._sessions) and (matching is None or info.id in matching):
                 try:
                     yield from self._in(info)
@@ -74,10 +78,14 @@ class SearchQuery:
 
     def _in(self, info: SessionInfo) -> Iterator[SearchHit]:
         unmarked: Sequence[range] | None = None  # not looked for in a log that has no hit
+        lineage = info.lineage
+        has_copies = lineage is not None and self._searched.get(lineage.session_id or "") == lineage.log_id
         for number, record in enumerate(self._candidates(info.id)):
             if number % 1000 == 0 and monotonic() > self._until:
                 self.complete = False
                 return
+            if lineage is not None and has_copies and lineage.is_copied(record.seq):
+                continue  # it is found in the parent
             if not all(hint.search(record.line) for hint in self._hints):
                 continue
             event = decode(record.line)

@@ -36,12 +36,13 @@ class _PriceFile(msgspec.Struct, forbid_unknown_fields=True):
 def read_ledger(store: Store, prices: PriceTable) -> Ledger:
     """Reads what all sessions used, the oldest session first. A session that cannot be read is left out; the list says why."""
     ledger, formats = Ledger(prices), frozenset(format_names())
-    for info in sorted(store.sessions(), key=lambda info: (info.created or 0, info.updated or 0, info.id)):
-        if info.problem is not None:
-            continue
+    infos = [info for info in store.sessions() if info.problem is None]
+    logs = {info.id: info.log_id for info in infos}
+    for info in sorted(infos, key=lambda info: (info.parent_session_id in logs, info.created or 0, info.updated or 0, info.id)):
+        lineage = info.lineage if info.lineage is not None and logs.get(info.lineage.session_id or "") == info.lineage.log_id else None
         uncounted = adapter_for(info.format).uncounted if info.format in formats else None
         try:
-            ledger.read(info.id, store[info.id].read(types=LEDGER_TYPES), uncounted)
+            ledger.read(info.id, store[info.id].read(types=LEDGER_TYPES), uncounted, lineage)
         except (HansardError, OSError):
             continue
     return ledger

@@ -23,9 +23,10 @@ from hansard.adapters.codex.base import Codex
 from hansard.adapters.codex.fields import context_of, duration_of, limits_of, share, usage_of, without_empty
 from hansard.adapters.codex.outcomes import aborted, end_of, error_of
 from hansard.adapters.fields import declared_fields, parse_arguments, parse_iso_ms, place_in_message, tag_of
-from hansard.adapters.usage import add_usage
+from hansard.adapters.usage import add_usage, subtract_usage
 from hansard.adapters.workspace import workspace_of
 from hansard.events.lenient import as_list, as_object
+from hansard.events.lineage import HISTORY_BASE
 
 # What the program takes out of a message before it shows it.
 _HIDDEN = re.compile(r"<(proposed_plan|oai-mem-citation)>.*?</\1>\n?", re.DOTALL)
@@ -48,6 +49,9 @@ class CodexRollout(Codex):
         self.recorded = False
         """Whether the next count is about a response that has a record. An older Codex may continue the file of a newer one."""
         self.turn_usage: ev.Usage | None = None
+        self.used_so_far: ev.Usage | None = None
+        self.inherited: ev.Usage | None = None
+        """What the parent had used: the totals of a fork that continues its parent's file begin with it."""
         self.named_turn: str | None = None
         self.counted = 0
         self.compacted = self.overflowed = False
@@ -178,9 +182,9 @@ class CodexRollout(Codex):
         parent = meta.forked_from_id or meta.parent_thread_id
         if parent is not None:
             subtype = "created" if meta.forked_from_id is None else "forked"
-            yield ev.session_lifecycle(
-                subtype=subtype, provider_session_id=meta.id, parent_session_id=parent, detail={"source": meta.source}
-            )
+            base = meta.history_base.end_ordinal_exclusive if meta.history_base is not None else None
+            detail = {"source": meta.source} | ({} if base is None else {HISTORY_BASE: base})
+            yield ev.session_lifecycle(subtype=subtype, provider_session_id=meta.id, parent_session_id=parent, detail=detail)
 
     @property
     def speaker(self) -> Author:
@@ -254,6 +258,7 @@ class CodexRollout(Codex):
 
     def used(self, tokens: ev.Usage, response_id: str | None, window: int | None) -> ev.Event:
         self.turn_usage = add_usage(self.turn_usage, tokens)
+        self.used_so_far = add_usage(self.used_so_far, tokens)
         self.counted += 1
         origin = None if response_id is not None or self.named_turn is None else f"{self.named_turn}/{self.counted}"  # a fork copies it
         used = ev.usage(scope="message", usage=tokens, model=self.model, context_window=window, origin_id=origin)
@@ -270,8 +275,10 @@ class CodexRollout(Codex):
             self.overflowed = not counted.total_tokens and bool(total.total_tokens)
             if own is not None:
                 yield self.used(own, None, info.model_context_window)
-            scope = "context" if self.overflowed else "session"
-            yield ev.usage(scope=scope, usage=context_of(total, counted), context_window=info.model_context_window)
+            if self.inherited is None and self.meta is not None and self.meta.history_base is not None:
+                self.inherited = subtract_usage(counted, self.used_so_far)
+            thread = context_of(total, counted) if self.overflowed else subtract_usage(counted, self.inherited)
+            yield ev.usage(scope="context" if self.overflowed else "session", usage=thread, context_window=info.model_context_window)
         limits = event.rate_limits
         if limits is None:
             if info is None:

@@ -237,6 +237,12 @@ class Git(Wire):
     repository_url: str | None = None
 
 
+class HistoryBase(Wire):
+    """Where a fork leaves its parent's file, whose lines it continues to number."""
+
+    end_ordinal_exclusive: int | None = None
+
+
 class Meta(Wire):
     id: str
     timestamp: str | None = None
@@ -245,6 +251,7 @@ class Meta(Wire):
     source: Any = None
     history_mode: str | None = None
     forked_from_id: str | None = None
+    history_base: HistoryBase | None = None
     parent_thread_id: str | None = None
     dynamic_tools: list[Any] | None = None
     git: Git | None = None

@@ -252,6 +252,7 @@ class OpenCode(Adapter):
         if message.copied:
             yield ev.session_lifecycle(subtype="copied", message_id=message.id, provider_session_id=message.session.id)
             return
+        yield from self.forked(message, info.time)
         message.session.draft = message
         yield place_in_message(ev.status_change(status="message_start", detail={"role": "user"}), message.id)
         yield from self.settings(message.session, info.agent, model_name(info.model))
@@ -263,6 +264,15 @@ class OpenCode(Adapter):
             return False
         first = self.copies.setdefault((role, created), message.session.id)
         return first != message.session.id and message.session.created is not None and created < message.session.created
+
+    def forked(self, message: Message, time: wire.Times | None) -> Iterator[ev.Event]:
+        """A message that is older than its session: the session is a fork. OpenCode does not say of which one."""
+        session, created = message.session, None if time is None else time.created
+        if session.forked or self.nested or session.id != self.requests.followed or created is None or session.created is None:
+            return
+        if created < session.created:
+            session.forked = True
+            yield ev.session_lifecycle(subtype="forked", provider_session_id=session.id)
 
     def note(self, message: Message, info: wire.AssistantInfo) -> None:
         """Note what an answer's header has, whenever it comes."""
@@ -283,6 +293,7 @@ class OpenCode(Adapter):
             message.completed = message.counted = True
             yield ev.session_lifecycle(subtype="copied", message_id=message.id, provider_session_id=message.session.id)
             return
+        yield from self.forked(message, info.time)
         message.session.spoke = True
         if not self.nested:
             yield from self.need_turn()

@@ -73,6 +73,7 @@ class Session:
     parent: str | None = None
     created: int | None = None
     introduced = False
+    forked = False
     model: str | None = None
     agent: str | None = None
     used: wire.Tokens | None = None

@@ -71,6 +71,11 @@ class Pi(Adapter):
                 yield from self.settle()
             case wire.Session():
                 yield ev.session_init(agent_id="pi", provider_session_id=message.id, cwd=message.cwd)
+                if message.parent_session is not None:
+                    parent = message.parent_session.removesuffix(".jsonl").rpartition("_")[2]
+                    yield ev.session_lifecycle(
+                        subtype="forked", provider_session_id=message.id, parent_session_id=parent, path=message.parent_session
+                    )
             case wire.SessionInfo():
                 yield ev.session_lifecycle(subtype="renamed", title=message.name)
             case wire.ThinkingLevel():

@@ -156,6 +156,8 @@ class Session(_Line, tag="session"):
     id: str | None = None
     timestamp: str | None = None
     cwd: str | None = None
+    parent_session: str | None = None
+    """The file of the session that this one was forked from."""
 
 
 class MessageStart(_Line, tag="message_start"):

@@ -19,7 +19,7 @@ from hansard.adapters.qwen import chat_wire as disk
 from hansard.adapters.qwen.fields import cancelled_by_user, error_of, plan_of, tool_kind
 from hansard.adapters.usage import make_usage
 from hansard.adapters.workspace import workspace_of
-from hansard.events.lenient import as_int, as_object, read
+from hansard.events.lenient import as_int, as_object, as_text, read
 from hansard.events.usage_totals import Uncounted
 
 _LIFE = {
@@ -122,6 +122,10 @@ class QwenChat(Adapter):
         )
         if record.agent_name is not None:
             yield ev.status_change(status="subagent", detail={"agentId": record.agent_id, "agentName": record.agent_name})
+        origin = as_object(record.forked_from)
+        if origin:
+            parent, copied = as_text(origin.get("sessionId")), as_text(origin.get("messageUuid"))
+            yield ev.session_lifecycle(subtype="forked", provider_session_id=record.session_id, parent_session_id=parent, message_id=copied)
 
     # ---- prompts
 

@@ -77,7 +77,7 @@ class CallResult(Wire, rename="camel"):
 
 
 class _Record(Wire, tag_field="type", rename="camel", kw_only=True):
-    """The head of every record; that of a sub-agent's file names the agent."""
+    """The head of every record; that of a sub-agent's file names the agent, and that of a copied one where it comes from."""
 
     uuid: str | None = None
     session_id: str | None = None
@@ -89,6 +89,7 @@ class _Record(Wire, tag_field="type", rename="camel", kw_only=True):
     is_sidechain: bool = False
     agent_id: str | None = None
     agent_name: str | None = None
+    forked_from: Any = None
     message: Content | None = None
 
 

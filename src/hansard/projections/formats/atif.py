@@ -15,6 +15,7 @@ from msgspec import Struct, field
 
 from hansard.events import Event, SessionLifecycle, UsageEvent, UsagePayload
 from hansard.events.content import AnyBlock, AudioBlock, ImageBlock, TextBlock, ThinkingBlock, ToolUseBlock
+from hansard.events.lineage import Lineage, recorded_lineage
 from hansard.events.times import to_datetime
 from hansard.projections.base import Projection
 from hansard.projections.block_json import spelled
@@ -64,6 +65,7 @@ class Atif(Projection[Json]):
         self._answers: dict[tuple[str | None, str], Json] = {}
         """The steps by the message they were, for counts that come late."""
         self._session: str | None = None
+        self._lineage: Lineage | None = None
         self._copied = False
         """Whether what is said now was said before, in the session that this one goes on from."""
         self._audio = False
@@ -102,6 +104,7 @@ class Atif(Projection[Json]):
     def _life(self, event: SessionLifecycle) -> None:
         """What begins or ends here may be history that is said again."""
         word = event.payload.subtype
+        self._lineage = recorded_lineage(event) or self._lineage
         if word not in ("replay_started", "replay_ended"):
             self.skip(event, BOOKKEEPING[event.type])
             return
@@ -285,7 +288,8 @@ class Atif(Projection[Json]):
         if name is not None:
             document["trajectory_id"] = name
         document |= {"agent": lane.agent, "steps": lane.steps, "final_metrics": _totals(lane.steps)}
-        if extra := {key: value for key, value in (("ends", lane.ends), ("errors", lane.errors)) if value}:
+        origin = spelled(self._lineage) if self._lineage is not None and name is None else None
+        if extra := {key: value for key, value in (("lineage", origin), ("ends", lane.ends), ("errors", lane.errors)) if value}:
             document["extra"] = extra
         return document
 

@@ -19,6 +19,7 @@ from hansard.events import (
     ErrorInfo,
     Event,
     Interrupt,
+    SessionLifecycle,
     ToolCall,
     ToolResult,
     TurnEnd,
@@ -29,6 +30,7 @@ from hansard.events import (
     is_main_agent,
 )
 from hansard.events.content import AnyBlock, TextBlock, ThinkingBlock, ToolUseBlock
+from hansard.events.lineage import Lineage, recorded_lineage
 from hansard.events.summary import Summary
 from hansard.projections.base import Projection
 from hansard.projections.conversation import TYPES, AnyItem, Conversation, InputMessage, LateUsage, OutputMessage, ToolReturn, TurnEnded
@@ -77,7 +79,7 @@ class Spans(Projection[Json]):
     """A trace for each turn, linked to the one before; ``trace="session"``: one for all. ``content="on"``: with what was said."""
 
     output = "lines"
-    handled = TYPES | {"turn_start", "error", "interrupt", "configuration_change"}
+    handled = TYPES | {"turn_start", "error", "interrupt", "configuration_change", "session_lifecycle"}
     skipped = skip_except(handled, STREAMING | BOOKKEEPING)
     options = frozenset({"trace", "content"})
 
@@ -92,6 +94,8 @@ class Spans(Projection[Json]):
         self._root: Span | None = None
         """The whole session, where it is one trace."""
         self._turn: Span | None = None
+        self._parent: Json | None = None
+        """The turn of another session that this one comes from."""
         self._before: Span | None = None
         """The turn before."""
         self._before_turn: list[Json] = []
@@ -114,6 +118,11 @@ class Spans(Projection[Json]):
         self._session = self._session or event.session_id or self._around.session_id(event) or event.id
         self._now = min(max(event.timestamp, self._now), _LATEST)
         match event:
+            case SessionLifecycle():
+                if (lineage := recorded_lineage(event)) is not None:
+                    self._link_parent(lineage)
+                else:
+                    self.skip(event, BOOKKEEPING[event.type])
             case TurnStart() if not is_main_agent(event):
                 self.skip(event, "a subagent's: its span begins with its first words")
             case TurnStart():
@@ -256,6 +265,9 @@ class Spans(Projection[Json]):
         turn = self._turn = self._span(event, "invoke_agent", agent, self._root, self._about("invoke_agent", self._around.model), "turn")
         if self._before is not None and not self._one_trace:
             turn.links.append({"traceId": self._before.trace, "spanId": self._before.id})
+        if self._parent is not None:
+            turn.links.append(self._parent)
+            self._parent = None
         self._since = {}
         turn.heard, self._before_turn = self._before_turn, []
         return turn
@@ -335,9 +347,15 @@ class Spans(Projection[Json]):
         }
 
     def _id(self, event: Event, place: str, length: int) -> str:
-        """Of the session and the event's place in it: the same each time, and never zero."""
-        where = f"{self._session}\0{event.seq or event.id}\0{place}"
-        return sha256(where.encode("utf-8", "surrogatepass")).hexdigest()[:length]
+        return _id(self._session, event.seq or event.id, place, length)
+
+    def _link_parent(self, lineage: Lineage) -> None:
+        """The turn that begins next continues one of the parent."""
+        parent, turn = lineage.session_id, lineage.turn_seq
+        if parent is not None and turn is not None and not self._one_trace:
+            attributes = {"hansard.lineage": lineage.kind, "gen_ai.conversation.id": lineage.agent_session_id or parent}
+            ids: Json = {"traceId": _id(parent, turn, "trace", 32), "spanId": _id(parent, turn, "turn", 16)}
+            self._parent = ids | {"attributes": _attributes(attributes)}
 
     def _time(self, event: Event) -> int:
         return min(max(event.timestamp, 0), _LATEST)
@@ -370,6 +388,12 @@ def _part(block: AnyBlock) -> Json:
             return {"type": "tool_call", "id": block.id, "name": block.name, "arguments": block.input}
         case _:
             return {"type": "text", "content": block_text(block)}
+
+
+def _id(session: str, event: int | str, place: str, length: int) -> str:
+    """Of the session and the event's place in it: the same each time, and never zero."""
+    where = f"{session}\0{event}\0{place}"
+    return sha256(where.encode("utf-8", "surrogatepass")).hexdigest()[:length]
 
 
 def _attributes(fields: Json) -> list[Json]:

@@ -102,7 +102,6 @@ def _describe(log: LogFiles) -> SessionInfo:
         title=summary.title,
         agent=summary.agent,
         format=summary.format,
-        parent_session_id=summary.parent_session_id,
         archived=summary.archived,
         created=summary.created,
         events=max((record.seq for record in last), default=0),
@@ -115,12 +114,12 @@ def _describe(log: LogFiles) -> SessionInfo:
 
 
 def _summarize_start(first: Iterable[Record]) -> Summary:
-    """Returns what the beginning of a log says about the session: its header, the agent, its folder and the first message."""
+    """Returns what the beginning of a log says about the session: its header, the agent, its folder, and the first message with its id."""
     summary = Summary()
     for event in _events(first, _START_TYPES):
         summary.apply(event)
         known = summary.agent_id is not None and summary.workspace is not None and summary.began is not None
-        if known and (summary.chosen_title or summary.first_message):
+        if known and (summary.chosen_title or summary.first_message) and (summary.first_id or summary.first_answer):
             break
     return summary
 

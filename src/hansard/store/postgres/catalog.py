@@ -17,7 +17,7 @@ from hansard.store.postgres.rows import clean, decode_state
 from hansard.store.records import SessionInfo, place_fields
 
 _LIST = """
-SELECT s.id, s.log_id, s.title, s.agent, s.format, s.parent_session_id, s.archived, s.seq, s.created, s.updated, s.bytes, s.status,
+SELECT s.id, s.log_id, s.title, s.agent, s.format, s.archived, s.seq, s.created, s.updated, s.bytes, s.status,
        lives(w.until), s.state
 FROM session s LEFT JOIN writer w ON w.id = s.holder
 ORDER BY s.updated DESC, s.id
@@ -39,7 +39,6 @@ def sessions(pool: Pool) -> list[SessionInfo]:
             title=title,
             agent=agent,
             format=format,
-            parent_session_id=parent,
             archived=archived,
             events=seq,
             created=created,
@@ -49,7 +48,7 @@ def sessions(pool: Pool) -> list[SessionInfo]:
             live=live,
             **place_fields(decode_state(state)[2]),
         )
-        for id, log_id, title, agent, format, parent, archived, seq, created, updated, size, status, live, state in rows
+        for id, log_id, title, agent, format, archived, seq, created, updated, size, status, live, state in rows
     ]
 
 

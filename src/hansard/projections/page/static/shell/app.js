@@ -19,7 +19,7 @@ import { Keys } from "./keys.js";
 import { failed, notices, tell } from "./toasts.js";
 import { palette } from "./palette.js";
 import { waitingMessages } from "./queue.js";
-import { isOver, Sessions, standingOf, title } from "./session_list.js";
+import { isOver, origin, Sessions, standingOf, title } from "./session_list.js";
 import { Side } from "./details_panel.js";
 import { Sidebar } from "./sidebar.js";
 import { newSession } from "./new_session.js";
@@ -130,6 +130,17 @@ export class Page {
     };
   }
 
+  /** The parent of a session, at the place that it continues from, and the sessions that come from it. @param {import("./session_list.js").Info | undefined} info */
+  _family(info) {
+    const id = info?.parentSessionId;
+    const parent = id ? this.sessions.get(id) : undefined;
+    const words = info ? origin(info, parent ? title(parent) : null) : "";
+    return {
+      parent: words ? { words, href: parent ? href(parent.id, info?.parentSeq ?? null) : null } : null,
+      children: info ? this.sessions.children(info.id).map((child) => ({ title: title(child), href: href(child.id) })) : [],
+    };
+  }
+
   /** @param {number} seq */
   _select(seq) {
     if (this.view) history.replaceState(null, "", href(this.view.session, seq));
@@ -158,6 +169,7 @@ export class Page {
       title: name,
       agent: view.driven ?? state?.agentId ?? info?.agent ?? null,
       place: placeWords(state?.cwd ?? null, state?.workspace ?? null, state?.lastCommit ?? null),
+      ...this._family(info),
       model: state?.model ?? null,
       mode: state?.mode ?? state?.permissionMode ?? null,
       models: state?.models ?? null,

@@ -6,12 +6,13 @@ import { badge, mark } from "./badge.js";
 import { asked } from "./dialog.js";
 import { Menu } from "./menu.js";
 import { money, short } from "./labels.js";
+import { plural } from "../transcript/format.js";
 import { TITLE_CHARACTERS } from "../transcript/rules.js";
 
 /**
  * @typedef {{
  *   title: string, agent: string | null, model: string | null, mode: string | null, models: any[] | null, modes: any[] | null, standing: string | null,
- *   place: string,
+ *   place: string, parent: {words: string, href: string | null} | null, children: {title: string, href: string}[],
  *   doing: string | null, context: {tokens: number | null, window: number | null} | null, costUsd: number | null, readOnly: boolean, canModel: boolean, canMode: boolean
  * }} Facts
  * @typedef {{
@@ -40,6 +41,9 @@ export class Header {
     this.modeWord = h("span", { class: "clip" });
     this.models = new Menu({ label: "Model", class: "picker" }, () => this._choices("model"), this.modelWord);
     this.modes = new Menu({ label: "Mode", class: "picker" }, () => this._choices("mode"), this.modeWord);
+    this.origin = h("span", { class: "origin" });
+    this.forkWord = h("span", { class: "clip" });
+    this.forks = new Menu({ label: "Forks", class: "picker" }, () => this._forks(), this.forkWord);
     this.ring = h("span", { class: "ring", "aria-hidden": "true" });
     this.contextWord = h("span", { class: "number" });
     this.context = h("span", { class: "context", role: "img" }, this.ring, this.contextWord);
@@ -51,7 +55,7 @@ export class Header {
       "header",
       { class: "header" },
       h("button", { type: "button", class: "icon only-narrow", "aria-label": "Sessions", onclick: () => hooks.list() }, "☰"),
-      h("div", { class: "header-words" }, this.title, h("div", { class: "header-facts" }, this.who, this.models.element, this.modes.element, this.doing)),
+      h("div", { class: "header-words" }, this.title, h("div", { class: "header-facts" }, this.who, this.origin, this.forks.element, this.models.element, this.modes.element, this.doing)),
       h(
         "div",
         { class: "header-tools" },
@@ -77,6 +81,9 @@ export class Header {
     this.title.tabIndex = facts.readOnly ? -1 : 0;
     this.who.replaceChildren(badge(facts.agent));
     this.who.title = facts.place;
+    this.origin.replaceChildren(facts.parent ? h(facts.parent.href ? "a" : "span", { class: "clip", dir: "auto", href: facts.parent.href }, `⑂ ${facts.parent.words}`) : "");
+    this.forks.element.hidden = facts.children.length === 0;
+    this.forkWord.textContent = plural(facts.children.length, "fork");
     this._picker(this.models, this.modelWord, facts.model, facts.readOnly || !facts.canModel);
     this._picker(this.modes, this.modeWord, nameOf(facts.modes, facts.mode) ?? facts.mode, facts.readOnly || !facts.canMode);
     this.doing.replaceChildren(mark(facts.standing, facts.doing === null), facts.doing ? h("span", { class: "doing-word", dir: "auto" }, facts.doing) : "");
@@ -114,6 +121,11 @@ export class Header {
     this.context.setAttribute("aria-label", words);
     this.context.title = words;
     this.contextWord.textContent = window ? `${Math.round(part * 100)} %` : short(used);
+  }
+
+  /** @returns {import("./menu.js").Item[]} */
+  _forks() {
+    return (this.now?.children ?? []).map((child) => ({ label: child.title, run: () => void (location.hash = child.href) }));
   }
 
   /** @param {"model" | "mode"} what @returns {import("./menu.js").Item[]} */

@@ -5,6 +5,7 @@
  * @typedef {{
  *   id: string, title?: string | null, agent?: string | null, status?: string | null, phase?: string | null, live?: boolean,
  *   here?: boolean, head?: number | null, archived?: boolean,
+ *   parentSessionId?: string | null, parentSeq?: number | null, lineage?: "fork" | "subagent" | null, copiedEvents?: number,
  *   project?: string | null, cwd?: string | null, repository?: string | null, costUsd?: number | null, updated?: number | null, problem?: string | null
  * }} Info
  */
@@ -37,6 +38,11 @@ export class Sessions {
     return this.all.get(id);
   }
 
+  /** The sessions that come from this one, the oldest first. @param {string} id @returns {Info[]} */
+  children(id) {
+    return [...this.all.values()].filter((info) => info.parentSessionId === id).sort((a, b) => (a.updated ?? 0) - (b.updated ?? 0));
+  }
+
   /** The newest first; those with these words in the title. @param {string} words @param {boolean} archived @returns {Info[]} */
   list(words = "", archived = false) {
     const wanted = words.toLocaleLowerCase().split(/\s+/).filter(Boolean);
@@ -45,6 +51,13 @@ export class Sessions {
       .filter((info) => wanted.every((word) => text(info).includes(word)))
       .sort((a, b) => (b.updated ?? 0) - (a.updated ?? 0) || (a.id < b.id ? -1 : 1));
   }
+}
+
+/** Where a session comes from, in a few words; empty if it has no parent. @param {Info} info @param {string | null} parent the parent's title */
+export function origin(info, parent) {
+  if (!info.lineage) return "";
+  const kind = info.lineage === "subagent" ? "Subagent" : "Fork";
+  return info.parentSessionId ? `${kind} of ${parent ?? info.parentSessionId}` : `${kind} of a session that is not here`;
 }
 
 /** @param {{title?: string | null}} info */

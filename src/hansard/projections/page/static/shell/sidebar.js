@@ -8,7 +8,7 @@ import * as api from "./api.js";
 import { badge, mark } from "./badge.js";
 import { Menu } from "./menu.js";
 import { failed } from "./toasts.js";
-import { standingOf, title } from "./session_list.js";
+import { origin, standingOf, title } from "./session_list.js";
 import { setTheme, theme } from "./theme.js";
 import { clock, day, money } from "./labels.js";
 
@@ -114,7 +114,9 @@ export class Sidebar {
   /** @param {import("./session_list.js").Info} info */
   _row(info) {
     const current = info.id === this.current;
-    const said = JSON.stringify([info.title, info.agent, standingOf(info), info.project, info.costUsd, info.updated, info.problem, current]);
+    const parent = info.parentSessionId ? this.sessions.get(info.parentSessionId) : undefined;
+    const from = origin(info, parent ? title(parent) : null);
+    const said = JSON.stringify([info.title, info.agent, standingOf(info), info.project, info.costUsd, info.updated, info.problem, from, current]);
     const kept = this.rows.get(info.id);
     if (kept?.said === said) return kept.row;
     const row = h(
@@ -128,6 +130,7 @@ export class Sidebar {
           "span",
           { class: "session-facts" },
           badge(info.agent),
+          from ? h("span", { class: "session-origin", role: "img", title: from, "aria-label": from }, "⑂") : null,
           info.project ? h("span", { class: "session-project", dir: "auto", title: info.repository ?? info.cwd ?? info.project }, info.project) : null,
           info.problem ? h("span", { class: "bad", title: info.problem }, "unreadable") : mark(standingOf(info), true),
           h("span", { class: "spring" }),

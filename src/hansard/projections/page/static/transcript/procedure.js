@@ -114,7 +114,13 @@ function ofLife(life) {
     return notice({ tone: "bad", icon: "△", words, next: "`hansard verify` says what is missing.", more: life.detail });
   }
   if (subtype === "renamed") return life.title === undefined ? null : notice({ icon: "✎", words: `Renamed: ${asText(life.title)}` });
-  if (subtype === "forked") return notice({ tone: "info", icon: "⑂", words: "Forked: what is above is a copy", more: life.detail });
+  if (subtype === "forked") return notice({ tone: "info", icon: "⑂", words: "Forked from another session", more: life.detail });
+  if (subtype === "parent_found") {
+    const place = typeof life.parentSeq === "number" ? ` §${life.parentSeq}` : "";
+    const kind = detail.kind === "subagent" ? "Subagent" : "Fork";
+    const copy = Array.isArray(detail.copied) && detail.copied.length > 0 ? "; what is above is a copy" : "";
+    return notice({ tone: "info", icon: "⑂", words: `${kind} of ${asText(life.parentSessionId)}${place}${copy}` });
+  }
   if (subtype === "summary") return notice({ icon: "≡", words: `Summary: ${line(asText(life.text ?? ""))}`, more: life.text });
   if (subtype === "replay_ended") return null;
   if (subtype === "message_removed" || subtype === "part_removed") {

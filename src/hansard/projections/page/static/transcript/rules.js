@@ -96,7 +96,7 @@ export const LEVELS = {
   "question": "conversation",
   "answer": "conversation",
   "configuration_change": {"field": "subtype", "patterns": [["^set_(model|mode|permission_mode)$|^model_(fallback|rerouted)$", "conversation"]], "otherwise": "procedure"},
-  "session_lifecycle": {"field": "subtype", "patterns": [["^(compacted|cleared|forked|rewound|reverted|revert_committed|message_removed|part_removed)$", "conversation"], ["^(log_recovered|session_archived|session_deleted)$", "conversation"], ["^(checkpoint|attached|launched|updated|asset|stored|exported|copied)$", "record"]], "otherwise": "procedure"},
+  "session_lifecycle": {"field": "subtype", "patterns": [["^(compacted|cleared|forked|parent_found|rewound|reverted|revert_committed|message_removed|part_removed)$", "conversation"], ["^(log_recovered|session_archived|session_deleted)$", "conversation"], ["^(checkpoint|attached|launched|updated|asset|stored|exported|copied|parent_updated)$", "record"]], "otherwise": "procedure"},
   "plan_update": "conversation",
   "team_message": "conversation",
   "team_task_update": "procedure",

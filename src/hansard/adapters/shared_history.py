@@ -8,12 +8,14 @@ turns are compared from the beginning on. Texts alone never link two sessions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 
 from msgspec import Struct
 
 from hansard import events as ev
 from hansard.adapters.linking import Formats, id_key
 from hansard.adapters.shared_ids import IdKind, copied_ids
+from hansard.events.replays import MAX_SEQ, REPLAY_ENDED, REPLAY_STARTED
 
 Key = tuple[str, str]
 
@@ -47,10 +49,13 @@ class History:
         """The number of the turn of each event."""
         self.places: dict[Key, int] = {}
         """Where each id is found first."""
+        self.shown_copies: tuple[int, int] | None = None
+        """The first and last seqs of what the file itself shows to be a copy, if it does."""
         formats, turn = Formats(family), 0
         by_id = {event.id: number for number, event in enumerate(self.events)}
         for number, event in enumerate(self.events):
             formats.apply(event)
+            self._note_copies(event)
             keys = list(_keys(event, copied_ids(family, formats.format(event.stream))))
             place = by_id.get(event.same_as, number) if event.same_as is not None else number
             for key in keys:
@@ -58,6 +63,38 @@ class History:
             turn += isinstance(event, ev.TurnStart) and not event.replay
             self.turns.append(turn)
             self.keys.append([] if event.replay else keys)
+
+    def _note_copies(self, event: ev.Event) -> None:
+        if not isinstance(event, ev.SessionLifecycle) or event.source is None:
+            return
+        if event.payload.subtype == REPLAY_STARTED and self.shown_copies is None:
+            self.shown_copies = event.seq, MAX_SEQ
+        elif event.payload.subtype == REPLAY_ENDED and self.shown_copies is not None:
+            self.shown_copies = self.shown_copies[0], min(event.seq, self.shown_copies[1])
+
+    def shows_copy(self, seq: int) -> bool | None:
+        """Returns whether the file itself shows that an event is a copy; None if it shows that of none."""
+        return None if self.shown_copies is None else self.shown_copies[0] <= seq <= self.shown_copies[1]
+
+    def turns_after(self, place: int) -> list[ev.Event]:
+        """Returns the events of the turns that follow."""
+        turn = self.turns[place]
+        return [event for event, number in zip(self.events, self.turns, strict=True) if number > turn and not event.replay]
+
+    def turns_without_ids(self, place: int) -> list[list[int]]:
+        """Returns the numbers of the events of each turn that follows, up to the first turn in which something has an id."""
+        turns: dict[int, list[int]] = {}
+        for number in range(place + 1, len(self.events)):
+            if self.turns[number] > (self.turns[place] if place >= 0 else 0) and not self.events[number].replay:
+                turns.setdefault(self.turns[number], []).append(number)
+        return list(takewhile(lambda numbers: not any(self.keys[number] for number in numbers), turns.values()))
+
+    def contents(self, turn: list[int]) -> list[tuple[str, str]]:
+        """Returns what was said in a turn."""
+        events = [self.events[number] for number in turn]
+        return [
+            (event.type, event.payload.text) for event in events if isinstance(event, ev.UserMessage | ev.AssistantDone | ev.ThinkingDone)
+        ]
 
     def turn_seq(self, place: int) -> int | None:
         """Returns where the turn of an event begins."""
@@ -70,60 +107,41 @@ def shared_history(child: History, parent: History, is_named: bool) -> SharedHis
 
     ``is_named``: the agent itself says that the other one is the parent.
     """
-    return _by_ids(child, parent) or (_by_place(child, parent) if is_named else None)
-
-
-def _by_ids(child: History, parent: History) -> SharedHistory | None:
     kinds = {kind for keys in child.keys for kind, id in keys if (kind, id) in parent.places}
-    last, place, facts, continues = -1, -1, 0, False
+    last, place, facts = _by_ids(child, parent, kinds)
+    if is_named:
+        last, place, same = _by_turns(child, parent, last, place)
+        facts += same
+    if facts == 0:
+        return None
+    end = _end_of_copy(child, last, kinds)
+    first = next(number for number, event in enumerate(child.events) if isinstance(event, _CONVERSATION))
+    copied = tuple(_ranges(sorted(event.seq for event in child.events[first : end + 1])))
+    rest = [any(isinstance(event, _CONVERSATION) for event in events) for events in (child.events[end + 1 :], parent.turns_after(place))]
+    return SharedHistory(facts, parent.events[place].seq, parent.turn_seq(place), copied, *rest)
+
+
+def _by_ids(child: History, parent: History, kinds: set[str]) -> tuple[int, int, int]:
+    """Returns the number of the child's last copied fact, its place in the parent, and how many there are."""
+    last, place, facts = -1, -1, 0
     for number, keys in enumerate(child.keys):
         mine = [key for key in keys if key[0] in kinds]
         if not mine:
             continue
         found = next((parent.places[key] for key in mine if key in parent.places), None)
         if found is None or (place >= 0 and parent.turns[found] < parent.turns[place]):  # some providers number the calls of each session
-            continues = True
             break
         last, place, facts = number, max(place, found), facts + 1
-    if facts == 0:
-        return None
-    more = any(kind in kinds for keys in parent.keys[place + 1 :] for kind, _ in keys)
-    end = _end_of_copy(child, last, kinds)
-    return SharedHistory(facts, parent.events[place].seq, parent.turn_seq(place), _copied(child, end), continues, more)
+    return last, place, facts
 
 
-def _by_place(child: History, parent: History) -> SharedHistory | None:
-    """Compares whole turns that have no ids, from the first one on."""
-    mine, theirs = _turns_without_ids(child), _turns_without_ids(parent)
+def _by_turns(child: History, parent: History, last: int, place: int) -> tuple[int, int, int]:
+    """Continues with the turns that follow, as long as they have no ids and say the same in both."""
+    mine, theirs = child.turns_without_ids(last), parent.turns_without_ids(place)
     same = 0
-    while same < min(len(mine), len(theirs)) and _contents(child, mine[same]) == _contents(parent, theirs[same]):
+    while same < min(len(mine), len(theirs)) and child.contents(mine[same]) == parent.contents(theirs[same]):
         same += 1
-    if same == 0:
-        return None
-    place, end = theirs[same - 1][-1], mine[same - 1][-1]
-    return SharedHistory(same, parent.events[place].seq, parent.turn_seq(place), _copied(child, end), len(mine) > same, len(theirs) > same)
-
-
-def _turns_without_ids(history: History) -> list[list[int]]:
-    """The numbers of the events of each turn; none if something in the conversation has an id."""
-    if any(history.keys):
-        return []
-    turns: dict[int, list[int]] = {}
-    for number, event in enumerate(history.events):
-        if history.turns[number] and event.turn_id is not None and not event.replay:
-            turns.setdefault(history.turns[number], []).append(number)
-    return list(turns.values())
-
-
-def _contents(history: History, turn: list[int]) -> list[tuple[str, str]]:
-    """What was said in a turn, and how it ended."""
-    facts = [history.events[number] for number in turn]
-    return [(event.type, event.payload.text) for event in facts if isinstance(event, ev.UserMessage | ev.AssistantDone | ev.ThinkingDone)]
-
-
-def _copied(child: History, end: int) -> tuple[tuple[int, int], ...]:
-    first = next(number for number, event in enumerate(child.events) if isinstance(event, _CONVERSATION))
-    return tuple(_ranges(sorted(event.seq for event in child.events[first : end + 1])))
+    return (last, place, 0) if same == 0 else (mine[same - 1][-1], theirs[same - 1][-1], same)
 
 
 _CONVERSATION = (ev.TurnStart, ev.UserMessage, ev.AssistantDone, ev.ThinkingDone, ev.ToolCall, ev.UsageEvent)

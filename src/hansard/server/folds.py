@@ -9,10 +9,12 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import msgspec
 
 from hansard.errors import HansardError
+from hansard.events import TurnStart, is_main_agent
 from hansard.events.lineage import Lineage
 from hansard.events.replays import mark
 from hansard.events.state import Snapshot, State, Turn
@@ -96,11 +98,44 @@ class Fold:
             yield record.seq
 
 
-def _difference(total: TotalUsage, inherited: TotalUsage) -> TotalUsage:
-    """Returns what was used beyond what a fork has from its parent."""
-    numbers = {name: getattr(total, name) for name in (*TOKENS, COST)}
-    own = {name: None if count is None else max(0, count - (getattr(inherited, name) or 0)) for name, count in numbers.items()}
-    return msgspec.structs.replace(total, **own)
+class ForkUsage:
+    """What a fork used beyond what it has from its parent. Its running totals may begin with those of the parent."""
+
+    def __init__(self, store: Store, info: SessionInfo, lineage: Lineage) -> None:
+        self.log_id = info.log_id
+        self.lineage = lineage
+        self._log = store[info.id]
+        self._usage = UsageFold()
+        self._seq = 0
+        for event in self._log.read(types=USAGE_TYPES):
+            if lineage.is_copied(event.seq):
+                self._usage.apply(event)
+        self._copied = self._usage.session()
+        self._parent = _usage_before(store[lineage.session_id or ""], lineage.seq or 0)
+
+    def total(self) -> TotalUsage:
+        """Reads what is new, and returns the sum."""
+        for event in self._log.read(self._seq, types=USAGE_TYPES):
+            self._seq = event.seq
+            if not self.lineage.is_copied(event.seq):
+                self._usage.apply(event)
+        whole = self._usage.session()
+        own: dict[str, Any] = {}
+        for name in (*TOKENS, COST):
+            inherited = self._parent if name in self._usage.running else self._copied
+            count = getattr(whole, name)
+            own[name] = None if count is None else max(0, count - (getattr(inherited, name) or 0))
+        return msgspec.structs.replace(whole, **own)
+
+
+def _usage_before(log: Log, seq: int) -> TotalUsage:
+    """Returns what a session used up to the end of the turn that an event is in."""
+    usage = UsageFold()
+    for event in log.read(types=USAGE_TYPES):
+        if event.seq > seq and isinstance(event, TurnStart) and is_main_agent(event):
+            break
+        usage.apply(event)
+    return usage.session()
 
 
 class Folds:
@@ -108,8 +143,9 @@ class Folds:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._inherited: dict[str, tuple[Lineage, TotalUsage]] = {}
-        """What forks have from their parents."""
+        self._forks: dict[str, ForkUsage] = {}
+        self._own: dict[str, TotalUsage] = {}
+        """What forks used themselves."""
         self._known: dict[str, Fold] = {}
         self._states: OrderedDict[str, Fold] = OrderedDict()
         self._lock = threading.Lock()
@@ -133,35 +169,33 @@ class Folds:
     def count(self, sessions: Iterable[SessionInfo]) -> None:
         """Count what is new of their usage, as far as the time goes. What is left is counted at the next look."""
         until = time.monotonic() + COUNT_SECONDS
+        sessions = list(sessions)
+        logs = {info.id: info.log_id for info in sessions}
         for info in sessions:
             with self._lock:
                 fold = self._find(info.id, info.log_id)
             if fold.seq < info.events and info.problem is None:
                 try:
                     fold.count(until)
-                    self._count_copies(info)
+                    self._count_fork(info, logs)
                 except (HansardError, OSError):
                     pass  # it is gone, or cannot be read; the list says so itself
             if time.monotonic() > until:
                 return
 
-    def _count_copies(self, info: SessionInfo) -> None:
-        lineage = info.lineage
-        if lineage is None or not lineage.copied or self._inherited.get(info.id, (None,))[0] == lineage:
+    def _count_fork(self, info: SessionInfo, logs: dict[str, str]) -> None:
+        lineage, known = info.lineage, self._forks.get(info.id)
+        if lineage is None or not lineage.copied or logs.get(lineage.session_id or "") != lineage.log_id:
+            self._own.pop(info.id, None)
             return
-        usage = UsageFold()
-        for event in self._store[info.id].read(types=USAGE_TYPES):
-            if lineage.is_copied(event.seq):
-                usage.apply(event)
-        self._inherited[info.id] = lineage, usage.session()
+        if known is None or (known.log_id, known.lineage) != (info.log_id, lineage):
+            known = self._forks[info.id] = ForkUsage(self._store, info, lineage)
+        self._own[info.id] = known.total()
 
     def total(self, info: SessionInfo) -> TotalUsage | None:
         """Returns what is known of a session's usage. What a fork copied counts for its parent."""
         fold = self._known.get(info.id)
-        if fold is None or fold.log_id != info.log_id or fold.total is None:
-            return None
-        lineage, inherited = self._inherited.get(info.id, (None, None))
-        return fold.total if inherited is None or lineage != info.lineage else _difference(fold.total, inherited)
+        return None if fold is None or fold.log_id != info.log_id else self._own.get(info.id, fold.total)
 
     def _find(self, session_id: str, log_id: str) -> Fold:
         fold = self._known.get(session_id)

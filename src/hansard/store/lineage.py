@@ -6,7 +6,7 @@ A parent is named by the agent, or it has messages with the same ids. It may be 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 
 from msgspec.structs import replace
@@ -23,26 +23,23 @@ from hansard.store.records import SessionInfo
 SCANNED_RESPONSES = 3
 """How many responses of a session are compared with those of a fork, to see whether it may be its parent."""
 
+MAX_GENERATIONS = 16
+"""How often the search is repeated with what was found."""
+
 
 def find_parents(store: Store, changed: Collection[str]) -> list[str]:
     """Records the parents of sessions, as far as they are known. ``changed`` are the sessions that have grown.
 
     Returns the sessions for which something was found. One that another process writes is left for the next time.
     """
-    search = _Search(store, frozenset(changed))
-    found: list[str] = []
-    for info in sorted(search.infos.values(), key=lambda info: (info.created or 0, info.id)):
-        try:
-            lineage = search.lineage(info)
-            if lineage is not None and lineage != info.lineage:
-                is_update = info.lineage is not None and info.lineage.session_id is not None
-                store[info.id].append([parent_found(lineage, search.place(info, lineage), is_update)])
-                store[info.id].release()
-                search.infos[info.id] = _with_lineage(info, lineage)
-                found.append(info.id)
-        except HansardError:
-            continue
-    return found
+    search, found = _Search(store, frozenset(changed)), dict[str, Lineage]()
+    for _ in range(MAX_GENERATIONS):  # what turns out to be a fork may be the nearer parent of another one
+        new = dict(search.unrecorded())
+        search.take(new)
+        found |= new
+        if not new:
+            break
+    return [id for id, lineage in found.items() if search.record(id, lineage)]
 
 
 class _Search:
@@ -50,6 +47,7 @@ class _Search:
         self.infos = {info.id: info for info in store.sessions() if info.problem is None}
         self._store = store
         self._changed = changed
+        self._linked_before = {info.id for info in self.infos.values() if info.lineage is not None and info.lineage.session_id is not None}
         self._histories: dict[str, History] = {}
         self._first: dict[str, list[SessionInfo]] = {}
         """The sessions by the id of their first message."""
@@ -57,11 +55,39 @@ class _Search:
             if info.first_id is not None:
                 self._first.setdefault(info.first_id, []).append(info)
 
+    def unrecorded(self) -> Iterator[tuple[str, Lineage]]:
+        """Yields what is found of parents and not known yet."""
+        for info in self.infos.values():
+            try:
+                lineage = self.lineage(info)
+            except HansardError:
+                continue  # who reads the session is told
+            if lineage is not None and lineage != info.lineage:
+                yield info.id, lineage
+
+    def take(self, found: dict[str, Lineage]) -> None:
+        """Take what was found for known."""
+        self._changed |= found.keys()
+        for id, lineage in found.items():
+            self.infos[id] = replace(self.infos[id], lineage=lineage, parent_session_id=lineage.session_id)
+
+    def record(self, id: str, lineage: Lineage) -> bool:
+        """Writes what was found into the log; returns False if another process writes it."""
+        log = self._store[id]
+        try:
+            log.append([parent_found(lineage, self.place(self.infos[id], lineage), id in self._linked_before)])
+            log.release()
+        except HansardError:
+            return False
+        return True
+
     def lineage(self, child: SessionInfo) -> Lineage | None:
         """Returns what is to be recorded of the parent of a session; None if there is nothing new."""
         known = child.lineage
         parent = None if known is None or known.session_id is None else self.infos.get(known.session_id)
         if known is not None and parent is not None and parent.log_id == known.log_id:
+            if known.agent_session_id is None and (nearer := self._nearer(child, known)) is not None:
+                return nearer
             if not ((child.id in self._changed and "child" in known.open) or (parent.id in self._changed and "parent" in known.open)):
                 return None
             return self._linked(child, known, parent, self._shared(child, parent, known.agent_session_id is not None))
@@ -89,10 +115,20 @@ class _Search:
 
     def _unnamed(self, child: SessionInfo, known: Lineage | None) -> Lineage | None:
         """The session with which this one shares most. Unless its file shows that it is a copy, it must have all of the other one."""
+        return self._best(child, known, self._candidates(child, known))
+
+    def _nearer(self, child: SessionInfo, known: Lineage) -> Lineage | None:
+        """Another fork of the parent, if this one is a fork of that."""
+        siblings = (
+            info for info in self._candidates(child, known) if info.lineage is not None and info.parent_session_id == known.session_id
+        )
+        return self._best(child, known, siblings)
+
+    def _best(self, child: SessionInfo, known: Lineage | None, candidates: Iterable[SessionInfo]) -> Lineage | None:
         best: tuple[SessionInfo, SharedHistory] | None = None
-        for candidate in self._candidates(child, known):
+        for candidate in candidates:
             shared = self._shared(child, candidate, False)
-            if shared is None or not self._may_be_parent(candidate, shared, known):
+            if shared is None or not self._may_be_parent(child, candidate, shared, known):
                 continue
             if best is None or shared.facts > best[1].facts:
                 best = candidate, shared
@@ -114,11 +150,15 @@ class _Search:
         names = {name for event in islice(counts, SCANNED_RESPONSES) for name in (event.response_id, event.payload.origin_id)}
         return any(("response", name) in self._history(child).places for name in names if name is not None)
 
-    def _may_be_parent(self, candidate: SessionInfo, shared: SharedHistory, known: Lineage | None) -> bool:
+    def _may_be_parent(self, child: SessionInfo, candidate: SessionInfo, shared: SharedHistory, known: Lineage | None) -> bool:
         """Whether the part that both have is the candidate's own. If neither shows that it is a copy, the one that ends with it is."""
-        if candidate.lineage is not None:
-            return candidate.lineage.session_id is not None and not candidate.lineage.is_copied(shared.seq)
-        return known is not None or (shared.child_continues and not shared.parent_continues)
+        lineage = candidate.lineage
+        if lineage is None and known is not None:
+            return True
+        if lineage is not None and (lineage.session_id is None or lineage.is_copied(shared.seq)):
+            return False
+        shown = self._history(child).shows_copy(shared.copied[-1][1]), self._history(candidate).shows_copy(shared.seq)
+        return shared.child_continues and (not shared.parent_continues or shown == (True, False))
 
     # ---- what both have
 
@@ -175,7 +215,3 @@ def _family(info: SessionInfo) -> str | None:
 def _without_original(event: Event) -> Event:
     event.original = None  # ids are compared, and originals are most of a log
     return event
-
-
-def _with_lineage(info: SessionInfo, lineage: Lineage) -> SessionInfo:
-    return replace(info, lineage=lineage, parent_session_id=lineage.session_id)

@@ -6,6 +6,7 @@ import hashlib
 import math
 import os
 import tomllib
+from collections.abc import Iterable
 from datetime import date
 from importlib.resources import files
 from pathlib import Path
@@ -15,7 +16,9 @@ import msgspec
 
 from hansard.adapters import adapter_for, format_names
 from hansard.errors import HansardError, UsageError
+from hansard.events import Event
 from hansard.events.ledger import LEDGER_TYPES, Ledger
+from hansard.events.lineage import Lineage
 from hansard.events.prices import Price, PriceFile, PriceTable
 from hansard.events.structs import prepare
 from hansard.store.interface import Store
@@ -42,10 +45,15 @@ def read_ledger(store: Store, prices: PriceTable) -> Ledger:
         lineage = info.lineage if info.lineage is not None and logs.get(info.lineage.session_id or "") == info.lineage.log_id else None
         uncounted = adapter_for(info.format).uncounted if info.format in formats else None
         try:
-            ledger.read(info.id, store[info.id].read(types=LEDGER_TYPES), uncounted, lineage)
+            ledger.read(info.id, _copies_first(store[info.id].read(types=LEDGER_TYPES), lineage), uncounted, lineage)
         except (HansardError, OSError):
             continue
     return ledger
+
+
+def _copies_first(events: Iterable[Event], lineage: Lineage | None) -> Iterable[Event]:
+    """Returns the events of a session in order. Copies may be recorded after what the agent said on the wire, whose totals include them."""
+    return events if lineage is None else sorted(events, key=lambda event: not lineage.is_copied(event.seq))
 
 
 def load_prices(root: str | os.PathLike[str] | None = None) -> PriceTable:

@@ -1,7 +1,7 @@
 """Finds the part of a conversation that a fork has from its parent, by the ids that a copy keeps. Pure and deterministic.
 
 Which ids these are differs: Claude Code keeps all of them or gives the prompts new ones, OpenCode keeps those of calls and when a response
-began. A kind of ids counts if both sessions have one of that kind. Where the agent names the parent and there are no ids at all, whole
+began. A kind of ids counts if both sessions have one of that kind. Where the agent names the parent and its messages have none, whole
 turns are compared from the beginning on. Texts alone never link two sessions.
 """
 
@@ -90,7 +90,7 @@ class History:
         return list(takewhile(lambda numbers: not any(self.keys[number] for number in numbers), turns.values()))
 
     def contents(self, turn: list[int]) -> list[tuple[str, str]]:
-        """Returns what was said in a turn."""
+        """Returns the texts of a turn."""
         events = [self.events[number] for number in turn]
         return [
             (event.type, event.payload.text) for event in events if isinstance(event, ev.UserMessage | ev.AssistantDone | ev.ThinkingDone)

@@ -33,7 +33,7 @@ def find_parents(store: Store, changed: Collection[str]) -> list[str]:
     Returns the sessions for which something was found. One that another process writes is left for the next time.
     """
     search, found = _Search(store, frozenset(changed)), dict[str, Lineage]()
-    for _ in range(MAX_GENERATIONS):  # what turns out to be a fork may be the nearer parent of another one
+    for _ in range(MAX_GENERATIONS):  # a fork that was just found may be the nearer parent of another one
         new = dict(search.unrecorded())
         search.take(new)
         found |= new
@@ -61,7 +61,7 @@ class _Search:
             try:
                 lineage = self.lineage(info)
             except HansardError:
-                continue  # who reads the session is told
+                continue  # `verify` reports it
             if lineage is not None and lineage != info.lineage:
                 yield info.id, lineage
 
@@ -109,7 +109,7 @@ class _Search:
     # ---- candidates
 
     def _named(self, child: SessionInfo, agent_session_id: str) -> SessionInfo | None:
-        """The session that an agent means. If several record it, it is the one that is no fork."""
+        """The session that an agent means. If several record it, one that is not a fork comes first."""
         found = [info for info in self.infos.values() if info.id != child.id and _records(info, agent_session_id, child)]
         return min(found, key=lambda info: (info.lineage is not None, info.created or 0, info.id), default=None)
 

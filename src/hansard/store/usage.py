@@ -52,7 +52,7 @@ def read_ledger(store: Store, prices: PriceTable) -> Ledger:
 
 
 def _copies_first(events: Iterable[Event], lineage: Lineage | None) -> Iterable[Event]:
-    """Returns the events of a session in order. Copies may be recorded after what the agent said on the wire, whose totals include them."""
+    """Returns the events of a session in order. Copies may be recorded after the events of the wire, whose totals include them."""
     return events if lineage is None else sorted(events, key=lambda event: not lineage.is_copied(event.seq))
 
 

@@ -20,6 +20,7 @@ from hansard.events import (
     turn_start,
     user_message,
 )
+from hansard.server.fork import fork
 from hansard.store import JsonlStore
 from tests.page.chromium import Watched
 from tests.page.talking import PHONE, Person, store_of
@@ -302,6 +303,19 @@ def test_a_session_can_be_taken_away_in_any_form(visit: Visit, record: str) -> N
     assert "On the roof." in person.do(download)
     person.clicks("dialog input[type=checkbox]")
     person.sees("dialog a[href$='to=markdown&redact=false']")
+
+
+def test_a_fork_leads_to_its_parent_and_a_parent_to_its_forks(visit: Visit, record: str, server: Process) -> None:
+    with JsonlStore(store_of(server)) as store:
+        child, _ = fork(store, record, 5, "A fork of it")
+    person = visit(child)
+    person.sees(f".session[data-session-id='{child}'] .session-origin[title='Fork of A record to look at']")
+    person.reads(f"Fork of {record} §5; what is above is a copy")
+    person.clicks(f".header a[href='#{record}/5']")
+    person.sees(".header .title:has-text('A record to look at')")
+    person.clicks(".header button[title=Forks]")
+    person.clicks(".header [role=menuitem]:has-text('A fork of it')")
+    person.sees(".header .title:has-text('A fork of it')")
 
 
 def test_plan_and_team_are_at_the_right(visit: Visit, server: Process) -> None:

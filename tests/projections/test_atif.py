@@ -23,6 +23,7 @@ from hansard.events import (
     user_message,
 )
 from hansard.events.content import AudioBlock, ImageBlock, TextBlock
+from hansard.events.lineage import Lineage, parent_found
 from hansard.projections.formats.atif import DEEPEST
 from hansard.projections.output import written
 from tests.projections.trace_referees import atif_accepts, trajectories
@@ -126,6 +127,33 @@ def test_what_a_fork_says_again_is_copied_context_and_not_in_the_totals():
     back = list(normalize(json.dumps(made).encode(), "atif"))
     assert [event.payload.subtype for event in back if event.type == "session_lifecycle"] == ["replay_started", "replay_ended"]
     assert next(iter(hansard.project(back, "atif")))["steps"] == made["steps"]
+
+
+def test_what_a_fork_has_from_its_parent_is_copied_context() -> None:
+    count = Usage(input_tokens=3, output_tokens=4)
+    events = [
+        user_message(text="old"),
+        with_fields(assistant_done(text="old answer"), response_id="1"),
+        with_fields(usage(scope="message", usage=count), response_id="1"),
+        parent_found(Lineage("fork", "their id", "parent", "log", 7, 5, ((1, 3),))),
+        user_message(text="new"),
+        with_fields(assistant_done(text="new answer"), response_id="2"),
+        with_fields(usage(scope="message", usage=count), response_id="2"),
+    ]
+    for seq, event in enumerate(events, 1):
+        event.seq = seq
+    made = trajectory(*events)
+    assert [step.get("is_copied_context") for step in made["steps"]] == [True, True, None, None]
+    assert made["final_metrics"]["total_prompt_tokens"] == 3
+    assert made["extra"]["lineage"] == {
+        "kind": "fork",
+        "agent_session_id": "their id",
+        "session_id": "parent",
+        "log_id": "log",
+        "seq": 7,
+        "turn_seq": 5,
+        "copied": [[1, 3]],
+    }
 
 
 def test_prompt_tokens_include_the_cached_ones_of_every_provider():

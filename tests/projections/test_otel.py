@@ -26,6 +26,7 @@ from hansard.events import (
     user_message,
 )
 from hansard.events.codec import encode
+from hansard.events.lineage import Lineage, parent_found
 from hansard.projections import Projected
 from hansard.projections.formats.otel import Spans
 from hansard.projections.output import written
@@ -111,6 +112,21 @@ def test_each_turn_is_a_trace_that_knows_the_one_before():
     assert [link.span_id for link in second.links] == [first.span_id]
     assert (first.status.code, span_attributes(first)["error.type"]) == (2, "rate_limit")
     assert [event.name for event in second.events] == ["hansard.error"]
+
+
+def test_the_first_turn_of_a_fork_is_linked_to_the_turn_of_its_parent() -> None:
+    parent, child = session(), session()
+    first = next(span for span in spans_of(parent) if "hansard.turn.status" in span_attributes(span))
+    lineage = Lineage("fork", "their id", "s", "log", seq=7, turn_seq=3, copied=((3, 10),))
+    events = placed(*child[:2], parent_found(lineage), *child[2:])
+    events[2].source = None  # hansard found it
+    for event in events:
+        event.session_id = "child"
+    turns = [span for span in spans_of(events) if "hansard.turn.status" in span_attributes(span)]
+    (link,) = turns[0].links
+    assert (link.trace_id, link.span_id) == (first.trace_id, first.span_id)
+    assert {one.key: one.value.string_value for one in link.attributes} == {"hansard.lineage": "fork", "gen_ai.conversation.id": "their id"}
+    assert len(turns[1].links) == 1
 
 
 def test_a_session_can_be_one_trace():

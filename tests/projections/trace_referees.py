@@ -104,7 +104,7 @@ def replayed(data: bytes) -> dict[int, Any]:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-    from opentelemetry.trace import Link, SpanKind, Status, StatusCode, set_span_in_context
+    from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, set_span_in_context
 
     exporter, ids = InMemorySpanExporter(), FileIds()
     provider = TracerProvider(id_generator=ids)
@@ -115,7 +115,7 @@ def replayed(data: bytes) -> dict[int, Any]:
     for span in parents_first(told_spans):
         ids.trace, ids.span = int.from_bytes(span.trace_id), int.from_bytes(span.span_id)
         above = started.get(span.parent_span_id)
-        links = [Link(started[link.span_id].get_span_context()) for link in span.links if link.span_id in started]
+        links = [Link(SpanContext(int.from_bytes(link.trace_id), int.from_bytes(link.span_id), is_remote=True)) for link in span.links]
         started[span.span_id] = made = tracer.start_span(
             span.name,
             context=None if above is None else set_span_in_context(above),
@@ -178,7 +178,8 @@ def sdk_agrees(data: bytes) -> None:
         assert {name: list(value) if isinstance(value, tuple) else value for name, value in made.attributes.items()} == said
         assert (made.status.status_code.value, made.status.description or "") == (span.status.code, span.status.message)
         assert [(event.name, event.timestamp) for event in made.events] == [(event.name, event.time_unix_nano) for event in span.events]
-        assert [link.context.span_id for link in made.links] == [int.from_bytes(link.span_id) for link in span.links]
+        links = [(int.from_bytes(link.trace_id), int.from_bytes(link.span_id)) for link in span.links]
+        assert [(link.context.trace_id, link.context.span_id) for link in made.links] == links
 
 
 def span_attributes(span: Any) -> dict[str, Any]:

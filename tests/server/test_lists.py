@@ -41,6 +41,19 @@ async def test_what_a_session_cost_is_in_the_list_and_goes_on(tmp_path: Path):
         assert "costUsd" not in (await http.get(f"/api/sessions/{again}")).json()
 
 
+async def test_a_fork_is_listed_with_its_parent_and_counts_its_own(tmp_path: Path):
+    async with served(tmp_path) as here, here.http() as http:
+        session = here.session()
+        here.store[session].append(spent(0.5))
+        here.store[session].release()
+        child = (await http.post(f"/api/sessions/{session}/fork", json={})).json()
+        here.store[child["id"]].append(spent(0.25, "t2"))
+        assert (child["parentSessionId"], child["lineage"], child["copiedEvents"]) == (session, "fork", child["parentSeq"] - 2)
+        found = {one["id"]: one for one in (await http.get("/api/sessions")).json()["sessions"]}
+        assert (found[session]["costUsd"], found[child["id"]]["costUsd"]) == (0.5, 0.25)
+        assert "lineage" not in found[session]
+
+
 def test_what_was_found_out_is_forgotten_when_a_log_changes(tmp_path: Path):
     with JsonlStore(tmp_path) as store, JsonlStore(tmp_path) as other:
         session = store.create(title="one").session_id

@@ -99,7 +99,7 @@ class Fold:
 
 
 class ForkUsage:
-    """What a fork used beyond what it has from its parent. Its running totals may begin with those of the parent."""
+    """The usage of a fork, without what it has from its parent. Its running totals may begin with those of the parent."""
 
     def __init__(self, store: Store, info: SessionInfo, lineage: Lineage) -> None:
         self.log_id = info.log_id

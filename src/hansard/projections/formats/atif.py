@@ -12,6 +12,7 @@ from hashlib import sha256
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hansard.events import Event, SessionLifecycle, UsageEvent, UsagePayload
 from hansard.events.content import AnyBlock, AudioBlock, ImageBlock, TextBlock, ThinkingBlock, ToolUseBlock
@@ -44,6 +45,8 @@ class Lane(Struct):
 
     agent: Json
     steps: list[Json] = field(default_factory=list[Json])
+    seqs: list[int] = field(default_factory=list[int])
+    """The event that each step begins with."""
     ends: list[Json] = field(default_factory=list[Json])
     errors: list[Json] = field(default_factory=list[Json])
 
@@ -138,6 +141,7 @@ class Atif(Projection[Json]):
         if self._copied:
             step["is_copied_context"] = True
         lane.steps.append(step)
+        lane.seqs.append(0 if event is None else event.seq)
         return step
 
     def _answer(self, lane: Lane, answer: OutputMessage) -> None:
@@ -287,11 +291,19 @@ class Atif(Projection[Json]):
             document["session_id"] = self._session
         if name is not None:
             document["trajectory_id"] = name
+        if self._lineage is not None and name is None:
+            for step, seq in zip(lane.steps, lane.seqs, strict=True):
+                step |= {"is_copied_context": True} if self._lineage.is_copied(seq) else {}
         document |= {"agent": lane.agent, "steps": lane.steps, "final_metrics": _totals(lane.steps)}
-        origin = spelled(self._lineage) if self._lineage is not None and name is None else None
+        origin = _origin(self._lineage) if self._lineage is not None and name is None else None
         if extra := {key: value for key, value in (("lineage", origin), ("ends", lane.ends), ("errors", lane.errors)) if value}:
             document["extra"] = extra
         return document
+
+
+def _origin(lineage: Lineage) -> Json:
+    """The parent of the session, and the seqs of the copies."""
+    return spelled(replace(lineage, copied=(), open=())) | {"copied": [[first, last] for first, last in lineage.copied]}
 
 
 def _metrics(count: UsagePayload, source: str | None) -> Json:

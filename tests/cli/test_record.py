@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from hansard.server.fork import fork
 from hansard.store import JsonlStore
 from tests.proof import proves
 from tests.sessions import SESSION, assistant, call, project, result, text, turn, user
@@ -113,6 +114,18 @@ def test_sessions_lists_what_is_there(run, session):
     assert "why?" in out
     (info,) = json.loads(run("sessions", "--json").out)
     assert (info["id"], info["title"], info["agent"]) == (ID, "why?", "claude")
+
+
+def test_sessions_shows_where_a_fork_comes_from(run, session, store):
+    with JsonlStore(store) as opened:
+        child, _ = fork(opened, ID, None, None)
+    row = next(line for line in run("sessions").out.splitlines() if line.startswith(child))
+    infos = {info["id"]: info for info in json.loads(run("sessions", "--json").out)}
+    found, parent = infos[child], infos[ID]
+    assert f"fork of {ID[:24]} §{parent['events']}" in row
+    assert f"{found['events'] - found['copied_events']} of {found['events']}" in row
+    assert (found["parent_session_id"], found["lineage"]["kind"], found["lineage"]["seq"]) == (ID, "fork", parent["events"])
+    assert "fork of" not in next(line for line in run("sessions").out.splitlines() if line.startswith(ID))
 
 
 def test_an_empty_store_says_what_to_do(run):

@@ -22,7 +22,7 @@ HISTORY_BASE = "historyBase"
 """In the detail of a fork that copies nothing: how many frames of its parent's file it continues."""
 
 
-class Lineage(Struct, rename="camel", omit_defaults=True, frozen=True):
+class Lineage(Struct, omit_defaults=True, frozen=True):
     """What is known of a session's parent. The agent may name one that is not in the store."""
 
     kind: LineageKind
@@ -54,7 +54,7 @@ class Lineage(Struct, rename="camel", omit_defaults=True, frozen=True):
 
 def parent_found(lineage: Lineage, after: str | None = None, is_update: bool = False) -> Event:
     """Returns the event that records which session of the store is the parent. In the conversation, it follows the event ``after``."""
-    detail = msgspec.to_builtins(lineage)
+    detail = lineage_json(lineage)
     session_id, seq = detail.pop("sessionId", None), detail.pop("seq", None)
     subtype = PARENT_UPDATED if is_update else PARENT_FOUND
     payload = SessionLifecyclePayload(subtype, parent_session_id=session_id, parent_seq=seq, detail=detail)
@@ -95,14 +95,28 @@ def merge_lineage(before: Lineage | None, found: Lineage | None) -> Lineage | No
     return before
 
 
+def lineage_json(lineage: Lineage) -> dict[str, Any]:
+    """Returns a lineage as a log has it."""
+    return {_LOG_NAMES[name]: value for name, value in msgspec.to_builtins(lineage).items()}
+
+
 def read_lineage(value: Any) -> Lineage | None:
-    """Returns the lineage that a checkpoint repeats, or None if it is none."""
+    """Returns the lineage that a log has, or None if it is none."""
+    known = as_object(value)
     try:
-        return msgspec.convert(value, Lineage)
+        return msgspec.convert({name: known[spelled] for name, spelled in _LOG_NAMES.items() if spelled in known}, Lineage)
     except msgspec.ValidationError:
         return None
 
 
 _MAX_SEQ = 2**63 - 1
+_LOG_NAMES = {
+    **{name: name for name in ("kind", "seq", "copied", "open")},
+    "agent_session_id": "agentSessionId",
+    "session_id": "sessionId",
+    "log_id": "logId",
+    "turn_seq": "turnSeq",
+}
+"""The names of the fields in a log."""
 
 prepare(globals())

@@ -6,13 +6,12 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hansard.events.agent_family import agent_family
 from hansard.events.lenient import as_object
-from hansard.events.lineage import Lineage, claimed_lineage, merge_lineage, read_lineage
+from hansard.events.lineage import Lineage, claimed_lineage, lineage_json, merge_lineage, read_lineage
 from hansard.events.structs import prepare
 from hansard.events.types import (
     EARLIEST_CALENDAR_MS,
@@ -283,7 +282,7 @@ def session_changes(event: SessionLifecycle | SessionInit) -> dict[str, Any]:
         what = STREAMS if is_stream_added(event) else "handoffs"
         return {what: True} | _identity(agent if isinstance(agent, str) else None, event)
     lineage = claimed_lineage(event)
-    found: dict[str, Any] = {} if lineage is None else {LINEAGE: msgspec.to_builtins(lineage)}
+    found: dict[str, Any] = {} if lineage is None else {LINEAGE: lineage_json(lineage)}
     if life.subtype == "agent_named" or (life.subtype == "created" and event.source is not None):  # its name, and a placeholder
         return found
     named = _identity(event.source, event) if life.subtype == "updated" else {}
@@ -298,7 +297,7 @@ def merge_changes(before: dict[str, Any], event: SessionLifecycle | SessionInit)
     if LINEAGE in found:
         own = merge_agent_sessions(before.get(AGENT_SESSIONS, []), [])
         lineage = _merge_lineage(read_lineage(before.get(LINEAGE)), found.pop(LINEAGE), own)
-        found |= {} if lineage is None else {LINEAGE: msgspec.to_builtins(lineage)}
+        found |= {} if lineage is None else {LINEAGE: lineage_json(lineage)}
     return before | found
 
 

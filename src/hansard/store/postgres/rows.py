@@ -277,7 +277,7 @@ def decode_state(data: bytes) -> tuple[int, str, Summary]:
     """Returns the checkpoint, the last id and the summary that a row keeps. Version 0.1 left out what was 0 or empty."""
     kept = json.loads(data)
     if parent := kept.get("parent_session_id"):  # as version 0.1 wrote it
-        kept.setdefault("lineage", {"kind": "fork", "sessionId": parent})
+        kept.setdefault("lineage", {"kind": "fork", "session_id": parent})
     return kept.get("checkpoint", 0), kept.get("last_id", ""), msgspec.convert(kept, Summary)
 
 

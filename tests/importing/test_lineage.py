@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 from msgspec.structs import replace
 
+from hansard.agents.renormalize import renormalize
 from hansard.events import AssistantDone, Event, SessionLifecycle, TurnStart, UsageEvent, UserMessage
 from hansard.events.ledger import add_up
 from hansard.events.lineage import PARENT_FOUND, Lineage
@@ -379,6 +380,19 @@ def test_a_fork_that_hansard_makes_has_its_lineage(tmp_path: Path) -> None:
     ledger = read_ledger(store, PriceTable())
     assert not [row for row in ledger.rows() if row.session_id == name]
     assert find_parents(store, {name, parent.id}) == []
+
+
+@pytest.mark.parametrize("by_hansard", [False, True])
+def test_a_fork_that_is_normalized_again_keeps_its_parent(by_hansard: bool, tmp_path: Path) -> None:
+    store = store_of(tmp_path / "store", jobs_in(home_of("pi", tmp_path / "home")))
+    parent = info_of(store, CASES["pi --fork"].parent)
+    name = fork(store, parent.id, None, None)[0] if by_hansard else info_of(store, CASES["pi --fork"].child).id
+    before, after = lineage_of(store, name), lineage_of(store, renormalize(store, name, "again"))
+    assert (after.session_id, after.log_id) == (parent.id, parent.log_id)
+    texts = [
+        [text for seq, text in spoken(store[one].read()) if lineage.is_copied(seq)] for one, lineage in ((name, before), ("again", after))
+    ]
+    assert texts[0] == texts[1] != []
 
 
 def test_a_fork_of_version_0_1_still_names_its_parent(root: Path) -> None:

@@ -23,15 +23,17 @@ from hansard.agents.base import Agent
 from hansard.errors import UsageError
 from hansard.events.handoffs import Handoffs
 from hansard.events.lenient import as_object
+from hansard.events.lineage import PARENT_FOUND, PARENT_UPDATED
 from hansard.events.replays import is_conversation
 from hansard.events.summary import Summary, is_stream_added
 from hansard.store import Store, lines
+from hansard.store.lineage import find_parents
 from hansard.store.transfer.copy import copy_blobs
 
 SOME = 1000
 """How many events are written at once."""
-LOGS_OWN = {"created", "checkpoint", "log_recovered", "store_degraded", "archived", "unarchived"}
-"""What a log says about itself."""
+LOGS_OWN = {"created", "checkpoint", "log_recovered", "store_degraded", "archived", "unarchived", PARENT_FOUND, PARENT_UPDATED}
+"""What a log says about itself. Which events are copies of a parent's is found again, because the new log has other seqs."""
 
 Advance = Callable[[int], object]
 
@@ -39,7 +41,8 @@ Advance = Callable[[int], object]
 def renormalize(store: Store, session_id: str, to: str | None = None, advance: Advance = lambda size: None) -> str:
     """Make the new log, and say its session. ``advance`` is told how many bytes of the old one were read."""
     header = _header(store, session_id)
-    kept = {"format": header.format, "title": header.title, "path": header.path, "provider_session_id": header.provider_session_id}
+    names = ("format", "title", "path", "provider_session_id", "parent_session_id", "parent_seq")
+    kept = {name: getattr(header, name) for name in names}
     made = store.create(
         to,
         **{name: value for name, value in kept.items() if value},
@@ -56,6 +59,7 @@ def renormalize(store: Store, session_id: str, to: str | None = None, advance: A
         store.delete(made.session_id)
         raise
     store[made.session_id].release()
+    find_parents(store, {made.session_id})
     return made.session_id
 
 

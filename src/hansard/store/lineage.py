@@ -17,6 +17,7 @@ from hansard.errors import HansardError
 from hansard.events import Event, SessionLifecycle, UsageEvent, is_main_agent, is_main_stream
 from hansard.events.lenient import as_object
 from hansard.events.lineage import HISTORY_BASE, Lineage, claimed_lineage, parent_found
+from hansard.events.summary import AgentSession
 from hansard.store.interface import Store
 from hansard.store.records import SessionInfo
 
@@ -49,11 +50,15 @@ class _Search:
         self._changed = changed
         self._linked_before = {info.id for info in self.infos.values() if info.lineage is not None and info.lineage.session_id is not None}
         self._histories: dict[str, History] = {}
-        self._first: dict[str, list[SessionInfo]] = {}
+        self._first: dict[str, list[str]] = {}
         """The sessions by the id of their first message."""
+        self._agents: dict[AgentSession, list[str]] = {}
+        """The sessions by the agents' own sessions that they record."""
         for info in self.infos.values():
             if info.first_id is not None:
-                self._first.setdefault(info.first_id, []).append(info)
+                self._first.setdefault(info.first_id, []).append(info.id)
+            for session in info.agent_sessions:
+                self._agents.setdefault(session, []).append(info.id)
 
     def unrecorded(self) -> Iterator[tuple[str, Lineage]]:
         """Yields what is found of parents and not known yet."""
@@ -110,7 +115,9 @@ class _Search:
 
     def _named(self, child: SessionInfo, agent_session_id: str) -> SessionInfo | None:
         """The session that an agent means. If several record it, one that is not a fork comes first."""
-        found = [info for info in self.infos.values() if info.id != child.id and _records(info, agent_session_id, child)]
+        family = _family(child)
+        ids = [] if family is None else self._agents.get(AgentSession(family, agent_session_id), [])
+        found = [self.infos[id] for id in ids if id != child.id]
         return min(found, key=lambda info: (info.lineage is not None, info.created or 0, info.id), default=None)
 
     def _unnamed(self, child: SessionInfo, known: Lineage | None) -> Lineage | None:
@@ -135,7 +142,7 @@ class _Search:
         return None if best is None else self._linked(child, known or Lineage("fork"), *best)
 
     def _candidates(self, child: SessionInfo, known: Lineage | None) -> Iterator[SessionInfo]:
-        same = self._first.get(child.first_id or "", []) if known is None else self.infos.values()
+        same = [self.infos[id] for id in self._first.get(child.first_id or "", [])] if known is None else self.infos.values()
         for info in sorted(same, key=lambda info: (info.lineage is not None, info.created or 0, info.id)):
             if info.id not in self._changed and child.id not in self._changed:
                 continue
@@ -201,11 +208,6 @@ class _Search:
             if isinstance(event, SessionLifecycle) and isinstance(base := as_object(event.payload.detail).get(HISTORY_BASE), int):
                 return base
         return None
-
-
-def _records(info: SessionInfo, agent_session_id: str, child: SessionInfo) -> bool:
-    family = _family(child)
-    return any(session.id == agent_session_id and family in (None, session.family) for session in info.agent_sessions)
 
 
 def _family(info: SessionInfo) -> str | None:

@@ -119,11 +119,8 @@ def _summarize_start(first: Iterable[Record]) -> Summary:
     for event in _events(first, _START_TYPES):
         summary.apply(event)
         known = summary.agent_id is not None and summary.workspace is not None and summary.began is not None
-        if (
-            known
-            and (summary.first_id or summary.first_message or summary.first_answer)
-            and (summary.chosen_title or summary.first_message)
-        ):
+        began = summary.first_id or summary.first_message or summary.first_answer
+        if known and began and (summary.chosen_title or summary.first_message):
             break
     return summary
 

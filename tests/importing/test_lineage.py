@@ -25,6 +25,7 @@ from hansard.server.fork import fork
 from hansard.store import JsonlStore, SessionInfo, Store, open_store
 from hansard.store.lineage import find_parents
 from hansard.store.search import SearchQuery
+from hansard.store.tables import read_store
 from hansard.store.usage import read_ledger
 from tests.opencode_database import from_rows
 from tests.postgres import Database
@@ -154,6 +155,15 @@ def test_every_text_is_found_once(agent: str, tmp_path: Path) -> None:
     case = next(case for case in CASES.values() if case.agent == agent)
     left = list(SearchQuery(store, f'"{case.shared}"', types=["assistant_done"]))
     assert len(left) == (1 if case.copies else 0), "a copy whose parent is gone is found in the fork"
+
+
+@pytest.mark.parametrize("agent", ["claude", "pi"])
+def test_a_table_of_all_sessions_has_every_response_once(agent: str, tmp_path: Path) -> None:
+    store = store_of(tmp_path / "store", jobs_in(home_of(agent, tmp_path / "home")))
+    answers = [text for _, text in spoken(read_store(store)) if text.startswith("Answer")]
+    assert len(answers) == len(set(answers))
+    case = next(case for case in CASES.values() if case.agent == agent)
+    assert case.shared in [text for _, text in spoken(read_store(store, [info_of(store, case.child).id]))]
 
 
 # ---- tokens

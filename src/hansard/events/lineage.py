@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 import msgspec
@@ -93,6 +94,11 @@ def merge_lineage(before: Lineage | None, found: Lineage | None) -> Lineage | No
     if before.session_id is None and before.agent_session_id is None:
         return found
     return before
+
+
+def without_copies(events: Iterable[Event], lineage: Lineage | None) -> Iterator[Event]:
+    """Yields the events of a session that are its own."""
+    return (event for event in events if lineage is None or not lineage.is_copied(event.seq))
 
 
 def lineage_json(lineage: Lineage) -> dict[str, Any]:

@@ -184,8 +184,8 @@ class Folds:
                 return
 
     def _count_fork(self, info: SessionInfo, logs: dict[str, str]) -> None:
-        lineage, known = info.lineage, self._forks.get(info.id)
-        if lineage is None or not lineage.copied or logs.get(lineage.session_id or "") != lineage.log_id:
+        lineage, known = info.copies_of(logs), self._forks.get(info.id)
+        if lineage is None or not lineage.copied:
             self._own.pop(info.id, None)
             return
         if known is None or (known.log_id, known.lineage) != (info.log_id, lineage):

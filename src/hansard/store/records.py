@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any, Literal, NamedTuple
 
@@ -118,6 +119,11 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
     first_id: str | None = None
     """The agent's own id of the first message."""
     problem: str | None = None
+
+    def copies_of(self, logs: Mapping[str, str]) -> Lineage | None:
+        """Returns the lineage if the parent is among these logs (ids by session): then the copies count for the parent."""
+        lineage = self.lineage
+        return lineage if lineage is not None and logs.get(lineage.session_id or "") == lineage.log_id else None
 
     @property
     def project(self) -> str | None:

@@ -78,13 +78,12 @@ class SearchQuery:
 
     def _in(self, info: SessionInfo) -> Iterator[SearchHit]:
         unmarked: Sequence[range] | None = None  # not looked for in a log that has no hit
-        lineage = info.lineage
-        has_copies = lineage is not None and self._searched.get(lineage.session_id or "") == lineage.log_id
+        lineage = info.copies_of(self._searched)
         for number, record in enumerate(self._candidates(info.id)):
             if number % 1000 == 0 and monotonic() > self._until:
                 self.complete = False
                 return
-            if lineage is not None and has_copies and lineage.is_copied(record.seq):
+            if lineage is not None and lineage.is_copied(record.seq):
                 continue  # it is found in the parent
             if not all(hint.search(record.line) for hint in self._hints):
                 continue

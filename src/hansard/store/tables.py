@@ -19,6 +19,7 @@ from hansard.adapters.normalize import OWN_LOG, READ_SIZE, events_of_log, normal
 from hansard.errors import UsageError
 from hansard.events import Error, Event, Result, ToolResult, UsageEvent
 from hansard.events.codec import to_builtins
+from hansard.events.lineage import without_copies
 from hansard.events.replays import without_replays
 from hansard.projections.output import encode
 from hansard.projections.text import result_text
@@ -124,9 +125,12 @@ def frame(source: Iterable[Event] | Store | str | os.PathLike[str], *sessions: s
 
 
 def read_store(store: Store, sessions: Iterable[str] = ()) -> Iterator[Event]:
-    """The events of some sessions of a store, or of all that can be read, one after the other."""
-    names = list(sessions) or [info.id for info in store.sessions() if info.problem is None]
-    return chain.from_iterable(store[name].conversation() for name in names)
+    """The events of some sessions of a store, or of all that can be read, one after the other: then what a fork copied is left out."""
+    if names := list(sessions):
+        return chain.from_iterable(store[name].conversation() for name in names)
+    infos = [info for info in store.sessions() if info.problem is None]
+    logs = {info.id: info.log_id for info in infos}
+    return chain.from_iterable(without_copies(store[info.id].conversation(), info.copies_of(logs)) for info in infos)
 
 
 def read_path(path: Path) -> Iterator[Event]:

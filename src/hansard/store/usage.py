@@ -42,7 +42,7 @@ def read_ledger(store: Store, prices: PriceTable) -> Ledger:
     infos = [info for info in store.sessions() if info.problem is None]
     logs = {info.id: info.log_id for info in infos}
     for info in sorted(infos, key=lambda info: (info.parent_session_id in logs, info.created or 0, info.updated or 0, info.id)):
-        lineage = info.lineage if info.lineage is not None and logs.get(info.lineage.session_id or "") == info.lineage.log_id else None
+        lineage = info.copies_of(logs)
         uncounted = adapter_for(info.format).uncounted if info.format in formats else None
         try:
             ledger.read(info.id, _copies_first(store[info.id].read(types=LEDGER_TYPES), lineage), uncounted, lineage)

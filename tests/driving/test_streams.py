@@ -164,8 +164,7 @@ async def test_a_conversation_that_goes_to_and_fro_is_one_session(agent: str, tm
         assert told.pop(session) == turns(0, 1, 2)
         assert [forked in (turns(3), turns(0, 1, 2, 3)) for forked in told.values()] == [True] * (FAMILIES[agent] in FORKS)
         assert await story.searched(session) == {"Heron": 1, "Lynx": 1, "Otter": 1, "yes": 3}
-        if FAMILIES[agent] != "codex":  # a fork's totals begin with those of its parent, which its file does not copy
-            assert await story.counted() == story.answered()
+        assert await story.counted() == story.answered()
         assert {outcome.state for outcome in await story.import_files()} == {"unchanged"}
         assert not [finding for finding in await asyncio.to_thread(around.store[session].verify) if finding.is_damage]
 

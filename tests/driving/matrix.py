@@ -30,6 +30,7 @@ from tests.driving.real_agents import (
     MODELS,
     SILENT,
     STOPS_AT_DENIAL,
+    TOLD_WHY,
     execute_options,
     message_call,
     shell_call,
@@ -65,6 +66,8 @@ class Turn(Struct, kw_only=True):
     """Another agent than before."""
     decisions: list[Literal["allow", "deny"]] = field(default_factory=list[Any])
     always: bool = False
+    reason: str | None = None
+    """Why something is denied, for an agent whose model is told."""
     hand_off: bool = False
     """Whether an agent that cannot resume its session gets the conversation."""
     results: list[bool] = field(default_factory=list[bool])
@@ -174,7 +177,8 @@ def _denied(cell: Cell) -> list[Turn]:
     stops = cell.agent in STOPS_AT_DENIAL
     story = "tool denied, and stopped" if stops else "tool denied, then answered"
     script = [cell.shell(MAKE), *([] if stops else [says("Not then.")])]
-    return [Turn(prompt="Make a folder.", script=script, story=story, decisions=["deny"], results=[True])]
+    reason = DENIAL if cell.agent in TOLD_WHY else None
+    return [Turn(prompt="Make a folder.", script=script, story=story, decisions=["deny"], reason=reason, results=[True])]
 
 
 def _decided(cell: Cell, times: int = 1) -> list[Literal["allow", "deny"]]:
@@ -364,7 +368,7 @@ async def _decide(session: Session, turn: Turn, asked: PermissionRequest) -> Non
         decision,
         option_id=option if decision == "allow" else None,
         input_hash=asked.payload.input_hash,
-        message=DENIAL if decision == "deny" else None,
+        message=turn.reason,
         by="somebody",
     )
 

@@ -85,7 +85,7 @@ BY_TOOL = {*CLAUDES, "claude-oneshot", "opencode"}
 SILENT = {"codex-exec", "opencode-oneshot"}
 """Agents that show a text when it is complete."""
 TOLD_WHY = {*CLAUDES}
-"""Agents whose model is told why something was denied."""
+"""Agents whose model is told why something was denied. (OpenCode's is, too, and then it goes on.)"""
 STOPS_AT_DENIAL = {"opencode", *(name for name, actor in ACTORS.items() if not actor.goes_on)}
 """Agents whose turn ends with a denial."""
 

@@ -16,16 +16,17 @@ from hansard.agents.execute import ExecuteResult
 from hansard.events import AgentCallback, AgentMessage, Event, Interrupt, PermissionRequest, PermissionResponse, Process
 from hansard.testing import check_truth
 from hansard.testing.truth import STORIES, Loss
+from tests.comparison import Session
 from tests.driving.capabilities import CANNOT as LACKING
 from tests.driving.capabilities import shows
-from tests.driving.matrix import CALLBACK, DENIAL, LONG, MATRIX, Cell, play
+from tests.driving.matrix import CALLBACK, LONG, MATRIX, Cell, play
 from tests.driving.model import Step, Text, conversation, request_text
-from tests.driving.real_agents import AGENTS, MODELS, SILENT, TOLD_WHY
+from tests.driving.real_agents import AGENTS, MODELS, SILENT
 from tests.driving.witness import whole
 from tests.page.chromium import Watched
 from tests.page.test_truth_shown import read_page
 from tests.renormalized import check_again
-from tests.surfaces import SURFACES, Session
+from tests.surfaces import SURFACES
 
 MESSAGES = ("agent message waited for", "agent message not waited for")
 CANNOT: dict[tuple[str, str], str] = {
@@ -155,8 +156,8 @@ def check_requests(cell: Cell) -> None:
             assert ('{"x": {"type": "integer"}}' in json.dumps(apart)) == (native is not None)
         for _ in (*turn.script[1:], *(turn.again or [])):
             next(asked, None)
-    if cell.name == "tool denied" and cell.agent in TOLD_WHY:
-        assert DENIAL in request_text(cell.served.asked[-1])
+    reasons = [turn.reason for turn in cell.turns if turn.reason is not None]
+    assert [reason for reason in reasons if reason not in request_text(cell.served.asked[-1])] == []
     assert cell.served.taken == len(cell.served.script) or "error" in expected(cell)["ends"]
 
 

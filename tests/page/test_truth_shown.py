@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from hansard.events import Event
+from tests.comparison import SHORT, Json, Session, Text, Told, letters
 from tests.page.chromium import Watched
 from tests.page.recorded import as_json, final_state
 from tests.promises.exports import READ_OTHERWISE
 from tests.promises.surfaces import COUNTED_AHEAD, SAID_AGAIN, sessions
 from tests.proof import SEED, amount
 from tests.recorded import Case, recordings
-from tests.surfaces import SHORT, Json, Session, Text, Told, letters
 
 SCENARIOS = {"multi_turn", "permission_deny", "interrupt", "err_rate_limit", "err_server", "subagent", "subagent_background", "slash"}
 """What is drawn of every program, because it is told by several events or comes twice."""

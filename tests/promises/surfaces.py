@@ -9,8 +9,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 from hansard.testing import check_truth
+from tests.comparison import Session
 from tests.recorded import Case, losses, medium_of
-from tests.surfaces import KINDS, SURFACES, Session
+from tests.surfaces import KINDS, SURFACES
 
 SAID_AGAIN = {
     "claude-acp/config_acp claude-session": "the file of a fork begins with a copy of the history",

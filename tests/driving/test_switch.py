@@ -19,6 +19,7 @@ from hansard.events import AgentSwitch, Event
 from hansard.events.replays import HANDOFF_BEGINNING
 from hansard.projections import project
 from tests.driving.model import Model, is_conversation, model, says
+from tests.driving.puppet import AcpChild, Puppet
 from tests.driving.surroundings import QUIET_CLAUDE, Surroundings, claude_program, idle, program
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -127,6 +128,30 @@ async def test_an_agent_that_refuses_the_file_of_the_conversation_gets_it_as_tex
     assert "the lynx is in the garden" in json.dumps(served.asked[-1]["input"])
     (rollout,) = rollouts(around)
     assert str(session.state.agent_session_id) in rollout.name  # it is that of the session that Codex began itself
+
+
+# ---- an agent that gets the conversation as text
+
+
+async def test_the_conversation_is_a_text_before_the_message_and_no_attachment(tmp_path: Path) -> None:
+    around = Surroundings(tmp_path)
+    async with Puppet(tmp_path, AcpChild) as puppet:
+        with model(is_step=is_conversation) as served:
+            session = await begun(around, served)
+        name, chosen = puppet.agent()
+        chosen.cwd = str(around.work)
+        switching = asyncio.create_task(session.switch(name, chosen))
+        await puppet.begins()
+        can = {"promptCapabilities": {"embeddedContext": True}}  # agents put a resource after the message, or into a file
+        await puppet.answers("initialize", result={"protocolVersion": 1, "agentCapabilities": can})
+        await puppet.answers("session/new", result={"sessionId": "puppet"})
+        await switching
+        await session.send("And now?")
+        asked = await puppet.hears(lambda frame: frame.get("method") == "session/prompt")
+        await session.close()
+    before, message = asked["params"]["prompt"]
+    assert before["text"].startswith(HANDOFF_BEGINNING) and "the lynx is in the garden" in before["text"]
+    assert message == {"type": "text", "text": "And now?"}
 
 
 # ---- when it goes wrong

@@ -52,7 +52,7 @@ def facts_of(events: list[Event]) -> Facts:
                 found.cut_off.add(fact)
             if event.source in CLAUDE and (getattr(event.payload, "signature", None) or getattr(event.payload, "redacted", None)):
                 found.sealed.add(fact)
-            if isinstance(event.payload, UserMessagePayload) and _is_command(event.payload):
+            if event.type == "user_message" and _is_command(event.payload):
                 found.typed[fact] = event.payload.text
         spoken = getattr(event.payload, "transcript", None) or getattr(event.payload, "transcription", None)
         found.in_words += [spoken] if spoken else []

@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from itertools import zip_longest
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -221,8 +220,13 @@ def turn_costs(live: list[ev.Event], lanes: bool = False) -> list[float | None]:
                 total = cost
             case _:
                 pass
-    sources = zip_longest(of_messages.turns, of_turns.turns, growth.turns)
-    return [next((cost for cost in costs if cost is not None), None) for costs in sources]
+    # An agent that took over may tell it in another way. What was told before the first turn is one more at the beginning.
+    first, *others = [*(costs.turns for costs in (of_messages, of_turns) if costs.known), growth.turns]
+    return [_known(turns[place] for turns in (first, *others) if len(turns) >= -place) for place in range(-len(first), 0)]
+
+
+def _known(costs: Iterable[float | None]) -> float | None:
+    return next((cost for cost in costs if cost is not None), None)
 
 
 def session_cost(live: list[ev.Event]) -> float | None:
@@ -234,8 +238,10 @@ def session_cost(live: list[ev.Event]) -> float | None:
 class _Costs:
     def __init__(self) -> None:
         self.turns: list[float | None] = []
+        self.known = False
 
     def add(self, cost: float) -> None:
+        self.known = True
         if not self.turns:
             self.turns.append(None)
         self.turns[-1] = (self.turns[-1] or 0.0) + cost

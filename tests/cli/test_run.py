@@ -194,6 +194,7 @@ def test_a_session_goes_on_also_with_another_agent(process: Any, store: Path):
     other = process("run", "acp", "say off", "--session", info.id[:30], *program, *QUICK, stdin=subprocess.DEVNULL)
     assert (on.returncode, other.returncode) == (0, 0), other.stderr
     assert "continued by acp" in other.stdout.decode()
+    assert [re.findall(r"── turn (\d+)", ran.stdout.decode()) for ran in (on, other)] == [["2"], ["3"]]
     assert ends(store) == ["completed"] * 3
 
 

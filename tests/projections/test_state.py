@@ -166,6 +166,11 @@ def test_a_session_that_hansard_wrote_for_a_hand_off_is_new_once() -> None:
     assert inputs(*taken_over, launched("s2"), *answered("t3", 10, 20)) == [10, 10, 10]
 
 
+def test_a_total_that_a_database_has_beside_its_turns_counts_what_no_turn_has() -> None:
+    whole = in_turn(usage(scope="session", usage=Usage(input_tokens=30, output_tokens=0)), None)
+    assert spent(numbered(whole, *answered("t1", 10, None))).session.input_tokens == 30
+
+
 def test_prices_of_messages_are_not_added_to_the_running_total() -> None:
     events = [
         usage("session", Usage(), cost_usd=3.0),

@@ -226,7 +226,7 @@ DIFFERENCES = (
     Difference(
         "A slash command is the text that was typed, without the `<command-name>` and the other tags that Claude Code makes of it",
         (OPENAI, ANTHROPIC, ATIF),
-        "a person said the text, and an agent that reads the tags takes them for words",
+        "the tags are not the words of a person, and another agent would take them for that",
         lambda fact, lost, here: fact in here.before.typed if lost else fact.said in here.before.typed.values(),
     ),
     Difference(

@@ -64,7 +64,7 @@ def write_handoff_file(form: ClaudeSession | CodexRollout, events: Iterable[Even
 def handoff_block(events: Iterable[Event]) -> TextBlock | None:
     """The conversation in words, to be sent before the next message; None if nothing was said yet.
 
-    It is no embedded resource of ACP: Gemini and Claude put that after the message, Copilot into a file that its model does not see.
+    An embedded resource of ACP would not do: Gemini and Claude put it after the message, Copilot into a file that its model does not see.
     """
     text = "".join(Projected(Prompt(), without_instructions(events)))
     return TextBlock(text) if text else None

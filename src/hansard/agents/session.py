@@ -688,7 +688,7 @@ class Session:
     async def _replayed(self, pump: Pump) -> None:
         """Waits until the agent has replayed its history. Gemini CLI begins with it after the handshake.
 
-        A replay of which nothing came for a while is over, else the marks of a repetition would go on.
+        A replay of which nothing came for a while is over, or else the marks of a repetition would have no end.
         """
         while pump.adapter.replaying and not pump.over.done():
             last = self.recorder.last_write

@@ -18,7 +18,7 @@ Text = tuple[str | None, int | None] | int
 class ReadingOrder:
     """Puts the events of a call together: its permission, its subagent's events, and its result follow the call directly.
 
-    Calls run side by side, and their results come in any order. A text may be completed while an earlier one goes on: Codex writes a plan
+    Calls run side by side, and their results come in any order. A text may be completed before an earlier one: Codex writes a plan
     within the message that introduces it. Events are held back while a call or a text is open, at most to the end of the turn.
     """
 

@@ -160,6 +160,13 @@ def test_the_running_totals_of_a_resumed_session_go_on() -> None:
     assert inputs(*first, launched("s1"), *answered("t2", 10, 25)) == [10, 15]
 
 
+def test_a_driver_that_tells_the_cost_alone_does_not_take_tokens_from_its_turns() -> None:
+    cost = in_turn(usage(scope="context", usage=Usage(), cost_usd=0.5), "t2")
+    own = in_turn(usage(scope="turn", usage=Usage(input_tokens=10, output_tokens=0)), "t2")
+    second = [in_turn(turn_start(trigger="user"), "t2"), cost, own, in_turn(turn_end(status="completed"), "t2")]
+    assert inputs(launched(), *answered("t1", 10, 10), launched("s1"), *second, launched("s1"), *answered("t3", 10, 30)) == [10, 10, 10]
+
+
 def test_a_session_that_hansard_wrote_for_a_hand_off_is_new_once() -> None:
     written = session_lifecycle(subtype=HANDOFF_WRITTEN, provider_session_id="s2")
     taken_over = [launched(), *answered("t1", 10, 10), written, launched("s2"), *answered("t2", 10, 10)]

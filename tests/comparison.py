@@ -198,7 +198,7 @@ def turn_costs(live: list[ev.Event], lanes: bool = False) -> list[float | None]:
     ``lanes`` adds the messages of subagents.
     """
     of_messages, of_turns, growth = _Costs(), _Costs(), _Costs()
-    total, session, launched = 0.0, None, False
+    total, session, launched, in_turn = 0.0, None, False, True
     for event in live:
         match event:
             case ev.SessionLifecycle(payload=ev.SessionLifecyclePayload(subtype="launched"), source=None):
@@ -209,6 +209,9 @@ def turn_costs(live: list[ev.Event], lanes: bool = False) -> list[float | None]:
             case ev.TurnStart() if ev.is_main_agent(event):
                 for costs in (of_messages, of_turns, growth):
                     costs.turns.append(None)
+                in_turn = True
+            case ev.TurnEnd() if ev.is_main_agent(event):
+                in_turn = False
             case ev.UsageEvent(payload=ev.UsagePayload(scope="message", cost_usd=float(cost))) if lanes or ev.is_main_agent(event):
                 of_messages.add(cost)
             case ev.UsageEvent(payload=ev.UsagePayload(scope="turn", cost_usd=float(cost))) if ev.is_main_agent(event):
@@ -216,8 +219,9 @@ def turn_costs(live: list[ev.Event], lanes: bool = False) -> list[float | None]:
             case (
                 ev.UsageEvent(payload=ev.UsagePayload(cost_usd=float(cost))) | ev.Result(payload=ev.ResultPayload(cost_usd=float(cost)))
             ) if ev.is_main_agent(event):
-                growth.add(cost - total if cost >= total else cost)
-                total = cost
+                grown, total = cost - total if cost >= total else cost, cost
+                if in_turn or grown > 0:  # a total of nothing that is told beside the turns is no word for the last of them
+                    growth.add(grown)
             case _:
                 pass
     # An agent that took over may tell it in another way. What was told before the first turn is one more at the beginning.

@@ -167,6 +167,15 @@ def test_a_driver_that_tells_the_cost_alone_does_not_take_tokens_from_its_turns(
     assert inputs(launched(), *answered("t1", 10, 10), launched("s1"), *second, launched("s1"), *answered("t3", 10, 30)) == [10, 10, 10]
 
 
+def test_a_call_beside_the_conversation_is_counted_in_the_turn_that_first_tells_it() -> None:
+    own = in_turn(usage(scope="turn", usage=Usage(input_tokens=10, output_tokens=0)), "t2")  # the title that was asked for is not in it
+    second = [in_turn(turn_start(trigger="user"), "t2"), own, in_turn(turn_end(status="completed"), "t2")]
+    events = [launched(), *answered("t1", 10, 10), launched("s1"), *second, launched("s1"), *answered("t3", 10, 40)]
+    turns = spent(numbered(*events)).turns
+    assert [turn.main.input_tokens for turn in turns] == [10, 10, 10]
+    assert [turn.unattributed and turn.unattributed.input_tokens for turn in turns] == [None, None, 10]
+
+
 def test_a_session_that_hansard_wrote_for_a_hand_off_is_new_once() -> None:
     written = session_lifecycle(subtype=HANDOFF_WRITTEN, provider_session_id="s2")
     taken_over = [launched(), *answered("t1", 10, 10), written, launched("s2"), *answered("t2", 10, 10)]

@@ -199,16 +199,18 @@ def turn_costs(live: list[ev.Event], lanes: bool = False) -> list[float | None]:
     """
     of_messages, of_turns, growth = _Costs(), _Costs(), _Costs()
     total, session, launched, in_turn = 0.0, None, False, True
+    launches, run = [0], 0
     for event in live:
         match event:
             case ev.SessionLifecycle(payload=ev.SessionLifecyclePayload(subtype="launched"), source=None):
-                launched = True
+                launched, run = True, run + 1
             case ev.SessionInit() if ev.is_main_agent(event) and event.payload.provider_session_id is not None:
                 new = launched and event.payload.provider_session_id != session  # an agent's total is that of its own session
                 total, session, launched = 0.0 if new else total, event.payload.provider_session_id, False
             case ev.TurnStart() if ev.is_main_agent(event):
                 for costs in (of_messages, of_turns, growth):
                     costs.turns.append(None)
+                launches.append(run)
                 in_turn = True
             case ev.TurnEnd() if ev.is_main_agent(event):
                 in_turn = False
@@ -225,12 +227,17 @@ def turn_costs(live: list[ev.Event], lanes: bool = False) -> list[float | None]:
             case _:
                 pass
     # An agent that took over may tell it in another way. What was told before the first turn is one more at the beginning.
-    first, *others = [*(costs.turns for costs in (of_messages, of_turns) if costs.known), growth.turns]
-    return [_known(turns[place] for turns in (first, *others) if len(turns) >= -place) for place in range(-len(first), 0)]
+    sources = [costs.turns for costs in (of_messages, of_turns, growth)]
+    length = len(sources[_first_known(sources)])
+    aligned = [([None] * length + turns)[len(turns) :] for turns in sources]
+    runs = launches[len(launches) - length :]
+    told = {run: _first_known([turns for place, turns in enumerate(source) if runs[place] == run] for source in aligned) for run in runs}
+    return [aligned[told[run]][place] for place, run in enumerate(runs)]
 
 
-def _known(costs: Iterable[float | None]) -> float | None:
-    return next((cost for cost in costs if cost is not None), None)
+def _first_known(sources: Iterable[list[float | None]]) -> int:
+    """Returns the number of the first source that tells any costs."""
+    return next((number for number, costs in enumerate(sources) if any(cost is not None for cost in costs)), 0)
 
 
 def session_cost(live: list[ev.Event]) -> float | None:
@@ -242,10 +249,8 @@ def session_cost(live: list[ev.Event]) -> float | None:
 class _Costs:
     def __init__(self) -> None:
         self.turns: list[float | None] = []
-        self.known = False
 
     def add(self, cost: float) -> None:
-        self.known = True
         if not self.turns:
             self.turns.append(None)
         self.turns[-1] = (self.turns[-1] or 0.0) + cost

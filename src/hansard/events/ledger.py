@@ -9,10 +9,10 @@ subtracted. Of responses without an id, the session's lineage says which ones ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from typing import Any, Literal, cast
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hansard.events.agent_family import agent_family
@@ -59,6 +59,50 @@ class SessionNote(Struct, rename="camel", frozen=True, omit_defaults=True):
     agent: str
     missing: list[Missing] = []
     """What is not counted of it; empty if nothing is known to be missing."""
+
+
+class SessionTally(Struct):
+    """What one session used, as far as its events were applied. It survives JSON between two events."""
+
+    fold: UsageFold = field(default_factory=UsageFold)
+    agent: str = ""
+    settled: list[SettledTurn] = field(default_factory=list[SettledTurn])
+    shown: set[Missing] = field(default_factory=lambda: set[Missing]({"titles", "answers"}))
+    """The kinds of calls that the session may have made."""
+    has_subagents: bool = False
+    names: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    """The names that streams which repeat a count have for its response, with the event that they repeat."""
+
+    def apply(self, event: Event) -> None:
+        """Apply one event."""
+        if isinstance(event, UsageEvent) and event.same_as is not None:
+            self.names += [(event.same_as, name) for name in (event.response_id, event.payload.origin_id) if name is not None]
+        if not is_main_agent(event) or (isinstance(event, ToolCall) and event.payload.kind == "agent"):
+            self.has_subagents = True
+        if isinstance(event, AssistantDone | ToolCall):
+            self.fold.note_content(event)
+            return
+        if isinstance(event, SessionInit) and not self.agent and is_main_agent(event):
+            self.agent = agent_family(event.payload.agent_id or event.source or "")
+        if isinstance(event, SessionLifecycle) and event.payload.subtype == "compacted":
+            self.shown.add("compaction")
+        self.settled += self.fold.apply(event)
+
+    def finish(self) -> SessionUsage:
+        """Returns what the session used, if nothing more comes. No event can be applied after it."""
+        outside = self.fold.unattributed()
+        return SessionUsage(self.agent, self.settled + self.fold.finish(), outside, self.shown, self.has_subagents, self.names)
+
+
+class SessionUsage(Struct, frozen=True):
+    """What one session used, for the ledger."""
+
+    agent: str
+    settled: list[SettledTurn]
+    outside: dict[str, Number]
+    shown: set[Missing]
+    has_subagents: bool
+    names: list[tuple[str, str]]
 
 
 class _Turn(Struct):
@@ -114,41 +158,28 @@ class Ledger:
 
         ``lineage`` is that of a session whose parent is read, too.
         """
-        fold, agent, settled = UsageFold(), "", list[SettledTurn]()
-        shown: set[Missing] = {"titles", "answers"}
-        has_subagents = False
-        names: list[tuple[str, str]] = []
-        copied: set[str | None] = set()
+        tally, copied = SessionTally(), set[str | None]()
         for event in events:
-            if isinstance(event, UsageEvent) and event.same_as is not None:
-                names += [(event.same_as, name) for name in (event.response_id, event.payload.origin_id) if name is not None]
-            elif isinstance(event, TurnStart) and lineage is not None and lineage.is_copied(event.seq):
+            if isinstance(event, TurnStart) and lineage is not None and lineage.is_copied(event.seq):
                 copied.add(event.turn_id)
-            if not is_main_agent(event) or (isinstance(event, ToolCall) and event.payload.kind == "agent"):
-                has_subagents = True
-            if isinstance(event, AssistantDone | ToolCall):
-                fold.note_content(event)
-                continue
-            if isinstance(event, SessionInit) and not agent and is_main_agent(event):
-                agent = agent_family(event.payload.agent_id or event.source or "")
-            if isinstance(event, SessionLifecycle) and event.payload.subtype == "compacted":
-                shown.add("compaction")
-            settled += fold.apply(event)
-        outside = fold.unattributed()
-        settled += fold.finish()
+            tally.apply(event)
+        self.add(session_id, tally.finish(), uncounted, copied)
+
+    def add(self, session_id: str, used: SessionUsage, uncounted: Uncounted | None = None, copied: Set[str | None] = frozenset()) -> None:
+        """Add a session by what it used. ``copied`` are the ids of the turns that it has from a parent that is read, too."""
         turns = self._sessions[session_id] = []
-        for turn in settled:
+        for turn in used.settled:
             own = _without_copies(turn) if turn.spent.turn_id in copied else turn
-            turns.append(self._add(session_id, agent, len(turns), own))
-        self._name(turns, names)
+            turns.append(self._add(session_id, used.agent, len(turns), own))
+        self._name(turns, used.names)
         _mark_covered(turns)
-        self._outside[session_id] = outside
-        missing = {turn.missing for turn in settled if turn.missing is not None}
-        for family in ("", agent):
-            missing |= (uncounted or {}).get(family, frozenset()) & shown
-        if has_subagents and not any(entry.by_subagent for turn in settled for entry in turn.entries):
+        self._outside[session_id] = used.outside
+        missing = {turn.missing for turn in used.settled if turn.missing is not None}
+        for family in ("", used.agent):
+            missing |= (uncounted or {}).get(family, frozenset()) & used.shown
+        if used.has_subagents and not any(entry.by_subagent for turn in used.settled for entry in turn.entries):
             missing.add("subagents")
-        self.notes[session_id] = SessionNote(session_id, agent, cast("list[Missing]", sorted(missing)))
+        self.notes[session_id] = SessionNote(session_id, used.agent, cast("list[Missing]", sorted(missing)))
 
     def rows(self) -> list[LedgerRow]:
         """Returns all rows, those of a session together."""

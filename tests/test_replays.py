@@ -23,6 +23,7 @@ from hansard.server.feed import FeedPosition, Feeds, Filter
 from hansard.server.folds import Folds
 from hansard.server.fork import fork
 from hansard.store import JsonlStore
+from hansard.store.records import known_usage
 from hansard.store.search import SearchQuery
 from hansard.store.tables import frame
 from tests.recorded import Recording, recordings
@@ -201,10 +202,7 @@ def test_a_fork_and_the_totals_of_the_list_count_once(keep: Callable[[Recording]
     made, past = fork(store, "resumed", None, None)
     assert marks(store[made]) == marks(events)
     assert past.turn_count == len(prompts(recording))
-    folds = Folds(store)
-    (info,) = [info for info in store.sessions() if info.id == "resumed"]
-    folds.count([info])
-    assert folds.total(info) == spent(events)
+    assert store.session("resumed").usage == known_usage(spent(events))
 
 
 @pytest.mark.anyio

@@ -61,10 +61,50 @@ def test_every_place_is_found_and_a_piece_is_not_one(store: Path) -> None:
         ("“a\nb”", [("first", "assistant_done")]),
         ("doesn't", []),
         ('say "', []),
+        ("pars* fail", [("first", "user_message")]),
+        ("arser* fail", []),
+        ("arser fail", [("first", "user_message")]),
+        ("Par* -fail -mend -grep -py", [("first", "assistant_done")]),
+        ('parser -"parser fail" -mend -py', [("first", "assistant_done")]),
+        ("parser -pars*", []),
+        ("reads -", []),
+        ('"-n" parser', [("second", "tool_call")]),
+        ('"mend the"*', [("second", "plan_update")]),
+        ('"end the"*', []),
+        ("*.py", [("second", "tool_call")]),
     ],
 )
 def test_all_the_words_must_stand_in_one_event(store: Path, query: str, found: list[tuple[str, str]]) -> None:
     assert places(store, query) == found
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        (r"pars\w+ (fail|reads)", [("first", "user_message"), ("first", "assistant_done")]),
+        (r"^the", [("first", "assistant_done")]),
+        (r"ÄRGER$", [("second", "tool_result")]),
+        (r"^$", []),
+    ],
+)
+def test_a_regular_expression_is_looked_for_in_all_texts(store: Path, pattern: str, found: list[tuple[str, str]]) -> None:
+    with hansard.open(store) as record:
+        assert [(hit.session_id, hit.type) for hit in SearchQuery(record, pattern, regex=True)] == found
+        for bad in ("(", "", "x" * 1001):
+            with pytest.raises(hansard.UsageError, match="regular expression"):
+                SearchQuery(record, bad, regex=True)
+
+
+def test_only_words_to_leave_out_are_not_a_search(store: Path) -> None:
+    with pytest.raises(hansard.UsageError, match="in addition to those"):
+        places(store, "-parser")
+
+
+def test_the_command_takes_words_to_leave_out_and_patterns(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["search", "--store", str(store), "--json", "parser", "-fail", "-mend", "-py"]) == 0
+    assert [hit["type"] for hit in json.loads(capsys.readouterr().out)] == ["assistant_done"]
+    assert main(["search", "--store", str(store), "--json", "--regex", "m.nd .he"]) == 0
+    assert [hit["type"] for hit in json.loads(capsys.readouterr().out)] == ["plan_update"]
 
 
 def test_sessions_and_types_narrow_it(store: Path) -> None:

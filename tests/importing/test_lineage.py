@@ -20,8 +20,8 @@ from hansard.events.prices import PriceTable
 from hansard.importing.discovery import discover
 from hansard.importing.job import Job
 from hansard.importing.run import import_all
-from hansard.server.folds import Folds
 from hansard.server.fork import fork
+from hansard.server.fork_usage import ForkTotals
 from hansard.store import JsonlStore, SessionInfo, Store, open_store
 from hansard.store.lineage import find_parents
 from hansard.store.search import SearchQuery
@@ -206,9 +206,8 @@ def test_the_list_counts_a_fork_without_its_copies(name: str, tmp_path: Path) ->
     recording = next(one for one in recordings() if one.id == name)
     unpack(recording.path / "disk", tmp_path / "home")
     store = store_of(tmp_path / "store", jobs_in(tmp_path / "home"))
-    folds, infos = Folds(store), store.sessions()
-    folds.count(infos)
-    totals = [total for info in infos if (total := folds.total(info)) is not None]
+    store.update_index()
+    totals = [info.usage for info in ForkTotals(store).replace(store.sessions()) if info.usage is not None]
     assert [(total.input_tokens, total.output_tokens) for total in totals] == [(100, 20), (100, 20)]
     assert sum(total.cost_usd or 0 for total in totals) == pytest.approx(0.0016)
 

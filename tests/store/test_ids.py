@@ -12,6 +12,7 @@ import pytest
 from hansard.errors import InvalidSessionId
 from hansard.events import Event
 from hansard.store import JsonlStore, Store
+from hansard.store.files.database import NAME
 from hansard.store.ids import TimeOrderedIds, check_session_id
 from tests.proof import proves
 from tests.store.conftest import open_at
@@ -52,7 +53,9 @@ def test_session_ids_are_taken_or_refused_at_every_door(case: dict[str, Any], st
             door()
         assert [info.id for info in store.sessions()] == [value]
         if isinstance(store, JsonlStore):
-            assert [path.name for path in root.iterdir()] == [value]  # no file of the store has a name beside it
+            assert [path.name for path in root.iterdir() if not path.name.startswith(NAME)] == [value]
+            with pytest.raises(InvalidSessionId):
+                check_session_id(NAME)
 
 
 @proves("S-03")

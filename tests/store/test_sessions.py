@@ -9,6 +9,7 @@ import pytest
 from hansard.errors import BlobDamaged, UnknownSession
 from hansard.events import Event, assistant_chunk, assistant_done, session_init, session_lifecycle, turn_end, turn_start, user_message
 from hansard.store import JsonlStore, Store
+from hansard.store.files.database import NAME
 
 Say = Callable[..., list[Event]]
 
@@ -115,7 +116,7 @@ def test_deleting_removes_everything(store: Store, say: Say, root: Path) -> None
     assert store.notes is not None
     store.notes.put("s", "note", b"noted")
     store.delete("s")
-    assert store.sessions() == [] and not (root.exists() and list(root.iterdir()))
+    assert store.sessions() == [] and not (root.exists() and [path for path in root.iterdir() if not path.name.startswith(NAME)])
     with pytest.raises(UnknownSession):
         store["s"].head()
     old = store["s"].append(say(1))[0]

@@ -25,6 +25,7 @@ VERBS: dict[str, str] = {
     "verify": "Check that logs are complete and undamaged.",
     "audit": "Account for every wire type and field of a session.",
     "renormalize": "Rebuild a session's events from its original frames.",
+    "reindex": "Rebuild the catalog of a store.",
     "compress": "Compress closed logs.",
     "copy": "Copy sessions between stores.",
     "ship": "Replicate sessions to another store.",

@@ -1,4 +1,4 @@
-"""What the logs add up to, folded once for everyone: the state for `GET /state` and for subscribers, the usage for the list of sessions.
+"""What the logs add up to, folded once for everyone: the state for `GET /state` and for subscribers.
 
 A log that was read before is read on from there. Everything that reads a log here blocks, and is called on threads.
 """
@@ -6,148 +6,54 @@ A log that was read before is read on from there. Everything that reads a log he
 from __future__ import annotations
 
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import msgspec
 
-from hansard.errors import HansardError
-from hansard.events import TurnStart, is_main_agent
-from hansard.events.lineage import Lineage
-from hansard.events.replays import mark
 from hansard.events.state import Snapshot, State, Turn
-from hansard.events.usage_totals import COST, TOKENS, USAGE_TYPES, TotalUsage, UsageFold
 from hansard.projections.output import encode
-from hansard.store import Log, Record, SessionInfo, Store, lines
+from hansard.store import Log, Record, Store, lines
 
 MAX_STATES = 64
-"""How many states are kept: those of the sessions that were used last. Of the others, the usage is kept."""
-COUNT_SECONDS = 0.1
-"""How long one look at the list may count usage."""
-CLOCK_EVENTS = 256
-"""After how many events it is checked whether there is time left."""
+"""How many states are kept: those of the sessions that were used last."""
 
 
 class Fold:
-    """One log as far as it was read: its state, or its usage alone if no one asked for more."""
+    """The state of one log, as far as it was read."""
 
     def __init__(self, log: Log, log_id: str) -> None:
         self.log_id = log_id
-        self.seq = 0
-        self.total: TotalUsage | None = None
-        """What the session used, as far as it was read."""
         self.watched = False
         """Whether subscribers need the state."""
         self._log = log
-        self._usage = UsageFold()
         self._state: State | None = None
         self._lock = threading.Lock()
 
     def snapshot(self, recent: Iterable[Record] | None = None) -> Snapshot:
-        """Reads what is new in the log and returns the state. ``recent`` are the records after `seq`, if they are in memory."""
+        """Reads what is new in the log and returns the state. ``recent`` are the records after the last ones, if they are in memory."""
         with self._lock:
             state = self._state = self._fold_new(self._state, recent)
-            self.seq = state.seq
-            found = state.snapshot()
-            self.total = found.usage
-            return found
+            return state.snapshot()
 
     def _fold_new(self, state: State | None, recent: Iterable[Record] | None) -> State:
         """Returns the state after everything in the log. An event that belongs further up changes what follows it."""
         if state is None:
             return State.from_events(self._log.conversation())
-        for event in self._log.read(self.seq) if recent is None else map(lines.decode_record, recent):
+        for event in self._log.read(state.seq) if recent is None else map(lines.decode_record, recent):
             if event.after is not None:
                 return State.from_events(self._log.conversation())
             if event.seq > state.seq:  # another thread may have read further meanwhile
                 state.apply(event)
         return state
 
-    def count(self, until: float) -> None:
-        """Reads what is new in the log, as far as the time goes. A log that another thread is reading is left to it."""
-        if not self._lock.acquire(blocking=False):
-            return
-        try:
-            for number, seq in enumerate(self._read(), 1):
-                self.seq = max(self.seq, seq)
-                if number % CLOCK_EVENTS == 0 and time.monotonic() > until:
-                    break
-            self.total = (self._state.usage if self._state is not None else self._usage).session()
-        finally:
-            self._lock.release()
-
-    def drop_state(self) -> None:
-        """Keeps the usage alone."""
-        with self._lock:
-            if self._state is not None:
-                self._usage, self._state = self._state.usage, None
-
-    def _read(self) -> Iterator[int]:
-        """Applies what is new, and yields how far it is."""
-        if self._state is not None:
-            for event in self._log.read(self.seq):
-                self._state.apply(event)
-                yield event.seq
-            return
-        unmarked = self._log.unmarked_replays()
-        for record in self._log.records(self.seq):
-            if record.type in USAGE_TYPES:
-                self._usage.apply(mark(lines.decode_record(record), unmarked))
-            yield record.seq
-
-
-class ForkUsage:
-    """The usage of a fork, without what it has from its parent. Its running totals may begin with those of the parent."""
-
-    def __init__(self, store: Store, info: SessionInfo, lineage: Lineage) -> None:
-        self.log_id = info.log_id
-        self.lineage = lineage
-        self._log = store[info.id]
-        self._usage = UsageFold()
-        self._seq = 0
-        for event in self._log.read(types=USAGE_TYPES):
-            if lineage.is_copied(event.seq):
-                self._usage.apply(event)
-        self._copied = self._usage.session()
-        self._parent = _usage_before(store[lineage.session_id or ""], lineage.seq or 0)
-
-    def total(self) -> TotalUsage:
-        """Reads what is new, and returns the sum."""
-        for event in self._log.read(self._seq, types=USAGE_TYPES):
-            self._seq = event.seq
-            if not self.lineage.is_copied(event.seq):
-                self._usage.apply(event)
-        whole = self._usage.session()
-        own: dict[str, Any] = {}
-        for name in (*TOKENS, COST):
-            inherited = self._parent if name in self._usage.running else self._copied
-            count = getattr(whole, name)
-            own[name] = None if count is None else max(0, count - (getattr(inherited, name) or 0))
-        return msgspec.structs.replace(whole, **own)
-
-
-def _usage_before(log: Log, seq: int) -> TotalUsage:
-    """Returns what a session used up to the end of the turn that an event is in."""
-    usage = UsageFold()
-    for event in log.read(types=USAGE_TYPES):
-        if event.seq > seq and isinstance(event, TurnStart) and is_main_agent(event):
-            break
-        usage.apply(event)
-    return usage.session()
-
 
 class Folds:
-    """The folds of all sessions that were asked for."""
+    """The folds of the sessions that were asked for last."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._forks: dict[str, ForkUsage] = {}
-        self._own: dict[str, TotalUsage] = {}
-        """What forks used themselves."""
-        self._known: dict[str, Fold] = {}
-        self._states: OrderedDict[str, Fold] = OrderedDict()
+        self._known: OrderedDict[str, Fold] = OrderedDict()
         self._lock = threading.Lock()
 
     def snapshot(self, session_id: str) -> Snapshot:
@@ -155,52 +61,15 @@ class Folds:
         return self.open(session_id, self._store[session_id].head().log_id).snapshot()
 
     def open(self, session_id: str, log_id: str) -> Fold:
-        """Returns the fold of a log whose state is needed."""
+        """Returns the fold of a log."""
         with self._lock:
-            fold = self._find(session_id, log_id)
-            self._states[session_id] = fold
-            self._states.move_to_end(session_id)
-            unused = [name for name, one in self._states.items() if not one.watched]
-            dropped = [self._states.pop(name) for name in unused[: max(0, len(self._states) - MAX_STATES)]]
-        for one in dropped:
-            one.drop_state()
-        return fold
-
-    def count(self, sessions: Iterable[SessionInfo]) -> None:
-        """Count what is new of their usage, as far as the time goes. What is left is counted at the next look."""
-        until = time.monotonic() + COUNT_SECONDS
-        sessions = list(sessions)
-        logs = {info.id: info.log_id for info in sessions}
-        for info in sessions:
-            with self._lock:
-                fold = self._find(info.id, info.log_id)
-            if fold.seq < info.events and info.problem is None:
-                try:
-                    fold.count(until)
-                    self._count_fork(info, logs)
-                except (HansardError, OSError):
-                    pass  # it is gone, or cannot be read; the list says so itself
-            if time.monotonic() > until:
-                return
-
-    def _count_fork(self, info: SessionInfo, logs: dict[str, str]) -> None:
-        lineage, known = info.copies_of(logs), self._forks.get(info.id)
-        if lineage is None or not lineage.copied:
-            self._own.pop(info.id, None)
-            return
-        if known is None or (known.log_id, known.lineage) != (info.log_id, lineage):
-            known = self._forks[info.id] = ForkUsage(self._store, info, lineage)
-        self._own[info.id] = known.total()
-
-    def total(self, info: SessionInfo) -> TotalUsage | None:
-        """Returns what is known of a session's usage. What a fork copied counts for its parent."""
-        fold = self._known.get(info.id)
-        return None if fold is None or fold.log_id != info.log_id else self._own.get(info.id, fold.total)
-
-    def _find(self, session_id: str, log_id: str) -> Fold:
-        fold = self._known.get(session_id)
-        if fold is None or fold.log_id != log_id:
-            fold = self._known[session_id] = Fold(self._store[session_id], log_id)
+            fold = self._known.get(session_id)
+            if fold is None or fold.log_id != log_id:
+                fold = self._known[session_id] = Fold(self._store[session_id], log_id)
+            self._known.move_to_end(session_id)
+            unused = [name for name, one in self._known.items() if not one.watched]
+            for name in unused[: max(0, len(self._known) - MAX_STATES)]:
+                del self._known[name]
         return fold
 
 

@@ -24,7 +24,7 @@ class ServerContext:
         self.limits = limits
         self.folds = Folds(hub.store)
         self.feeds = Feeds(hub.store, self.folds, limits.frame)
-        self.lists = SessionIndex(hub, self.folds)
+        self.lists = SessionIndex(hub)
         self.presence = Presence()
         self.commands = Commands(hub, limits)
         self.since = time.monotonic()

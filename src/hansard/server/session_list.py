@@ -6,18 +6,20 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from hansard.agents.hub import Hub
 from hansard.agents.session import Session
 from hansard.errors import StoreError, UnknownSession
 from hansard.events import TITLE_CHARACTERS
-from hansard.events.usage_totals import TotalUsage
-from hansard.server.folds import Folds
+from hansard.server.fork_usage import ForkTotals
 from hansard.server.protocol import Listed
 from hansard.server.responses import cut
 from hansard.store import SessionInfo
 
+INDEX_SECONDS = 0.1
+"""How long logs are read for the index after each look at the store."""
 PACE = 0.5
 """Seconds between two looks at the store while somebody watches the list."""
 EASE = 25
@@ -32,11 +34,11 @@ Away = Callable[[Exception | None], None]
 class SessionIndex:
     """Looks at the store for all who watch."""
 
-    def __init__(self, hub: Hub, folds: Folds) -> None:
+    def __init__(self, hub: Hub) -> None:
         self._hub = hub
+        self._forks = ForkTotals(hub.store)
         self._watchers: dict[object, tuple[News, Away]] = {}
         self._is_away = False
-        self._folds = folds
         self._looking = threading.Lock()
         self._known: dict[str, Listed] = {}
         self._task: asyncio.Task[None] | None = None
@@ -45,21 +47,25 @@ class SessionIndex:
         """Every session, the one that changed last first."""
         found = await asyncio.to_thread(self._read_store)
         here = {session.id: session for session in self._hub.sessions}
-        return [listed(info, here.get(info.id), self._folds.total(info)) for info in found]
+        return [listed(info, here.get(info.id)) for info in found]
 
     def _read_store(self) -> list[SessionInfo]:
         with self._looking:
-            found = self._hub.store.sessions()
-            self._folds.count(found)
-            return found
+            return self._forks.replace(self._hub.store.sessions())
 
     async def one(self, session_id: str) -> Listed:
         """One of them."""
-        await asyncio.to_thread(self._hub.store[session_id].head)  # it is there, and its name is one
-        for found in await self.all():
-            if found.id == session_id:
-                return found
-        raise UnknownSession(session_id)
+        info = await asyncio.to_thread(self._read_one, session_id)
+        return listed(info, next((session for session in self._hub.sessions if session.id == session_id), None))
+
+    def _read_one(self, session_id: str) -> SessionInfo:
+        with self._looking:
+            info = self._hub.store.session(session_id)
+            among = [info]
+            if info.lineage is not None and info.lineage.session_id is not None:
+                with suppress(UnknownSession):
+                    among.append(self._hub.store.session(info.lineage.session_id))
+            return self._forks.replace(among)[0]
 
     async def watch(self, who: object, news: News, away: Away) -> tuple[list[Listed], Exception | None]:
         """The list now, and what keeps it from being read; then ``news`` is told what changes, and ``away`` when nothing can be known."""
@@ -105,6 +111,7 @@ class SessionIndex:
             if changed or removed:
                 for news, _ in list(self._watchers.values()):
                     news(changed, removed)
+            await asyncio.to_thread(self._hub.store.update_index, INDEX_SECONDS)
             pause = max(PACE, EASE * (time.monotonic() - began))
 
     def _tell_away(self, problem: Exception | None) -> None:
@@ -116,7 +123,7 @@ class SessionIndex:
             away(problem)
 
 
-def listed(info: SessionInfo, session: Session | None, spent: TotalUsage | None) -> Listed:
+def listed(info: SessionInfo, session: Session | None) -> Listed:
     """A session for the list."""
     shown = Listed(
         id=info.id,
@@ -135,8 +142,8 @@ def listed(info: SessionInfo, session: Session | None, spent: TotalUsage | None)
         archived=info.archived,
         status=info.status,
         live=info.live,
-        cost_usd=None if spent is None else spent.cost_usd,
-        total_tokens=None if spent is None else spent.total_tokens,
+        cost_usd=None if info.usage is None else info.usage.cost_usd,
+        total_tokens=None if info.usage is None else info.usage.total_tokens,
         problem=info.problem,
         recorded=info.recorded,
         last_commit=_short(info.last_commit),

@@ -15,8 +15,8 @@ from typing import Any, Literal
 from hansard.errors import UsageError
 from hansard.plugins import Plugins
 from hansard.store.files.store import FolderLog, JsonlStore
-from hansard.store.interface import Log, Mailbox, Notes, Search, Store
-from hansard.store.records import Cursor, Finding, Head, MailboxMessage, Record, SessionInfo
+from hansard.store.interface import Log, Mailbox, Notes, Search, SeenFiles, Store, Tallies
+from hansard.store.records import Cursor, Finding, Head, MailboxMessage, Record, SeenFile, SessionInfo
 
 __all__ = [
     "Cursor",
@@ -30,9 +30,12 @@ __all__ = [
     "Notes",
     "Record",
     "Search",
+    "SeenFile",
+    "SeenFiles",
     "SessionInfo",
     "Store",
     "StoreLocation",
+    "Tallies",
     "default_location",
     "display_location",
     "is_database",

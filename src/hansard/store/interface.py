@@ -1,26 +1,28 @@
 """The interfaces of a store: a `Store` has sessions, and `store[session_id]` is the `Log` of one.
 
-An engine implements the abstract methods of both; everything else follows from them. `Search`, `Mailbox` and `Notes` are optional
-capabilities: attributes of the store, None where the engine does not have them.
+An engine implements the abstract methods of both; everything else follows from them. `Search`, `Tallies`, `SeenFiles`, `Mailbox` and
+`Notes` are optional capabilities: attributes of the store, None where the engine does not have them.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence, Set
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import aclosing
+from math import inf
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from hansard.errors import HansardError, UsageError
+from hansard.errors import HansardError, UnknownSession, UsageError
 from hansard.events import Event, SessionLifecycle
+from hansard.events.ledger import SessionUsage
 from hansard.events.order import ConversationOrder
 from hansard.events.originals import unwrap
 from hansard.events.replays import BOUNDARY_TYPES, REPEATED_TYPES, find_unmarked, has_marks, mark, without_replays
 from hansard.events.summary import LINEAGE, STREAMS, is_checkpoint, session_changes
 from hansard.store import lines
 from hansard.store.checkpoint import MAX_OPEN_RECORDS
-from hansard.store.records import Cursor, Finding, Head, MailboxMessage, Record, SessionInfo
+from hansard.store.records import Cursor, Finding, Head, MailboxMessage, Record, SeenFile, SessionInfo
 
 MAX_INLINE_BYTES = 1024 * 1024
 """A larger original becomes a blob."""
@@ -202,14 +204,33 @@ class Log(ABC):
 
 
 class Search(Protocol):
-    """Finds sessions and records by their search text, with an index. Words are lowercase."""
+    """Finds records by their search text, with an index. Words are lowercase."""
 
-    def sessions(self, words: Sequence[str], types: Iterable[str]) -> frozenset[str]:
-        """Returns the sessions in which an event of these types contains all the words."""
+    def candidates(self, words: Sequence[str], types: Iterable[str]) -> Mapping[str, Callable[[], Iterator[Record]]]:
+        """Returns the sessions that may contain all the words, each with a function that yields the records of these types that may.
+
+        A session that was listed before and is not among them has no such record.
+        """
         ...
 
-    def records(self, session_id: str, words: Sequence[str], types: Iterable[str]) -> Iterator[Record]:
-        """Yields the records of these types that may contain all the words. Others may be among them."""
+
+class Tallies(Protocol):
+    """What the sessions used, counted when their logs were written."""
+
+    def used(self, session_id: str) -> SessionUsage | None:
+        """Returns what a session used, if its log is counted to its end."""
+        ...
+
+
+class SeenFiles(Protocol):
+    """The files that imports looked at. It may be lost: then they are looked at again."""
+
+    def seen(self) -> dict[str, list[SeenFile]]:
+        """Returns the files, by path; those whose session is gone are left out."""
+        ...
+
+    def note(self, files: Iterable[SeenFile]) -> None:
+        """Notes files, in the place of what was known of them."""
         ...
 
 
@@ -249,6 +270,8 @@ class Store(ABC):
     """Sessions, each an append-only `Log`. Use it as a context manager, so that it releases the sessions it writes."""
 
     search: Search | None = None
+    tallies: Tallies | None = None
+    files: SeenFiles | None = None
     mailbox: Mailbox | None = None
     notes: Notes | None = None
 
@@ -275,6 +298,21 @@ class Store(ABC):
     @abstractmethod
     def close(self) -> None:
         """Stops writing all sessions."""
+
+    def session(self, session_id: str) -> SessionInfo:
+        """Returns one session of the list. An engine may have a faster way than this."""
+        found = next((info for info in self.sessions() if info.id == session_id), None)
+        if found is None:
+            raise UnknownSession(session_id)
+        return found
+
+    def update_index(self, seconds: float = inf, advance: Callable[[int], object] | None = None, from_scratch: bool = False) -> bool:
+        """Brings the index of an engine up to the logs, where its writers do not do that; returns False if the time was over.
+
+        The index is what search, the usage of the sessions, and the ledger need. ``advance`` is called with the size of each log that was
+        read.
+        """
+        return True
 
     def find(self, name: str) -> str | None:
         """Returns the session with this id, or this id of the agent's, or the only one whose id begins so; None if there is none.

@@ -13,6 +13,7 @@ from hansard.errors import UnknownCursor
 from hansard.events import RawReason
 from hansard.events.lineage import Lineage
 from hansard.events.summary import AgentSession, Summary
+from hansard.events.usage_totals import NOTHING_USED, TotalUsage
 
 Damage = RawReason
 """Why a line of a log is not a record."""
@@ -118,6 +119,8 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
     """Whether hansard wrote a session file of an agent for it."""
     first_id: str | None = None
     """The agent's own id of the first message."""
+    usage: TotalUsage | None = None
+    """What the session used, as far as it was counted; None if nothing is known of it."""
     problem: str | None = None
 
     def copies_of(self, logs: Mapping[str, str]) -> Lineage | None:
@@ -146,6 +149,23 @@ def place_fields(summary: Summary) -> dict[str, Any]:
         "copied_events": 0 if summary.lineage is None else summary.lineage.copied_events,
         "first_id": summary.first_id,
     }
+
+
+def known_usage(total: TotalUsage) -> TotalUsage | None:
+    """Returns a total, or None if nothing is known."""
+    return None if total == NOTHING_USED else total
+
+
+class SeenFile(Struct, frozen=True):
+    """A file that an import looked at. ``mark`` changes when the file does."""
+
+    path: str
+    session: str
+    """The session that was read from it; empty if there is none."""
+    mark: str
+    outcome: str
+    closed: bool
+    """Whether nothing more was expected of it."""
 
 
 class MailboxMessage(Struct, frozen=True):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterable
 
 from hansard.events import AgentMessage, Error, Event, PlanUpdate, ToolCall
 from hansard.events.replays import without_handoff
@@ -41,3 +43,9 @@ def search_text(event: Event) -> str:
             return "\n".join(entry.content for entry in plan.entries)
         case _:
             return text_of(without_handoff(event)) or ""
+
+
+def byte_hints(words: Iterable[str]) -> list[bytes]:
+    """Returns what the lower case of a line has if its event has all these words: letters that JSON spells in only one way."""
+    longest = (max(re.findall(r"[0-9a-z ._:-]+", word), key=len, default="") for word in words)
+    return [spelled.encode() for spelled in longest if spelled]

@@ -39,11 +39,16 @@ class _PriceFile(msgspec.Struct, forbid_unknown_fields=True):
 def read_ledger(store: Store, prices: PriceTable) -> Ledger:
     """Reads what all sessions used, the oldest session first. A session that cannot be read is left out; the list says why."""
     ledger, formats = Ledger(prices), frozenset(format_names())
+    store.update_index()
     infos = [info for info in store.sessions() if info.problem is None]
     logs = {info.id: info.log_id for info in infos}
     for info in sorted(infos, key=lambda info: (info.parent_session_id in logs, info.created or 0, info.updated or 0, info.id)):
         lineage = info.copies_of(logs)
         uncounted = adapter_for(info.format).uncounted if info.format in formats else None
+        used = store.tallies.used(info.id) if store.tallies is not None and (lineage is None or not lineage.copied) else None
+        if used is not None:
+            ledger.add(info.id, used, uncounted)
+            continue
         try:
             ledger.read(info.id, _copies_first(store[info.id].read(types=LEDGER_TYPES), lineage), uncounted, lineage)
         except (HansardError, OSError):

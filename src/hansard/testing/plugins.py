@@ -101,9 +101,10 @@ def _check_beside(store: Store, log: Log) -> None:
 
 def _check_search(store: Store, log: Log) -> None:
     if store.search is not None:
-        assert log.session_id in store.search.sessions(["hello"], ["user_message"]), "search does not find a session"
-        found = [record.seq for record in store.search.records(log.session_id, ["hello"], ["user_message"])]
-        assert {event.seq for event in log.read(types=["user_message"]) if event.payload.text == "Hello"} <= set(found), (
+        found = store.search.candidates(["hello"], ["user_message"])
+        assert log.session_id in found, "search does not find a session"
+        records = [record.seq for record in found[log.session_id]()]
+        assert {event.seq for event in log.read(types=["user_message"]) if event.payload.text == "Hello"} <= set(records), (
             "search does not find a record"
         )
 

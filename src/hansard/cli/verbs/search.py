@@ -13,7 +13,7 @@ from hansard.cli.progress import progress
 from hansard.events.times import to_datetime
 
 
-@click.command("search")
+@click.command("search", context_settings={"ignore_unknown_options": True})
 @click.argument("words", nargs=-1, required=True)
 @click.option(
     "--session",
@@ -31,14 +31,17 @@ from hansard.events.times import to_datetime
     shell_complete=completers.event_types,
     help="Only in events of this type: user_message, tool_call, ….",
 )
+@click.option("--regex", is_flag=True, help="Search for a regular expression. Reads all logs.")
 @click.option("--limit", type=click.IntRange(1), default=100, show_default=True, metavar="N", help="Stop after so many places.")
 @store_option
 @json_option
-def command(words: tuple[str, ...], sessions: tuple[str, ...], types: tuple[str, ...], limit: int, store: str | None, as_json: bool) -> int:
+def command(
+    words: tuple[str, ...], sessions: tuple[str, ...], types: tuple[str, ...], regex: bool, limit: int, store: str | None, as_json: bool
+) -> int:
     """Search the text of all sessions.
 
-    Finds events that contain all the words, ignoring case. Put a phrase in quotation marks to match it exactly. Exit code 1 if nothing is
-    found.
+    Finds events that contain all the words, ignoring case. Put a phrase in quotation marks to match it exactly. `pars*` finds words that
+    begin so, and `-word` leaves out the events that contain the word. The newest sessions come first. Exit code 1 if nothing is found.
     """
     from hansard.cli.inputs import need_session
     from hansard.cli.tables import print_json, print_table
@@ -49,9 +52,13 @@ def command(words: tuple[str, ...], sessions: tuple[str, ...], types: tuple[str,
     root = store_place(store)
     with open_store(root) as record:
         among = [need_session(root, name) for name in sessions]
-        query = words[0] if len(words) == 1 else " ".join(f'"{word}"' if " " in word else word for word in words)
-        search = SearchQuery(record, query, among or None, types or None)
-        total = sum(info.bytes for info in record.sessions()) if sys.stderr.isatty() else 0
+        query = " ".join(words) if regex or len(words) == 1 else " ".join(f'"{word}"' if " " in word else word for word in words)
+        search = SearchQuery(record, query, among or None, types or None, regex=regex)
+        total = 0
+        if sys.stderr.isatty():
+            total = sum(info.bytes for info in record.sessions())
+            with progress("indexing", total) as advance:
+                record.update_index(advance=advance)
         with progress("searching", total) as search.advance:
             found = list(islice(search, limit + 1))
     shown = found[:limit]

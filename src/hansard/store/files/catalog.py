@@ -1,149 +1,497 @@
-"""The list of sessions, from the beginning and the end of each log; the middle is not read."""
+"""What is known of all sessions of a folder without reading their logs: the list, what each used, and the text index.
+
+It is a database in the folder of the store. A process that writes a log updates the catalog afterward. A reader compares the marks that the
+catalog has of the files with the files, and reads only what differs. Losing the catalog costs time and nothing else.
+"""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable, Iterator
+import sqlite3
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from math import inf
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
+from zlib import compress, crc32, decompress
 
-from hansard.errors import HansardError, InvalidSessionId
-from hansard.events import Event, is_main_agent
-from hansard.events.summary import SUMMARY_RULES, Summary
+import msgspec
+from msgspec import Struct
+
+from hansard.errors import HansardError, UnknownSession
+from hansard.events.ledger import LEDGER_TYPES, SessionTally, SessionUsage
+from hansard.events.replays import has_marks
+from hansard.events.structs import prepare
 from hansard.store import lines
 from hansard.store.files import lock
 from hansard.store.files import paths as files
-from hansard.store.files.reader import LogFiles, read_forward, read_last
+from hansard.store.files.database import CatalogBusy, CatalogDatabase, transaction
+from hansard.store.files.description import describe, folder_names
+from hansard.store.files.reader import LogFiles
+from hansard.store.files.segment import SegmentFile, read
+from hansard.store.files.text_index import BLOCK_BYTES, Block, add_blocks, block_terms, find_blocks, forget_blocks, remove_block
 from hansard.store.ids import check_session_id
-from hansard.store.records import Record, SessionInfo, place_fields
+from hansard.store.interface import Log
+from hansard.store.records import Record, SeenFile, SessionInfo, known_usage
+from hansard.store.search_text import SEARCHED_TYPES, byte_hints, search_text
 
-_GLANCE_BYTES = 4 * 1024
-_LOOK_BYTES = 64 * 1024
-_SEARCH_BYTES = 1024 * 1024
-_TURN_TYPES = {"turn_start", "turn_end"}
-_START_TYPES = {str(kind.__struct_config__.tag) for kind in SUMMARY_RULES} - _TURN_TYPES
-_END_TYPES = _TURN_TYPES | {"session_lifecycle", "usage"}
+T = TypeVar("T")
+_CHECK_BYTES = 1024
+_READ_TYPES = LEDGER_TYPES | SEARCHED_TYPES
+LOOK_SECONDS = 0.1
+MAX_LOOK_BYTES = 1024 * 1024
+"""For how long a call that only lists may read logs, and how much of each."""
+MAX_BLOCKS = 256
+"""How many blocks of a log are read before they are written."""
+
+
+class Position(Struct, frozen=True):
+    """How far a log was read for the catalog."""
+
+    end: int = 0
+    """The offset behind the last whole line that was read."""
+    seq: int = 0
+    check: int = 0
+    """A checksum of the bytes before `end`: a log that has them was only continued."""
+    block: int = 0
+    """Where the last block begins, which may grow."""
+    in_order: bool = True
+    """Whether the log is one file, undamaged and in order. Another one has no blocks, and a search reads all of it."""
+
+
+class _Scan(Struct):
+    """What was read of a log since the last time."""
+
+    position: Position
+    tally: SessionTally
+    blocks: list[Block]
+    replaced: Block | None = None
+    """The block that grew, as it was."""
+    anew: bool = False
+    """Whether the log was read from its beginning."""
+    is_complete: bool = True
+    """Whether the log was read to its end."""
 
 
 class FolderCatalog:
-    """The sessions of a store. What was found out about one is remembered until its files change."""
+    """The catalog of a folder. ``open_log`` returns the log of a session."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, open_log: Callable[[str], Log]) -> None:
+        self.database = CatalogDatabase(root)
         self._root = root
-        self._known: dict[str, tuple[Any, SessionInfo]] = {}
+        self._log = open_log
+
+    # ---- the list
 
     def sessions(self) -> list[SessionInfo]:
-        """Every session, the one that changed last first."""
-        names = _names(self._root)
-        found = [self._describe(name) for name in names]
-        self._known = {name: known for name in names if (known := self._known.get(name)) is not None}
-        return sorted(found, key=lambda info: (-(info.updated or 0), info.id))
+        """Returns every session, the one that changed last first. If logs have grown a little, this reads what is new in them."""
+        found = self._describe_all()
+        found |= {info.id: info for info in self._read_unread(found.values(), LOOK_SECONDS, MAX_LOOK_BYTES)}
+        return _newest_first(found.values())
 
-    def _describe(self, name: str) -> SessionInfo:
-        folder = self._root / name
-        mark = _mark(folder)
-        known = self._known.get(name)
-        if known is not None and mark is not None and known[0] == mark and not (known[1].live and not lock.is_held(folder)):
-            return known[1]
-        info = describe(folder)
-        if info.problem is None and not files.has_segment(folder, 2):  # of a log of several files one alone would change
-            self._known[name] = mark, info
+    def session(self, session_id: str) -> SessionInfo:
+        """Returns one session, without looking at the others."""
+        info = self._describe(session_id)
+        return next(self._read_unread([info], LOOK_SECONDS, MAX_LOOK_BYTES), info)
+
+    def _describe_all(self) -> dict[str, SessionInfo]:
+        """Every session, as the two ends of its log say."""
+        known, marks = self._known(), {name: mark for name in folder_names(self._root) if (mark := _mark(self._root / name))}
+        stale = [name for name, mark in marks.items() if not self._is_current(name, mark, known)]
+        described = {name: self._with_usage(describe(self._root / name), known) for name in stale}
+        self._save({name: (marks[name], info) for name, info in described.items()}, known, gone=known.keys() - marks.keys())
+        return {name: info for name, (_, info) in known.items() if name in marks} | described
+
+    def _describe(self, session_id: str) -> SessionInfo:
+        mark = _mark(self._root / check_session_id(session_id))
+        if not mark:
+            raise UnknownSession(session_id)
+        known = self._known(session_id)
+        if self._is_current(session_id, mark, known):
+            return known[session_id][1]
+        info = self._with_usage(describe(self._root / session_id), known)
+        self._save({session_id: (mark, info)}, known)
         return info
 
+    @staticmethod
+    def _with_usage(info: SessionInfo, known: dict[str, tuple[str, SessionInfo]]) -> SessionInfo:
+        """The usage stays as it was counted, if it is still the same log."""
+        before = known[info.id][1] if info.id in known else None
+        return info if before is None or before.log_id != info.log_id else msgspec.structs.replace(info, usage=before.usage)
 
-def _mark(folder: Path) -> Any:
-    """What changes when a log is written, or somebody begins or ends to write it."""
+    # ---- updating
+
+    def update(self, session_id: str) -> None:
+        """Brings the catalog up to a log that was just written, if there is a catalog. A reader does what cannot be done now."""
+        if self.database.exists:
+            with suppress(HansardError, OSError):
+                self._describe(session_id)
+                for _ in self._read_all([session_id]):
+                    pass
+
+    def update_all(self, seconds: float = inf, advance: Callable[[int], object] | None = None) -> bool:
+        """Brings the catalog up to all logs, the newest first; returns False if the time was over.
+
+        ``advance`` is called with the size of each log that was read.
+        """
+        found = self._describe_all()
+        for info in self._read_unread(found.values(), seconds):
+            if advance is not None:
+                advance(info.bytes)
+        return self.database.in_memory or not self._unread()
+
+    def forget(self, session_id: str) -> None:
+        """Removes a session that was deleted."""
+        if self.database.exists:
+            self._write(partial(_forget, names=[session_id]))
+
+    def close(self) -> None:
+        """Closes the file."""
+        self.database.close()
+
+    def used(self, session_id: str) -> SessionUsage | None:
+        """Returns what a session used, if its log was read to its end."""
+        query = (
+            "SELECT used FROM usage JOIN scans USING (session) JOIN sessions ON id = usage.session AND sessions.mark = scans.mark"
+            " WHERE usage.session = ?"
+        )
+
+        def look(connection: sqlite3.Connection) -> SessionUsage | None:
+            found = connection.execute(query, (session_id,)).fetchone()
+            return None if found is None else _decode(decompress(found[0]), SessionUsage)
+
+        with suppress(CatalogBusy):
+            return self.database.run(look)
+        return None
+
+    # ---- the files that imports looked at
+
+    def seen(self) -> dict[str, list[SeenFile]]:
+        """Returns the files, by path; those whose session is gone are left out."""
+        found: dict[str, list[SeenFile]] = {}
+        if not self.database.exists:
+            return found
+        there = {"", *folder_names(self._root)}
+        query = "SELECT path, session, mark, outcome, closed FROM files"
+        with suppress(CatalogBusy):
+            for path, session, mark, outcome, closed in self.database.run(lambda connection: connection.execute(query).fetchall()):
+                if session in there:
+                    found.setdefault(path, []).append(SeenFile(path, session, mark, outcome, bool(closed)))
+        return found
+
+    def note(self, files: Iterable[SeenFile]) -> None:
+        """Notes files, in the place of what was known of them."""
+        there = {*folder_names(self._root)}
+        rows = [(one.path, one.session if one.session in there else "", one.mark, one.outcome, one.closed) for one in files]
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.executemany("DELETE FROM files WHERE path = ? AND mark != ?", [(row[0], row[2]) for row in rows])
+            connection.executemany("INSERT OR REPLACE INTO files (path, session, mark, outcome, closed) VALUES (?, ?, ?, ?, ?)", rows)
+
+        self._write(work)
+
+    # ---- search
+
+    def candidates(self, words: Sequence[str], types: Iterable[str]) -> Mapping[str, Callable[[], Iterator[Record]]]:
+        """Returns the sessions that may contain all the words, each with a function that yields the records that may."""
+        wanted, generation = frozenset(types), self.database.generation
+        if self.database.in_memory:
+            return {name: partial(self._log(name).records, types=wanted) for name in self._known()}
+        for _ in self._read_all(self._unread()):
+            pass
+        found = self.database.run(partial(find_blocks, words=words, types=wanted))
+        hints = byte_hints(words)
+        by_block = {name: partial(self._records, name, blocks, wanted, hints) for name, blocks in found.items()}
+        whole = {name: partial(self._log(name).records, types=wanted) for name in self._unread().keys() | self._without_blocks()}
+        if generation != self.database.generation:  # it was damaged, or another process removed it
+            self._describe_all()
+            return self.candidates(words, types)
+        return by_block | whole
+
+    def _records(self, session_id: str, blocks: list[tuple[int, int]], types: frozenset[str], hints: list[bytes]) -> Iterator[Record]:
+        with LogFiles(self._root / session_id) as log:
+            file = log.segments[0].file
+            for start, end in blocks:
+                data = read(file, start, end)
+                folded = data.lower()
+                if all(hint in folded for hint in hints):
+                    for line_start, line in _lines_with(hints, data, folded):
+                        for record in lines.parse_records(line, start + line_start, 1):
+                            if record.type in types and record.damage is None:
+                                yield record
+
+    # ---- the tables
+
+    def _known(self, session_id: str | None = None) -> dict[str, tuple[str, SessionInfo]]:
+        where, values = ("", ()) if session_id is None else (" WHERE id = ?", (session_id,))
+
+        def look(connection: sqlite3.Connection) -> dict[str, tuple[str, SessionInfo]]:
+            rows = connection.execute(f"SELECT id, mark, info FROM sessions{where}", values)  # noqa: S608  # nosec B608
+            return {id: (mark, _decode(info, SessionInfo)) for id, mark, info in rows}
+
+        try:
+            return self.database.run(look)
+        except CatalogBusy:
+            return {}
+
+    def _is_current(self, name: str, mark: str, known: dict[str, tuple[str, SessionInfo]]) -> bool:
+        if name not in known or known[name][0] != mark:
+            return False
+        info = known[name][1]
+        return not info.live or lock.is_held(self._root / name)
+
+    def _save(
+        self, described: dict[str, tuple[str, SessionInfo]], known: dict[str, tuple[str, SessionInfo]], gone: Collection[str] = ()
+    ) -> None:
+        """Writes descriptions, and removes what is gone."""
+        rows = [(name, mark, _encode(info)) for name, (mark, info) in described.items() if known.get(name) != (mark, info)]
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.executemany("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?)", rows)
+            _forget(connection, gone)
+
+        if rows or gone:
+            self._write(work)
+
+    def _write(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
+        """Writes if no other process does: what is missing is found by its mark."""
+
+        def within(connection: sqlite3.Connection) -> T:
+            with transaction(connection):
+                return work(connection)
+
+        try:
+            return self.database.run(within)
+        except CatalogBusy:
+            return None
+
+    def _unread(self) -> dict[str, int]:
+        """The sessions whose logs are not read to their ends, as far as the list knows, each with how far its log was read."""
+        query = "SELECT id, coalesce(end, 0) FROM sessions LEFT JOIN scans ON session = id WHERE scans.mark IS NOT sessions.mark"
+        try:
+            return dict(self.database.run(lambda connection: connection.execute(query).fetchall()))
+        except CatalogBusy:
+            return dict.fromkeys(self._known(), 0)
+
+    def _without_blocks(self) -> set[str]:
+        """The sessions whose logs have no blocks, because they are not in order."""
+        query = "SELECT session FROM scans WHERE NOT in_order"
+        try:
+            return {name for (name,) in self.database.run(lambda connection: connection.execute(query).fetchall())}
+        except CatalogBusy:
+            return set(self._known())
+
+    # ---- reading logs
+
+    def _read_unread(self, infos: Iterable[SessionInfo], seconds: float, most: float = inf) -> Iterator[SessionInfo]:
+        """Reads the logs that are not read to their ends, the newest first; only those of which no more than ``most`` bytes are unread."""
+        if not self.database.in_memory and (unread := self._unread()):
+            names = [info.id for info in _newest_first(infos) if info.id in unread and info.bytes - unread[info.id] <= most]
+            yield from self._read_all(names, seconds)
+
+    def _read_all(self, names: Iterable[str], seconds: float = inf) -> Iterator[SessionInfo]:
+        """Reads what is new in these logs; yields each session with what it used. One that cannot be read is left out."""
+        until = time.monotonic() + seconds
+        for name in names:
+            if time.monotonic() > until:
+                return
+            try:
+                info = self._read(name, until)
+            except (HansardError, OSError, CatalogBusy):
+                continue
+            if info is not None:
+                yield info
+
+    def _read(self, name: str, until: float) -> SessionInfo | None:
+        """Reads what is new in a log, some MB at once."""
+        while True:
+            mark = _mark(self._root / name)
+            before, tally = self.database.run(lambda connection: (_read_scan(connection, name), _read_tally(connection, name)))
+            if before.mark == mark:
+                return self.database.run(partial(_read_info, name=name))
+            with LogFiles(self._root / name) as log:
+                scan = self._scan(log, before.position, tally)
+            info = self._write(partial(_write_scan, name=name, mark=mark, before=before, scan=scan))
+            if scan.is_complete or info is None or time.monotonic() > until:
+                return info
+
+    def _scan(self, log: LogFiles, position: Position, tally: SessionTally | None) -> _Scan:
+        is_marked = has_marks(log.first_event())
+        scan = _scan_blocks(log, position, tally, counts=is_marked) if len(log.segments) == 1 else None
+        if scan is None:
+            scan = _Scan(Position(log.size, in_order=False), SessionTally(), [], anew=True)
+        if scan.is_complete and not (is_marked and scan.position.in_order):
+            scan.tally = SessionTally()
+            for event in self._log(log.session_id).read(types=LEDGER_TYPES):
+                scan.tally.apply(event)
+        return scan
+
+
+class _Before(Struct, frozen=True):
+    """The rows of a log in the catalog."""
+
+    mark: str | None = None
+    position: Position = Position()
+
+
+def _scan_blocks(log: LogFiles, position: Position, tally: SessionTally | None, counts: bool) -> _Scan | None:
+    """Reads the blocks of a log of one file that the catalog does not have; None if the log is not in order."""
+    file = log.segments[0].file
+    is_known = position.in_order and 0 < position.end <= file.size and _check(file, position.end) == position.check
+    position = position if is_known and tally is not None else Position()
+    scan = _Scan(position, tally if is_known and tally is not None else SessionTally(), [], anew=position.end == 0)
+    start, end, seq = position.block, position.block, position.seq
+    expected = seq + 1 if position.block == position.end else None
+    for offset, data, is_full in _cut_blocks(file, start):
+        records = lines.parse_records(data, offset, 1)
+        for record in records:
+            if record.damage is not None or record.seq != (expected or record.seq):
+                return None
+            expected = record.seq + 1
+        texts: list[tuple[str, str]] = []
+        for record in records:
+            if record.type in _READ_TYPES:
+                event = lines.decode_record(record)
+                if counts and record.seq > position.seq and record.type in LEDGER_TYPES:
+                    scan.tally.apply(event)
+                if record.type in SEARCHED_TYPES:
+                    texts.append((record.type, search_text(event)))
+        start, end = offset, offset + len(data)
+        if end > position.end:
+            scan.blocks.append(Block(start, end, block_terms(texts)))
+        seq = max(seq, records[-1].seq) if records else seq
+        start = end if is_full else start
+        if len(scan.blocks) >= MAX_BLOCKS:
+            scan.is_complete = False
+            break
+    if scan.blocks and scan.blocks[0].start < position.end:
+        old = lines.parse_records(read(file, position.block, position.end), position.block, 1)
+        texts = [(record.type, search_text(lines.decode_record(record))) for record in old if record.type in SEARCHED_TYPES]
+        scan.replaced = Block(position.block, position.end, block_terms(texts))
+    if end > position.end:
+        scan.position = Position(end, seq, _check(file, end), start)
+    return scan
+
+
+def _cut_blocks(file: SegmentFile, offset: int) -> Iterator[tuple[int, bytes, bool]]:
+    """Yields the blocks of a file from the beginning of one on, each with whether it is full: the last one may still grow."""
+    while True:
+        size = BLOCK_BYTES
+        data = read(file, offset, offset + size)
+        while len(data) == size and b"\n" not in data:
+            size *= 4
+            data = read(file, offset, offset + size)
+        is_full = len(data) == size
+        data = data[: data.rfind(b"\n") + 1]
+        if not data:
+            return
+        yield offset, data, is_full
+        offset += len(data)
+
+
+def _lines_with(hints: list[bytes], data: bytes, folded: bytes) -> Iterator[tuple[int, bytes]]:
+    """The lines that have all the hints, with their offsets; ``folded`` is ``data`` in lower case."""
+    rarest = min(hints, key=folded.count, default=b"")
+    end = 0
+    while (place := folded.find(rarest, end)) >= 0 and place < len(data):
+        begin, end = data.rfind(b"\n", 0, place) + 1, data.find(b"\n", place) + 1 or len(data)
+        if all(folded.find(hint, begin, end) >= 0 for hint in hints):
+            yield begin, data[begin:end]
+
+
+def _check(file: SegmentFile, end: int) -> int:
+    return crc32(read(file, max(0, end - _CHECK_BYTES), end))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Rows
+
+
+def _read_info(connection: sqlite3.Connection, name: str) -> SessionInfo | None:
+    found = connection.execute("SELECT info FROM sessions WHERE id = ?", (name,)).fetchone()
+    return None if found is None else _decode(found[0], SessionInfo)
+
+
+def _read_scan(connection: sqlite3.Connection, name: str) -> _Before:
+    found = connection.execute("SELECT mark, position FROM scans WHERE session = ?", (name,)).fetchone()
+    return _Before() if found is None else _Before(found[0], _decode(found[1], Position))
+
+
+def _read_tally(connection: sqlite3.Connection, name: str) -> SessionTally | None:
+    found = connection.execute("SELECT tally FROM usage WHERE session = ?", (name,)).fetchone()
+    return None if found is None else _decode(decompress(found[0]), SessionTally)
+
+
+def _write_scan(connection: sqlite3.Connection, name: str, mark: str, before: _Before, scan: _Scan) -> SessionInfo | None:
+    """Writes what was read of a log, unless another process did so meanwhile; returns the session as it is listed now."""
+    info = _read_info(connection, name)
+    if info is None or _read_scan(connection, name) != before:
+        return info
+    if scan.anew:
+        forget_blocks(connection, name)
+    if scan.replaced is not None:
+        remove_block(connection, name, scan.replaced)
+    add_blocks(connection, name, scan.blocks)
+    position, info = scan.position, msgspec.structs.replace(info, usage=known_usage(scan.tally.fold.session()))
+    values = (name, mark if scan.is_complete else "", position.end, position.in_order, _encode(position))
+    connection.execute("INSERT OR REPLACE INTO scans VALUES (?, ?, ?, ?, ?)", values)
+    tally = _encode(scan.tally)
+    used = _encode(_decode(tally, SessionTally).finish())
+    connection.execute("INSERT OR REPLACE INTO usage VALUES (?, ?, ?)", (name, compress(tally, 1), compress(used, 1)))
+    connection.execute("UPDATE sessions SET info = ? WHERE id = ?", (_encode(info), name))
+    return info
+
+
+def _forget(connection: sqlite3.Connection, names: Iterable[str]) -> None:
+    for name in names:
+        forget_blocks(connection, name)
+        for table, column in (("sessions", "id"), ("scans", "session"), ("usage", "session"), ("files", "session")):
+            connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (name,))  # noqa: S608  # nosec B608
+
+
+def _newest_first(infos: Iterable[SessionInfo]) -> list[SessionInfo]:
+    return sorted(infos, key=lambda info: (-(info.updated or 0), info.id))
+
+
+def _encode(value: Struct) -> bytes:
+    """A row as JSON, also if a text in it has half of a surrogate pair, which msgspec does not write."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return json.dumps(msgspec.to_builtins(value)).encode()
+
+
+def _decode(data: bytes, type: type[T]) -> T:
+    try:
+        return msgspec.json.decode(data, type=type)
+    except msgspec.DecodeError:
+        return msgspec.convert(json.loads(data), type)
+
+
+def _mark(folder: Path) -> str:
+    """Returns a text that changes when a log is written, or when a writer begins or ends; empty for a folder without a log."""
     path = os.fspath(folder)
     try:
-        own, log = os.stat(path), _stat(path)
+        log, name = os.lstat(f"{path}/{files.LOG}"), files.segment_name
     except OSError:
-        return None
+        try:
+            log, name = os.lstat(f"{path}/{files.compressed_name(1)}"), files.compressed_name
+        except OSError:
+            return ""
     try:
-        held = os.stat(f"{path}/{files.LOCK}", follow_symlinks=False).st_mtime_ns
+        held = os.lstat(f"{path}/{files.LOCK}").st_mtime_ns
     except OSError:
         held = 0
-    return own.st_ino, own.st_mtime_ns, log.st_ino, log.st_mtime_ns, log.st_size, held
+    mark, number = f"{log.st_ino}.{log.st_mtime_ns}.{log.st_size}.{held}", 2
+    while os.path.lexists(further := f"{path}/{name(number)}"):
+        with suppress(OSError):
+            status = os.lstat(further)
+            mark += f" {status.st_ino}.{status.st_mtime_ns}.{status.st_size}"
+        number += 1
+    return mark
 
 
-def _stat(folder: str) -> os.stat_result:
-    try:
-        return os.stat(f"{folder}/{files.LOG}", follow_symlinks=False)
-    except FileNotFoundError:
-        return os.stat(f"{folder}/{files.compressed_name(1)}", follow_symlinks=False)
-
-
-def list_abandoned(root: Path) -> list[str]:
-    """The sessions whose last writer is gone and did not let go of them. No log is read for this."""
-    return sorted(name for name in _names(root) if lock.writer_state(root / name) == "gone")
-
-
-def describe(folder: Path) -> SessionInfo:
-    """One session. What is wrong with its log becomes a part of the description."""
-    try:
-        with LogFiles(folder) as log:
-            return _describe(log)
-    except (HansardError, OSError) as problem:
-        return SessionInfo(id=folder.name, problem=str(problem))
-
-
-def _describe(log: LogFiles) -> SessionInfo:
-    newest = log.segments[-1].file
-    last = read_last(newest, _GLANCE_BYTES)
-    for size in (_LOOK_BYTES, _SEARCH_BYTES):  # the streams of subagents may stand after the last turn
-        if not any(is_main_agent(event) for event in _events(last, _TURN_TYPES)):
-            last = read_last(newest, size)
-    summary = _summarize_start(read_forward(log.segments[0].file, 0, end=_LOOK_BYTES, step=_GLANCE_BYTES))
-    summary.updated = None  # of the end of the log
-    final = _last_activity(last)
-    summary.apply_all(lines.decode_record(record) for record in last if record is final or record.type in _END_TYPES)
-    return SessionInfo(
-        id=log.session_id,
-        log_id=summary.log_id,
-        title=summary.title,
-        agent=summary.agent,
-        format=summary.format,
-        archived=summary.archived,
-        created=summary.created,
-        events=max((record.seq for record in last), default=0),
-        updated=summary.updated or newest.stat().st_mtime_ns // 1_000_000,
-        bytes=log.size,
-        status=summary.status,
-        live=lock.is_held(log.folder),
-        **place_fields(summary),
-    )
-
-
-def _summarize_start(first: Iterable[Record]) -> Summary:
-    """Returns what the beginning of a log says about the session: its header, the agent, its folder, and the first message with its id."""
-    summary = Summary()
-    for event in _events(first, _START_TYPES):
-        summary.apply(event)
-        known = summary.agent_id is not None and summary.workspace is not None and summary.began is not None
-        began = summary.first_id or summary.first_message or summary.first_answer
-        if known and began and (summary.chosen_title or summary.first_message):
-            break
-    return summary
-
-
-def _last_activity(last: list[Record]) -> Record | None:
-    """Returns the last record of the conversation. Lifecycle events do not count: an import writes today what happened last year."""
-    return next((record for record in reversed(last) if record.type != "session_lifecycle" and record.damage is None), None)
-
-
-def _events(found: Iterable[Record], types: set[str]) -> Iterator[Event]:
-    return (lines.decode_record(record) for record in found if record.type in types)
-
-
-def _names(root: Path) -> list[str]:
-    try:
-        return [entry.name for entry in os.scandir(root) if _is_session(entry)]
-    except FileNotFoundError:
-        return []
-
-
-def _is_session(entry: os.DirEntry[str]) -> bool:
-    try:
-        check_session_id(entry.name)
-    except InvalidSessionId:
-        return False
-    return entry.is_dir(follow_symlinks=False) and files.has_log(Path(entry.path))
+prepare(globals())

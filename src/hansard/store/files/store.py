@@ -8,6 +8,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import ExitStack
 from itertools import islice
+from math import inf
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, Literal
@@ -17,8 +18,9 @@ from hansard.events import Event
 from hansard.store import blobs
 from hansard.store.batch import WriterOptions, header_event
 from hansard.store.files import compression, paths
-from hansard.store.files.catalog import FolderCatalog, list_abandoned
+from hansard.store.files.catalog import FolderCatalog
 from hansard.store.files.compression import CompressionResult
+from hansard.store.files.description import list_abandoned
 from hansard.store.files.ingest import ingest
 from hansard.store.files.lock import WriterLock
 from hansard.store.files.reader import LogFiles
@@ -45,10 +47,11 @@ class JsonlStore(Store):
         clock: Callable[[], int] = now_ms,
     ) -> None:
         self.root = Path(root).resolve()
-        self.writers = FolderWriters(self.root, WriterOptions(fsync == "always", inline_limit, clock))
+        self.catalog = FolderCatalog(self.root, self.__getitem__)
+        self.search = self.tallies = self.files = self.catalog
+        self.writers = FolderWriters(self.root, WriterOptions(fsync == "always", inline_limit, clock), self.catalog)
         self.notes: Notes | None = FolderNotes(self.root)
         self._ids = TimeOrderedIds(clock)
-        self._catalog = FolderCatalog(self.root)
 
     def __getitem__(self, session_id: str) -> FolderLog:
         """Returns the log of a session, without reading anything."""
@@ -63,7 +66,17 @@ class JsonlStore(Store):
 
     def sessions(self) -> list[SessionInfo]:
         """Returns every session, the one that changed last first."""
-        return self._catalog.sessions()
+        return self.catalog.sessions()
+
+    def session(self, session_id: str) -> SessionInfo:
+        """Returns one session of the list, without looking at the others."""
+        return self.catalog.session(session_id)
+
+    def update_index(self, seconds: float = inf, advance: Callable[[int], object] | None = None, from_scratch: bool = False) -> bool:
+        """Brings the catalog up to the logs; returns False if the time was over."""
+        if from_scratch:
+            self.catalog.database.drop()
+        return self.catalog.update_all(seconds, advance)
 
     def delete(self, session_id: str, at: Cursor | None = None) -> None:
         """Deletes a session and everything that belongs to it; with ``at`` only if that is still its head, else raises `LogReset`."""
@@ -78,6 +91,7 @@ class JsonlStore(Store):
             gone = self.root / f".{session_id}.{token_hex(4)}.deleted"
             os.rename(folder, gone)  # at once for everyone else; the rest may take its time
             shutil.rmtree(gone)
+            self.catalog.forget(session_id)
         finally:
             lock.release()
 
@@ -88,6 +102,7 @@ class JsonlStore(Store):
     def close(self) -> None:
         """Stops writing all sessions."""
         self.writers.close()
+        self.catalog.close()
 
 
 class FolderLog(Log):
@@ -122,6 +137,7 @@ class FolderLog(Log):
         folder = self.folder
         _make_folder(folder)
         ingest(folder, lines)
+        self._writers.catalog.update(self.session_id)
         return self.head()
 
     def release(self) -> None:
@@ -209,8 +225,9 @@ class FolderLog(Log):
 class FolderWriters:
     """The writers of a store: one for each session that it writes."""
 
-    def __init__(self, root: Path, options: WriterOptions) -> None:
+    def __init__(self, root: Path, options: WriterOptions, catalog: FolderCatalog) -> None:
         self.root = root
+        self.catalog = catalog
         self._options = options
         self._by_session: dict[str, Writer] = {}
         self._guard = threading.RLock()
@@ -241,6 +258,7 @@ class FolderWriters:
             writer = self._by_session.pop(check_session_id(session_id), None)
         if writer is not None:
             writer.close()
+            self.catalog.update(session_id)
 
     def close(self) -> None:
         """Closes all writers."""

@@ -11,15 +11,16 @@ import msgspec
 from psycopg import sql
 
 from hansard.events import Event
-from hansard.events.usage_totals import USAGE_TYPES, UsageFold
+from hansard.events.usage_totals import USAGE_TYPES, TotalUsage, UsageFold
 from hansard.store.postgres.connection import Pool
 from hansard.store.postgres.rows import clean, decode_state
-from hansard.store.records import SessionInfo, place_fields
+from hansard.store.records import SessionInfo, known_usage, place_fields
 
 _LIST = """
 SELECT s.id, s.log_id, s.title, s.agent, s.format, s.archived, s.seq, s.created, s.updated, s.bytes, s.status,
-       lives(w.until), s.state
+       lives(w.until), s.state, s.usage
 FROM session s LEFT JOIN writer w ON w.id = s.holder
+WHERE %(only)s::text IS NULL OR s.id = %(only)s
 ORDER BY s.updated DESC, s.id
 """
 _ABANDONED = """
@@ -29,9 +30,9 @@ ORDER BY s.id
 """
 
 
-def sessions(pool: Pool) -> list[SessionInfo]:
-    """Every session, the one that changed last first."""
-    rows = pool.query(lambda connection: connection.execute(_LIST).fetchall())
+def sessions(pool: Pool, only: str | None = None) -> list[SessionInfo]:
+    """Every session, the one that changed last first; or only one of them."""
+    rows = pool.query(lambda connection: connection.execute(_LIST, {"only": only}).fetchall())
     return [
         SessionInfo(
             id=id,
@@ -46,9 +47,10 @@ def sessions(pool: Pool) -> list[SessionInfo]:
             bytes=size,
             status=status,
             live=live,
+            usage=None if usage is None else known_usage(msgspec.convert(usage, TotalUsage)),
             **place_fields(decode_state(state)[2]),
         )
-        for id, log_id, title, agent, format, archived, seq, created, updated, size, status, live, state in rows
+        for id, log_id, title, agent, format, archived, seq, created, updated, size, status, live, state, usage in rows
     ]
 
 
@@ -66,7 +68,8 @@ def search_sessions(pool: Pool, words: Sequence[str], types: Iterable[str]) -> f
 
 def search_condition(words: Sequence[str]) -> sql.Composed:
     """The condition that all the words are said. One for each, because the index answers no other form."""
-    return sql.SQL(" AND ").join([sql.SQL("said LIKE {}").format(sql.Placeholder(name)) for name in search_patterns(words)])
+    conditions = [sql.SQL("said LIKE {}").format(sql.Placeholder(name)) for name in search_patterns(words)]
+    return sql.SQL(" AND ").join([sql.SQL("TRUE"), *conditions])
 
 
 def search_patterns(words: Sequence[str]) -> dict[str, str]:

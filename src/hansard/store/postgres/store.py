@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from bisect import bisect_left
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, aclosing
+from functools import partial
 from itertools import chain, islice
 from operator import attrgetter
 from typing import Any
@@ -14,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 import psycopg
 
-from hansard.errors import Fenced, LogDeleted, SessionExists
+from hansard.errors import Fenced, LogDeleted, SessionExists, UnknownSession
 from hansard.events import Event
 from hansard.events.codec import decode_known
 from hansard.store import lines
@@ -65,6 +66,13 @@ class PostgresStore(Store):
     def sessions(self) -> list[SessionInfo]:
         """Returns every session, the one that changed last first."""
         return catalog.sessions(self._pool)
+
+    def session(self, session_id: str) -> SessionInfo:
+        """Returns one session of the list, without looking at the others."""
+        found = catalog.sessions(self._pool, check_session_id(session_id))
+        if not found:
+            raise UnknownSession(session_id)
+        return found[0]
 
     def delete(self, session_id: str, at: Cursor | None = None) -> None:
         """Deletes a session and everything that belongs to it; with ``at`` only if that is still its head, else raises `LogReset`."""
@@ -259,14 +267,14 @@ class PostgresSearch:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
-    def sessions(self, words: Sequence[str], types: Iterable[str]) -> frozenset[str]:
-        """Returns the sessions in which an event of these types contains all the words."""
-        return search_sessions(self._pool, words, types)
+    def candidates(self, words: Sequence[str], types: Iterable[str]) -> Mapping[str, Callable[[], Iterator[Record]]]:
+        """Returns the sessions in which an event of these types contains all the words, each with a function that yields such records."""
+        wanted = list(types)
+        return {name: partial(self._records, name, words, wanted) for name in search_sessions(self._pool, words, wanted)}
 
-    def records(self, session_id: str, words: Sequence[str], types: Iterable[str]) -> Iterator[Record]:
-        """Yields the records of these types that contain all the words."""
-        head = reader.head(self._pool, check_session_id(session_id))
-        return read_lines(self._pool, LogPosition(0), Span(head, types=list(types), words=list(words), rows=FILTERED_PAGE_ROWS))
+    def _records(self, session_id: str, words: Sequence[str], types: list[str]) -> Iterator[Record]:
+        head = reader.head(self._pool, session_id)
+        return read_lines(self._pool, LogPosition(0), Span(head, types=types, words=list(words), rows=FILTERED_PAGE_ROWS))
 
 
 class PostgresNotes:

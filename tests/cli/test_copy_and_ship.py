@@ -17,8 +17,8 @@ import pytest
 
 from hansard.events import assistant_chunk, session_lifecycle, user_message
 from hansard.importing.discovery import discover
-from hansard.importing.run import watch
 from hansard.importing.session import QUIET_SECONDS
+from hansard.importing.watch import watch
 from hansard.store import JsonlStore, open_store
 from tests.sessions import SESSION, turn
 

@@ -15,7 +15,7 @@ import pytest
 from hansard.adapters.normalize import normalize
 from hansard.importing.discovery import Discovery, discover
 from hansard.importing.position import NOTE
-from hansard.importing.run import watch
+from hansard.importing.watch import watch
 from hansard.store import JsonlStore
 from tests.adapters import only
 from tests.imported import attachments, log, original, run, states
@@ -265,7 +265,7 @@ def test_what_a_session_changed_is_attached(root: Path, writer: Writer) -> None:
 
 
 def test_watching_follows_a_database(root: Path, writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hansard.importing.run.POLL_SECONDS", 0)
+    monkeypatch.setattr("hansard.importing.changes.POLL_SECONDS", 0)
     looks = 0
 
     def look() -> Discovery:

@@ -20,7 +20,8 @@ from hansard.events.codec import encode
 from hansard.importing import run as many
 from hansard.importing.discovery import Discovery, discover
 from hansard.importing.position import NOTE
-from hansard.importing.run import import_all, watch
+from hansard.importing.run import import_all
+from hansard.importing.watch import watch
 from hansard.store import JsonlStore
 from hansard.store.files import paths as files
 from hansard.store.retirements import DELETED, PREFIX, RetirementCache
@@ -287,7 +288,7 @@ def test_ctrl_c_ends_an_import_by_several_processes_at_once_and_quietly(root, tm
 
 
 def test_watching_follows_files_that_grow_and_files_that_come(root, tmp_path, monkeypatch):
-    monkeypatch.setattr("hansard.importing.run.POLL_SECONDS", 0)
+    monkeypatch.setattr("hansard.importing.changes.POLL_SECONDS", 0)
     path = project(tmp_path, turn(1))
     looks = 0
 

@@ -34,7 +34,8 @@ from hansard.importing.discovery import discover
 from hansard.importing.identity import Identities
 from hansard.importing.job import Job
 from hansard.importing.repair import merge_doubles
-from hansard.importing.run import import_all, watch
+from hansard.importing.run import import_all
+from hansard.importing.watch import watch
 from hansard.store import JsonlStore, SessionInfo
 from hansard.store.ids import TimeOrderedIds
 from tests.imported import original

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from contextlib import suppress
 from hashlib import sha256
 from operator import itemgetter
 from pathlib import Path, PurePath
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -25,6 +27,8 @@ from hansard.importing.job import Attachment, Job, SourceStream
 SUFFIXES = (".jsonl", ".ndjson", ".sse")
 """What is looked at in a folder. A file that is named is always looked at."""
 
+WAL = "-wal"
+"""The ending of the file in which SQLite keeps the latest changes of a database."""
 DETECT_BYTES = 256 * 1024
 """How much of a file is read to recognise it."""
 
@@ -51,14 +55,90 @@ def homes(home: Path, environment: dict[str, str]) -> list[Path]:
     return found
 
 
+class FoundFile(NamedTuple):
+    """A file, and what changes when it does."""
+
+    path: str
+    is_named: bool
+    """Whether a person named the file, and not a folder that it is in."""
+    mark: str
+    modified: float
+    """In seconds since the epoch."""
+
+
+class FileList(Struct):
+    """The files that an import looks at, and what could not be looked at."""
+
+    files: dict[str, FoundFile] = {}
+    problems: list[str] = []
+
+
+def list_files(paths: Iterable[Path]) -> FileList:
+    """Lists the files in these folders, and the files that were named, each once."""
+    listed = FileList(files={}, problems=[])
+    for given in paths:
+        path = os.path.abspath(given)
+        if os.path.isdir(path):
+            _walk(path, listed)
+            continue
+        try:
+            now = os.stat(path)
+        except OSError as problem:
+            listed.problems.append(f"{given}: {problem.strerror}")
+            continue
+        if stat.S_ISREG(now.st_mode):  # opening a FIFO would wait for its other end
+            listed.files.setdefault(path, FoundFile(path, True, file_mark(now, path + WAL), now.st_mtime))
+        else:
+            listed.problems.append(f"{given}: not a regular file")
+    return listed
+
+
+def _walk(folder: str, listed: FileList) -> None:
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError as problem:
+        listed.problems.append(f"{problem.filename}: {problem.strerror}")
+        return
+    names = {entry.name for entry in entries}
+    folders: list[str] = []
+    for entry in entries:
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir():
+            folders += [] if entry.is_symlink() else [entry.path]
+            continue
+        with suppress(OSError):
+            now = entry.stat()
+            if stat.S_ISREG(now.st_mode) and entry.path not in listed.files:
+                beside = entry.path + WAL if entry.name + WAL in names else None
+                listed.files[entry.path] = FoundFile(entry.path, False, file_mark(now, beside), now.st_mtime)
+    for path in folders:
+        _walk(path, listed)
+
+
+def file_mark(now: os.stat_result, beside: str | None) -> str:
+    """Returns what changes when a file does; for a database, also what has yet to be moved into it."""
+    mark = f"{now.st_ino}.{now.st_mtime_ns}.{now.st_size}"
+    if beside is not None:
+        with suppress(OSError):
+            log = os.stat(beside)
+            mark += f" {log.st_mtime_ns}.{log.st_size}"
+    return mark
+
+
 def discover(paths: Iterable[Path], format: str | None) -> Discovery:
     """The sessions in these files and folders. ``format``: what to read files as that are in nobody's layout; None to recognise it."""
-    found = Discovery(jobs=[], unknown=[], problems=[])
+    return discover_sessions(list_files(paths), format)
+
+
+def discover_sessions(listed: FileList, format: str | None) -> Discovery:
+    """The sessions in these files."""
+    found = Discovery(jobs=[], unknown=[], problems=list(listed.problems))
     if format is not None:
         adapter_for(format)  # says which formats there are if this is none
     plain: list[tuple[Path, bool]] = []
     sessions = _Sessions()
-    for path, named in _files(paths, found):
+    for path, named in [(Path(file.path), file.is_named) for file in listed.files.values()]:
         layout, place = _locate(path, format, named)
         if layout is None or place is None:
             plain.append((path, named))
@@ -148,42 +228,6 @@ class _Session:
         sidecar = str(path.with_name(place.sidecar)) if place.sidecar else None
         parents = [str(other) for other, it in self.files if place.parent is not None and place.parent == (it.stream or self.session)]
         return SourceStream(str(path), name, sidecar, tuple(sorted(parents)), place.document, self.families.get(path))
-
-
-def _files(paths: Iterable[Path], found: Discovery) -> Iterator[tuple[Path, bool]]:
-    """Every file, and whether it was named itself. Each once, however often it is named."""
-    seen: set[Path] = set()
-    for given in paths:
-        path = Path(os.path.abspath(given))
-        if path.is_dir():
-            inside = _walk(path, found)
-            files = [(file, False) for file in inside]
-        else:
-            try:
-                mode = path.stat().st_mode
-            except OSError as problem:
-                found.problems.append(f"{given}: {problem.strerror}")
-                continue
-            if not stat.S_ISREG(mode):  # opening a FIFO would wait for its other end
-                found.problems.append(f"{given}: not a regular file")
-                continue
-            files = [(path, True)]
-        for file, named in files:
-            if file not in seen:
-                seen.add(file)
-                yield file, named
-
-
-def _walk(folder: Path, found: Discovery) -> Iterator[Path]:
-    def unreadable(problem: OSError) -> None:
-        found.problems.append(f"{problem.filename}: {problem.strerror}")
-
-    for parent, folders, names in os.walk(folder, onerror=unreadable):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            path = Path(parent, name)
-            if not name.startswith(".") and path.is_file():
-                yield path
 
 
 def _locate(path: Path, format: str | None, named: bool) -> tuple[Layout | None, FileRole | None]:

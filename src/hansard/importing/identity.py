@@ -14,7 +14,6 @@ from hansard.events import SessionInit, SessionLifecycle
 from hansard.events.summary import AgentSession, Summary
 from hansard.importing.job import Job, read_frames
 from hansard.store import Store
-from hansard.store.lookup import find_agent_sessions
 
 _WIRES = frozenset(format for _, format in SHARED_IDS)
 """The formats whose events name the agent's session."""
@@ -27,6 +26,7 @@ class Identities:
         self._store = store
         self._assigned: dict[AgentSession, str] = {}
         self._read: dict[str, AgentSession | None] = {}
+        self._by_identity: dict[AgentSession, str] | None = None
 
     def assign(self, jobs: Iterable[Job]) -> list[Job]:
         """Returns the jobs, each with the session of the store that it is a part of. Files in an agent's folder come first."""
@@ -44,8 +44,17 @@ class Identities:
         try:
             self._store[session_id].head()
         except UnknownSession:
-            return next(iter(find_agent_sessions(self._store, identity.id, identity.family)), session_id)
+            return self._recorded().get(identity, session_id)
         return session_id
+
+    def _recorded(self) -> dict[AgentSession, str]:
+        """The sessions that record an agent's own session, by the latter. The oldest counts."""
+        if self._by_identity is None:
+            self._by_identity = {}
+            for info in sorted(self._store.sessions(), key=lambda info: (info.created or 0, info.id)):
+                for identity in info.agent_sessions:
+                    self._by_identity.setdefault(identity, info.id)
+        return self._by_identity
 
     def _identify(self, job: Job) -> AgentSession | None:
         path = job.streams[0].path

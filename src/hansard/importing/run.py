@@ -1,19 +1,18 @@
-"""Many sessions: on all cores when there is enough to do, and again and again when they are watched."""
+"""Many sessions, on all cores when there is enough to do."""
 
 from __future__ import annotations
 
 import os
 import signal
 import threading
-import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hansard.importing.discovery import Discovery
 from hansard.importing.identity import Identities
 from hansard.importing.job import Job
-from hansard.importing.session import ImportResult, SessionImport, import_sessions
+from hansard.importing.session import ImportResult, import_sessions
 from hansard.store import StoreLocation, open_store
 from hansard.store.lineage import find_parents
 from hansard.store.retirements import RetirementCache
@@ -24,27 +23,28 @@ if TYPE_CHECKING:
 PARALLEL_MIN_BYTES = 16 * 1024 * 1024
 """Bytes above which it is worth starting other processes."""
 
-POLL_SECONDS = 0.5
-MAX_KEPT_SESSIONS = 64
-"""So many sessions stay understood while they are watched; the others are read again when they grow."""
-
 
 def import_all(
     root: StoreLocation, jobs: list[Job], closed: bool, quiet: float, processes: int | None = None
-) -> Iterator[tuple[ImportResult, int]]:
-    """Import sessions, each outcome with the bytes its files have, as they come. Then their parents are found."""
+) -> Iterator[tuple[ImportResult, Job]]:
+    """Imports sessions; each outcome as it comes. Then their parents are found."""
+    if not jobs:
+        return
+    if isinstance(root, Path):
+        root.mkdir(0o700, parents=True, exist_ok=True)
     with closing(open_store(root)) as store:
+        store.update_index(0)  # there is one from now on, and whoever writes a session adds it
         jobs = Identities(store).assign(jobs)
     changed: set[str] = set()
-    for result, size in _import(root, jobs, closed, quiet, processes):
+    for result, job in _import(root, jobs, closed, quiet, processes):
         if result.state in ("added", "updated"):
             changed.add(result.session_id)
-        yield result, size
+        yield result, job
     with closing(open_store(root)) as store:
         find_parents(store, changed)
 
 
-def _import(root: StoreLocation, jobs: list[Job], closed: bool, quiet: float, processes: int | None) -> Iterator[tuple[ImportResult, int]]:
+def _import(root: StoreLocation, jobs: list[Job], closed: bool, quiet: float, processes: int | None) -> Iterator[tuple[ImportResult, Job]]:
     groups = group_by_session(jobs)
     count = min(processes or os.cpu_count() or 1, len(groups))
     if count < 2 or sum(job.size for job in jobs) < PARALLEL_MIN_BYTES:
@@ -88,7 +88,7 @@ def _begin(root: str, stop: Event) -> None:
     _ProcessState.memory, _ProcessState.stop = RetirementCache(open_store(root)), stop
 
 
-def import_group(root: str, jobs: list[Job], closed: bool, quiet: float) -> list[tuple[ImportResult, int]]:
+def import_group(root: str, jobs: list[Job], closed: bool, quiet: float) -> list[tuple[ImportResult, Job]]:
     """The part of one process. Told to stop, it closes the log as it is, and the next import goes on from there."""
     with closing(open_store(root)) as store:
         try:
@@ -108,33 +108,3 @@ def _ignore_interrupts() -> Generator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def watch(root: StoreLocation, find: Callable[[], Discovery], quiet: float, rounds: int | None = None) -> Iterator[ImportResult]:
-    """Import what is new for as long as somebody listens: files that grow, and files that come. Each problem is reported once."""
-    kept: dict[str, SessionImport] = {}
-    reported: dict[str, str] = {}
-    with closing(open_store(root)) as store:
-        memory = RetirementCache(store)
-        while rounds is None or rounds > 0:
-            memory.refresh()
-            changed: set[str] = set()
-            for job in Identities(store).assign(find().jobs):
-                key = f"{job.session_id} {job.streams[0].path}"
-                session = kept.pop(key, None) or SessionImport(store, job, memory)
-                session.job = job
-                outcome = session.run(False, quiet)
-                if outcome.state in ("added", "updated"):
-                    kept[key] = session
-                    changed.add(outcome.session_id)
-                news = outcome.problem or outcome.state
-                if outcome.events or (outcome.state != "unchanged" and reported.get(key) != news):
-                    yield outcome
-                reported[key] = news
-                for old in list(kept)[:-MAX_KEPT_SESSIONS]:
-                    del kept[old]
-            if changed:
-                find_parents(store, changed)
-            if rounds is not None:
-                rounds -= 1
-            time.sleep(POLL_SECONDS)

@@ -341,9 +341,8 @@ def import_sessions(
     quiet: float,
     memory: retired.RetirementCache | None = None,
     stopped: Callable[[], bool] | None = None,
-) -> Iterator[tuple[ImportResult, int]]:
-    """Import sessions one after the other; each outcome with the bytes its files have."""
+) -> Iterator[tuple[ImportResult, Job]]:
+    """Imports sessions one after the other."""
     memory = memory or retired.RetirementCache(store)
     for job in jobs:
-        size = job.size
-        yield SessionImport(store, job, memory, stopped).run(closed, quiet), size
+        yield SessionImport(store, job, memory, stopped).run(closed, quiet), job

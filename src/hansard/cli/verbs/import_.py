@@ -16,9 +16,9 @@ from hansard.cli.progress import progress
 from hansard.errors import StoreError
 
 if TYPE_CHECKING:
-    from hansard.importing.discovery import Discovery
+    from hansard.importing.discovery import Discovery, FileList
     from hansard.importing.session import ImportResult
-    from hansard.store import StoreLocation
+    from hansard.store import Store, StoreLocation
 
 MAX_LISTED_PROBLEMS = 10
 """So many problems are told one by one."""
@@ -34,7 +34,7 @@ MAX_LISTED_PROBLEMS = 10
 @click.option("--session", metavar="ID", help="The session id, for one file.")
 @click.option("--repair", is_flag=True, help="First merge sessions that version 0.1 recorded twice: as a run and as an import.")
 @click.option("--home", metavar="DIR", type=click.Path(path_type=Path), help="Look for agents' files under this home instead of yours.")
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="How many processes; as many as there are cores if not said.")
+@click.option("--jobs", "processes", type=click.IntRange(1), metavar="N", help="How many processes; by default as many as there are cores.")
 @store_option
 @json_option
 def command(
@@ -44,7 +44,7 @@ def command(
     closed: bool,
     session: str | None,
     home: Path | None,
-    jobs: int | None,
+    processes: int | None,
     repair: bool,
     store: str | None,
     as_json: bool,
@@ -55,57 +55,76 @@ def command(
     what is new, and a session that hansard recorded itself gets what only the agent's file has. A session that is being written is left for
     the next import. Exit code 2 if a file could not be imported.
     """
+    from hansard.importing.discovery import list_files
+    from hansard.importing.memory import ImportMemory
     from hansard.importing.run import import_all
     from hansard.importing.session import QUIET_SECONDS
+    from hansard.store import open_store
 
     root = store_place(store)
-    found = look(paths, format, home, session)
-    if repair:
-        found.problems += merge(root, found)
     if watch:
         return follow(root, paths, format, home, session, as_json)
     started = time.perf_counter()
     outcomes: list[ImportResult] = []
-    try:
-        with progress("importing", sum(job.size for job in found.jobs)) as advance:
-            for outcome, size in import_all(root, found.jobs, closed, QUIET_SECONDS, jobs):
-                outcomes.append(outcome)
-                advance(size)
-    except StoreError as problem:  # the disk is full: what was imported stays, the next import goes on from there
-        found.problems.append(str(problem))
+    with open_store(root) as opened:
+        places = search_places(paths, home)
+        listed = list_files(places)
+        plain = format == AUTO and session is None and not repair
+        memory = ImportMemory(opened if plain else None, listed, closed, QUIET_SECONDS)
+        found = memory.nothing_new() or look(listed, format, session)
+        if repair:
+            found.problems += merge(opened, found)
+        outcomes += memory.unchanged()
+        jobs = list(memory.changed_jobs(found.jobs))
+        memory.note_others(found)
+        try:
+            with progress("importing", sum(job.size for job in jobs)) as advance:
+                for outcome, job in import_all(root, jobs, closed, QUIET_SECONDS, processes):
+                    outcomes.append(outcome)
+                    memory.note(job, outcome)
+                    advance(job.size)
+        except StoreError as problem:  # the disk is full: what was imported stays, the next import goes on from there
+            found.problems.append(str(problem))
+        finally:
+            memory.save()
     return report(root, found, outcomes, time.perf_counter() - started, as_json)
 
 
-def merge(root: StoreLocation, found: Discovery) -> list[str]:
+def merge(store: Store, found: Discovery) -> list[str]:
     """Merges sessions that record one conversation twice; returns why some were not merged."""
     from hansard.importing.repair import merge_doubles
-    from hansard.store import open_store
 
     problems: list[str] = []
-    with open_store(root) as store:
-        for result in merge_doubles(store, found.jobs):
-            if result.problem is None:
-                note(f"{result.session_id} was merged into {result.into}")
-            else:
-                problems.append(f"{result.session_id} was not merged into {result.into}: {result.problem}")
+    for result in merge_doubles(store, found.jobs):
+        if result.problem is None:
+            note(f"{result.session_id} was merged into {result.into}")
+        else:
+            problems.append(f"{result.session_id} was not merged into {result.into}: {result.problem}")
     return problems
 
 
-def look(paths: tuple[Path, ...], format: str, home: Path | None, session: str | None) -> Discovery:
+def search_places(paths: tuple[Path, ...], home: Path | None) -> list[Path]:
+    """Where to look for sessions: what was named, or else where agents keep them."""
+    from hansard.importing.discovery import homes, nothing_found_error
+
+    if paths:
+        return list(paths)
+    known = homes(home or Path.home(), dict(os.environ) if home is None else {})
+    places = [place for place in known if place.exists()]
+    if not places:
+        raise nothing_found_error(known)
+    return places
+
+
+def look(listed: FileList, format: str, session: str | None) -> Discovery:
     """Which sessions there are to import."""
     import msgspec
 
     from hansard.errors import UsageError
-    from hansard.importing.discovery import discover, homes, nothing_found_error
+    from hansard.importing.discovery import discover_sessions
     from hansard.store.ids import check_session_id
 
-    places = list(paths)
-    if not places:
-        known = homes(home or Path.home(), dict(os.environ) if home is None else {})
-        places = [place for place in known if place.exists()]
-        if not places:
-            raise nothing_found_error(known)
-    found = discover(places, None if format == AUTO else format)
+    found = discover_sessions(listed, None if format == AUTO else format)
     if session is not None:
         if len(found.jobs) != 1:
             raise UsageError(f"--session names one session, and there are {len(found.jobs)} here")
@@ -116,13 +135,15 @@ def look(paths: tuple[Path, ...], format: str, home: Path | None, session: str |
 def follow(root: StoreLocation, paths: tuple[Path, ...], format: str, home: Path | None, session: str | None, as_json: bool) -> int:
     """Import until somebody says stop; a line for everything that happens."""
     from hansard.events.lenient import encode
-    from hansard.importing.run import watch
+    from hansard.importing.changes import PlaceChanges
+    from hansard.importing.discovery import list_files
     from hansard.importing.session import QUIET_SECONDS
+    from hansard.importing.watch import watch
 
     said: set[str] = set()
 
     def look_again() -> Discovery:
-        found = look(paths, format, home, session)
+        found = look(list_files(search_places(paths, home)), format, session)
         for problem in found.problems:
             if problem not in said:
                 note(problem)
@@ -130,7 +151,7 @@ def follow(root: StoreLocation, paths: tuple[Path, ...], format: str, home: Path
         return found
 
     note("watching; Ctrl-C ends it")
-    for outcome in watch(root, look_again, QUIET_SECONDS):
+    for outcome in watch(root, look_again, QUIET_SECONDS, changes=PlaceChanges(lambda: search_places(paths, home))):
         if as_json:
             click.echo(encode(outcome))
         elif outcome.problem is not None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Route
 
 from hansard.events import (
     Event,
@@ -177,6 +178,21 @@ def test_a_record_goes_on_with_an_agent(visit: Visit, server: Process, work: Pat
     person.until("!document.querySelector('textarea.message').disabled")
     person.says("say I go on")
     person.reads("I go on")
+
+
+def test_a_menu_of_agents_that_was_opened_before_they_are_known_is_filled(visit: Visit, server: Process) -> None:
+    with JsonlStore(store_of(server)) as store:
+        session = store.create(title="A record opened early").session_id
+        store[session].append([user_message(text="Where is the lynx?")])
+    person = visit(session)
+    held: list[Route] = []
+    person.do(lambda page: page.route("**/api/agents", lambda route: held.append(route)))
+    person.do(lambda page: page.reload())
+    person.sees(".reader[data-live][data-state]")
+    person.clicks(".composer .with-menu > button")
+    person.sees(".composer [role=menu]:not([hidden]):empty")
+    person.do(lambda page: [route.continue_() for route in held])
+    person.sees(".composer [role=menuitemradio]:has-text('The demo agent')")
 
 
 def test_a_question_does_not_outlive_its_server_and_is_asked_again(browser: Chromium, tmp_path: Path, work: Path) -> None:

@@ -45,7 +45,9 @@ export class Composer {
   /** @param {Situation} now */
   show(now) {
     if (this.now?.session !== now.session) this._enter(now.session);
+    const hasOtherAgents = this.now?.agents !== now.agents;
     this.now = now;
+    if (hasOtherAgents && this.agents.isOpen) this.agents.open(); // it was opened before the list of agents arrived
     const closed = now.readOnly !== null;
     this.queue.show(now.queue, closed);
     this.why.hidden = !closed && !now.record;

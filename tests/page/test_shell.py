@@ -229,12 +229,39 @@ def test_keys_move_find_and_explain(visit: Visit, record: str) -> None:
     person.sees_no("dialog")
     person.presses("Control+k")
     person.do(lambda page: page.keyboard.type("record to"))
+    person.sees(".palette-row.chosen:has-text('A record to look at')")
     person.presses("Enter")
     person.sees_no("dialog")
     person.presses("f")
     person.do(lambda page: page.uncheck("dialog input[value=user_message]"))
     person.presses("Escape")
     person.until("!document.querySelector('.chat-log').textContent.includes('And the owl?')")
+
+
+KEYS_AT_ONCE = """() => {
+  const press = (key, ctrlKey = false) =>
+    document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, ctrlKey, bubbles: true, cancelable: true }));
+  press("k", true);
+  press("Enter");
+  press("?");
+}"""
+
+
+def test_a_key_right_after_a_dialog_has_closed_is_for_the_page(visit: Visit, record: str) -> None:
+    person = visit(record)
+    person.sees(f"[data-session-id='{record}']")
+    person.run(KEYS_AT_ONCE)
+    person.sees("dialog .keys")
+
+
+def test_a_session_that_becomes_known_later_is_found_by_the_open_palette(visit: Visit, server: Process) -> None:
+    person = visit()
+    person.presses("Control+k")
+    person.do(lambda page: page.keyboard.type("a latecomer"))
+    person.sees(".palette-list .hint")
+    with JsonlStore(store_of(server)) as store:
+        store.create(title="A latecomer")
+    person.sees(".palette-row.chosen:has-text('A latecomer')")
 
 
 def test_rename_archive_fork_and_delete(visit: Visit, work: Path) -> None:

@@ -15,7 +15,7 @@ import { filterDialog } from "./type_filter.js";
 import { FindBar } from "./find_bar.js";
 import { Header } from "./header.js";
 import { help, welcome } from "./help.js";
-import { Keys } from "./keys.js";
+import { isTyping, Keys } from "./keys.js";
 import { failed, notices, tell } from "./toasts.js";
 import { palette } from "./palette.js";
 import { waitingMessages } from "./queue.js";
@@ -453,8 +453,7 @@ export class Page {
 
   /** @param {KeyboardEvent} event */
   _key(event) {
-    const typing = event.target instanceof HTMLElement && /^(input|textarea|select)$/i.test(event.target.tagName);
-    if (!typing && !event.ctrlKey && !event.metaKey && !event.altKey && /^[1-9]$/.test(event.key) && this.asking.key(event.key)) return event.preventDefault();
+    if (!isTyping(event.target) && !event.ctrlKey && !event.metaKey && !event.altKey && /^[1-9]$/.test(event.key) && this.asking.key(event.key)) return event.preventDefault();
     this.keys.take(event);
   }
 

@@ -25,7 +25,7 @@ export class Keys {
   }
 }
 
-/** @param {EventTarget | null} target */
-function isTyping(target) {
-  return target instanceof HTMLElement && (target.isContentEditable || /^(input|textarea|select)$/i.test(target.tagName));
+/** Whether somebody types there. The field of a dialog that was just closed still has the focus, and is not visible. @param {EventTarget | null} target */
+export function isTyping(target) {
+  return target instanceof HTMLElement && target.checkVisibility() && (target.isContentEditable || /^(input|textarea|select)$/i.test(target.tagName));
 }

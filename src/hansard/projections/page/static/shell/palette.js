@@ -50,7 +50,8 @@ export function palette(sessions) {
       badge(info.agent),
       h("span", { class: "quiet small" }, day(info.updated, Date.now())),
     );
-  const element = dialog({ title: "Sessions", class: "palette" }, input, list);
+  const unsubscribe = sessions.subscribe(() => rows.length === 0 && draw(0)); // rows that are there do not move
+  const element = dialog({ title: "Sessions", class: "palette", closed: unsubscribe }, input, list);
   draw(0);
   input.focus();
 }

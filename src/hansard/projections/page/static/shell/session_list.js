@@ -15,7 +15,7 @@ export class Sessions {
     /** @type {Map<string, Info>} */
     this.all = new Map();
     this.known = false;
-    /** @type {(() => void)[]} */
+    /** @type {(() => unknown)[]} */
     this.listeners = [];
   }
 
@@ -28,9 +28,10 @@ export class Sessions {
     for (const listener of this.listeners) listener();
   }
 
-  /** @param {() => void} listener */
+  /** Call the listener after each change. @param {() => unknown} listener @returns {() => void} the function that ends this */
   subscribe(listener) {
     this.listeners.push(listener);
+    return () => (this.listeners = this.listeners.filter((one) => one !== listener));
   }
 
   /** @param {string} id */

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from hansard.events import Usage, turn_end, turn_start, usage
-from hansard.store import JsonlStore
-from tests.server.served import process, served, words
+from hansard.events import Event, Usage, turn_end, turn_start, usage
+from hansard.store import FolderLog, JsonlStore
+from tests.server.served import demo, eventually, process, served, words
 
 pytestmark = pytest.mark.anyio
 
@@ -52,6 +54,25 @@ async def test_a_fork_is_listed_with_its_parent_and_counts_its_own(tmp_path: Pat
         found = {one["id"]: one for one in (await http.get("/api/sessions")).json()["sessions"]}
         assert (found[session]["costUsd"], found[child["id"]]["costUsd"]) == (0.5, 0.25)
         assert "lineage" not in found[session]
+
+
+async def test_a_turn_whose_end_was_read_is_over_in_the_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    append = FolderLog.append
+
+    def append_slowly(log: FolderLog, events: Iterable[Event]) -> list[Event]:
+        stamped = append(log, events)
+        time.sleep(0.3)  # the events can be read, and are not yet in the state of the session
+        return stamped
+
+    async with served(tmp_path) as here, here.http() as http:
+        recorder = here.hub.get(session := await demo(http, tmp_path)).recorder
+        await recorder.put(spent(0.5)[:1])
+        assert (await http.get(f"/api/sessions/{session}")).json()["phase"] == "running"
+        monkeypatch.setattr(FolderLog, "append", append_slowly)
+        ending = asyncio.create_task(recorder.put(spent(0.5)[2:]))
+        await eventually(lambda: any(recorder.log.read(types=["turn_end"])))
+        assert (await http.get(f"/api/sessions/{session}")).json()["phase"] == "idle"
+        await ending
 
 
 def test_what_was_found_out_is_forgotten_when_a_log_changes(tmp_path: Path):

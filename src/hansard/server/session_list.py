@@ -47,6 +47,10 @@ class SessionIndex:
         """Every session, the one that changed last first."""
         found = await asyncio.to_thread(self._read_store)
         here = {session.id: session for session in self._hub.sessions}
+        for info in found:
+            session = here.get(info.id)
+            if session is not None and session.state.seq < info.events:  # the log has events that are not in the state yet
+                await session.recorder.settled()
         return [listed(info, here.get(info.id)) for info in found]
 
     def _read_store(self) -> list[SessionInfo]:

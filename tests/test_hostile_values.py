@@ -58,7 +58,7 @@ def test_a_hostile_value_in_any_field_breaks_nothing(
     format_name: str, tmp_path: Path, figure: Figures, capfd: pytest.CaptureFixture[str]
 ) -> None:
     recorded, chance = Recorded(STREAM_OF[format_name]), random.Random(f"hostile {format_name}")
-    number = amount(25, 2_000)
+    number = amount(25, 2_000, quick=5)
     with hansard.open(tmp_path / "store") as store:
         for index in range(number):
             data = mutant(recorded, chance.choice(VALUES), chance)

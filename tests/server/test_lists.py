@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from hansard.events import Event, Usage, turn_end, turn_start, usage
+from hansard.server import session_list
 from hansard.store import FolderLog, JsonlStore
 from tests.server.served import demo, eventually, process, served, words
 
@@ -73,6 +74,17 @@ async def test_a_turn_whose_end_was_read_is_over_in_the_list(tmp_path: Path, mon
         await eventually(lambda: any(recorder.log.read(types=["turn_end"])))
         assert (await http.get(f"/api/sessions/{session}")).json()["phase"] == "idle"
         await ending
+
+
+async def test_who_comes_later_gets_the_list_as_it_is_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(session_list, "PACE", 3600)
+    async with served(tmp_path) as here, here.socket() as first, here.socket() as second:
+        await first.say(type="watch")
+        assert (await first.until("sessions"))["changed"] == []
+        session = here.session()
+        await second.say(type="watch")
+        for peer in (second, first):
+            assert [one["id"] for one in (await peer.until("sessions"))["changed"]] == [session]
 
 
 def test_what_was_found_out_is_forgotten_when_a_log_changes(tmp_path: Path):

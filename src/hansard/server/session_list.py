@@ -40,6 +40,8 @@ class SessionIndex:
         self._watchers: dict[object, tuple[News, Away]] = {}
         self._is_away = False
         self._looking = threading.Lock()
+        self._updating = asyncio.Lock()
+        """One update at a time: an older list must not replace a newer one."""
         self._known: dict[str, Listed] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -73,14 +75,8 @@ class SessionIndex:
 
     async def watch(self, who: object, news: News, away: Away) -> tuple[list[Listed], Exception | None]:
         """The list now, and what keeps it from being read; then ``news`` is told what changes, and ``away`` when nothing can be known."""
-        found: list[Listed] = []
-        trouble: Exception | None = None
-        try:
-            found = await self.all()
-        except (StoreError, OSError) as problem:
-            self._is_away, trouble = True, problem
-        if not self._watchers:
-            self._known = {one.id: one for one in found}
+        trouble = await self._update()
+        if self._task is None:
             self._task = asyncio.create_task(self._look())
         self._watchers[who] = news, away
         return list(self._known.values()), trouble
@@ -96,27 +92,33 @@ class SessionIndex:
         if self._task is not None:
             self._task.cancel()
             self._task = None
+        self._known = {}
 
     async def _look(self) -> None:
         pause = PACE
         while True:
             await asyncio.sleep(pause)
             began = time.monotonic()
+            if await self._update() is None:
+                await asyncio.to_thread(self._hub.store.update_index, INDEX_SECONDS)
+                pause = max(PACE, EASE * (time.monotonic() - began))
+
+    async def _update(self) -> Exception | None:
+        """Read the store and tell all who watch what changed. Returns what keeps it from being read."""
+        async with self._updating:
             try:
                 now = {one.id: one for one in await self.all()}
             except (StoreError, OSError) as problem:  # the next look may see more
                 self._tell_away(problem)
-                continue
-            if self._is_away:
-                self._tell_away(None)
+                return problem
+            self._tell_away(None)
             changed = [one for one in now.values() if self._known.get(one.id) != one]
             removed = [name for name in self._known if name not in now]
             self._known = now
-            if changed or removed:
-                for news, _ in list(self._watchers.values()):
-                    news(changed, removed)
-            await asyncio.to_thread(self._hub.store.update_index, INDEX_SECONDS)
-            pause = max(PACE, EASE * (time.monotonic() - began))
+        if changed or removed:
+            for news, _ in list(self._watchers.values()):
+                news(changed, removed)
+        return None
 
     def _tell_away(self, problem: Exception | None) -> None:
         """Once when it goes, once when it comes."""

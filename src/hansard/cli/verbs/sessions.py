@@ -32,7 +32,10 @@ def _origin(lineage: Lineage | None) -> str:
 @store_option
 @json_option
 def command(limit: int | None, store: str | None, as_json: bool) -> None:
-    """List sessions. Of a fork, EVENTS counts its own."""
+    """List sessions.
+
+    For a fork, EVENTS counts only the events that it did not copy.
+    """
     from hansard.cli.tables import print_json, print_table, style
     from hansard.store import display_location, open_store
 

@@ -10,9 +10,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from hansard import events as ev
 from hansard.agents import agent_for
 from hansard.agents.base import Options
 from hansard.agents.execute import ExecuteResult
+from hansard.agents.pump import STOPPED
 from hansard.events import AgentCallback, AgentMessage, Event, Interrupt, PermissionRequest, PermissionResponse, Process
 from hansard.testing import check_truth
 from hansard.testing.truth import STORIES, Loss
@@ -22,7 +24,7 @@ from tests.driving.capabilities import shows
 from tests.driving.matrix import CALLBACK, LONG, MATRIX, Cell, play
 from tests.driving.model import Step, Text, conversation, request_text
 from tests.driving.real_agents import AGENTS, FAMILIES, MODELS, SILENT
-from tests.driving.witness import whole
+from tests.driving.witness import unknown, whole
 from tests.page.chromium import Watched
 from tests.page.test_truth_shown import read_page
 from tests.renormalized import check_again
@@ -201,6 +203,13 @@ def count_beside(used: tuple[int | None, int | None], steps: int, agent: str) ->
     assert used == (10 * (steps + count), 5 * (steps + count)), f"{used} of {steps} answers"
     assert count == 0 or (count > 0 and FAMILIES[agent] == "claude"), f"{used} of {steps} answers"
     return count
+
+
+def test_a_line_that_was_cut_off_when_hansard_stopped_the_program_is_not_unknown() -> None:
+    cut = ev.raw(reason="invalid_json")
+    assert unknown([cut, ev.process(event="exited", text=STOPPED)]) == []
+    assert unknown([cut, ev.process(event="exited")]) == [cut]
+    assert unknown([cut, ev.turn_end("completed"), ev.process(event="exited", text=STOPPED)]) == [cut]
 
 
 def test_calls_beside_the_conversation_are_expected_of_claude_alone() -> None:

@@ -12,6 +12,7 @@ from hansard.agents.renormalize import renormalize
 from hansard.agents.session import Session
 from hansard.errors import UsageError
 from hansard.events import raw, session_lifecycle
+from hansard.events.summary import LAUNCHED_SUBTYPE
 from hansard.store import JsonlStore
 from tests.driving.surroundings import idle, until
 from tests.promises.streams import put_on_record
@@ -72,6 +73,14 @@ def test_large_originals_and_attachments_come_along(tmp_path: Path) -> None:
         made = renormalize(store, "old")
         assert b"".join(store[made].original(event) for event in store[made].read() if event.original is not None) + b"\n" == line
         assert store[made].get_blob(noted) == b"a picture"
+
+
+def test_a_line_that_was_cut_off_with_its_program_stays(tmp_path: Path) -> None:
+    launches = [session_lifecycle(subtype=LAUNCHED_SUBTYPE, detail={"agent": "qwen", "options": {}}) for _ in range(2)]
+    with JsonlStore(tmp_path) as store:
+        store.create("old", format="acp")
+        store["old"].append([launches[0], *normalize(b'{"jsonrpc":"2.0","meth', "acp"), launches[1]])
+        check_again(store, "old")
 
 
 def test_damage_stays_in_the_old_log(tmp_path: Path) -> None:

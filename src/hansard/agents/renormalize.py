@@ -224,7 +224,7 @@ class Again:
             epoch=0 if live else self._epoch(event),
         )
         adapter = adapter_for(format)(context)
-        return Wire(adapter, adapter.framer() if agent is None else agent.framer())
+        return Wire(adapter, adapter.framer() if agent is None else agent.framer(), is_live=agent is not None)
 
     def _epoch(self, event: ev.Event) -> int:
         """Returns when a recording began, by its first line; 0 if its lines have no times of that kind."""
@@ -308,9 +308,11 @@ class _Launch(msgspec.Struct):
 class Wire:
     """One stream of frames, read again."""
 
-    def __init__(self, adapter: Adapter, framer: Framer) -> None:
+    def __init__(self, adapter: Adapter, framer: Framer, is_live: bool) -> None:
         self.adapter = adapter
         self._framer = framer
+        self._is_live = is_live
+        """Whether hansard ran the agent that spoke."""
 
     def again(self, data: bytes, before: list[ev.Event]) -> list[ev.Event]:
         """The events of a frame; ``before``: those that it gave when it was read first."""
@@ -321,8 +323,8 @@ class Wire:
             return _completed(events, before)
         status, retry_after_ms = _answered(before)
         frames = self._framer.feed(data + eol.encode())
-        if status is not None and eol == "":
-            frames += self._framer.end()  # it was the whole answer of an HTTP API
+        if eol == "" and (status is not None or self._is_live):
+            frames += self._framer.end()  # it was the whole answer of an HTTP API, or the program was stopped in the middle of a line
         for frame in frames:
             frame.time, frame.status, frame.retry_after_ms = _time(before), status, retry_after_ms
         return self._read(frames)

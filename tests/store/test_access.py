@@ -13,7 +13,8 @@ import pytest
 from hansard.errors import LogLocked, StoreError
 from hansard.events import Event
 from hansard.store import JsonlStore, Store, open_store
-from hansard.store.files.lock import is_held
+from hansard.store.files import paths
+from hansard.store.files.lock import WriterLock, is_held
 from tests.proof import Figures, proves
 
 Say = Callable[..., list[Event]]
@@ -53,6 +54,16 @@ def test_the_lock_of_a_dead_writer_is_taken_over(store: JsonlStore, say: Say) ->
         writer.wait()
         assert (store.root / "s" / "lock").read_text() == f"{writer.pid}\n"
         assert store["s"].append(say(1))[0].seq == 3
+
+
+def test_a_lock_is_let_go_although_a_process_that_is_just_being_started_has_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened, open_file = list[int](), paths.open_file
+    monkeypatch.setattr(paths, "open_file", lambda *given: opened.append(open_file(*given)) or opened[-1])
+    lock = WriterLock(tmp_path)
+    copy = os.dup(opened[0])
+    lock.release()
+    WriterLock(tmp_path).release()
+    os.close(copy)
 
 
 @proves("D-08")

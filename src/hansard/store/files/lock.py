@@ -32,6 +32,7 @@ class WriterLock:
         """Let the next writer in; not ``done``: as if this one were killed, so that somebody looks at what it had to leave open."""
         if self._announce and done:
             self._write_pid(b"")
+        fcntl.flock(self._fd, fcntl.LOCK_UN)  # a process that is just being started has a copy of the descriptor until it runs
         os.close(self._fd)
 
     def _write_pid(self, text: bytes) -> None:

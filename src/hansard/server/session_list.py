@@ -47,13 +47,7 @@ class SessionIndex:
 
     async def all(self) -> list[Listed]:
         """Every session, the one that changed last first."""
-        found = await asyncio.to_thread(self._read_store)
-        here = {session.id: session for session in self._hub.sessions}
-        for info in found:
-            session = here.get(info.id)
-            if session is not None and session.state.seq < info.events:  # the log has events that are not in the state yet
-                await session.recorder.settled()
-        return [listed(info, here.get(info.id)) for info in found]
+        return await self._list(await asyncio.to_thread(self._read_store))
 
     def _read_store(self) -> list[SessionInfo]:
         with self._looking:
@@ -61,8 +55,16 @@ class SessionIndex:
 
     async def one(self, session_id: str) -> Listed:
         """One of them."""
-        info = await asyncio.to_thread(self._read_one, session_id)
-        return listed(info, next((session for session in self._hub.sessions if session.id == session_id), None))
+        return (await self._list([await asyncio.to_thread(self._read_one, session_id)]))[0]
+
+    async def _list(self, found: list[SessionInfo]) -> list[Listed]:
+        """Returns the sessions as they are listed, with the states of those that this server has."""
+        here = {session.id: session for session in self._hub.sessions}
+        for info in found:
+            session = here.get(info.id)
+            if session is not None and session.state.seq < info.events:  # the log has events that are not in the state yet
+                await session.recorder.settled()
+        return [listed(info, here.get(info.id)) for info in found]
 
     def _read_one(self, session_id: str) -> SessionInfo:
         with self._looking:

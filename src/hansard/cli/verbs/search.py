@@ -49,6 +49,8 @@ def command(
     from hansard.store import open_store
     from hansard.store.search import SearchQuery
 
+    if unknown := next((word for word in words if word.startswith("--")), None):  # a word may begin with one "-" alone
+        raise click.NoSuchOption(unknown, ctx=click.get_current_context())
     root = store_place(store)
     with open_store(root) as record:
         among = [need_session(root, name) for name in sessions]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import stat
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -106,7 +107,8 @@ class FolderCatalog:
         return {name: info for name, (_, info) in known.items() if name in marks} | described
 
     def _describe(self, session_id: str) -> SessionInfo:
-        mark = _mark(self._root / check_session_id(session_id))
+        folder = self._root / check_session_id(session_id)
+        mark = "" if folder.is_symlink() else _mark(folder)
         if not mark:
             raise UnknownSession(session_id)
         known = self._known(session_id)
@@ -247,13 +249,16 @@ class FolderCatalog:
         self, described: dict[str, tuple[str, SessionInfo]], known: dict[str, tuple[str, SessionInfo]], gone: Collection[str] = ()
     ) -> None:
         """Writes descriptions, and removes what is gone."""
-        rows = [(name, mark, _encode(info)) for name, (mark, info) in described.items() if known.get(name) != (mark, info)]
+        changed = {name: (mark, info) for name, (mark, info) in described.items() if known.get(name) != (mark, info)}
 
         def work(connection: sqlite3.Connection) -> None:
-            connection.executemany("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?)", rows)
+            for name, (mark, info) in changed.items():  # another process may have counted the usage since `known` was read
+                row = connection.execute("SELECT info FROM sessions WHERE id = ?", (name,)).fetchone()
+                there = {} if row is None else {name: (mark, _decode(row[0], SessionInfo))}
+                connection.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?)", (name, mark, _encode(self._with_usage(info, there))))
             _forget(connection, gone)
 
-        if rows or gone:
+        if changed or gone:
             self._write(work)
 
     def _write(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
@@ -389,6 +394,8 @@ def _cut_blocks(file: SegmentFile, offset: int) -> Iterator[tuple[int, bytes, bo
         if not data:
             return
         yield offset, data, is_full
+        if not is_full:  # what was written meanwhile belongs to the same block
+            return
         offset += len(data)
 
 
@@ -481,6 +488,8 @@ def _mark(folder: Path) -> str:
             log, name = os.lstat(f"{path}/{files.compressed_name(1)}"), files.compressed_name
         except OSError:
             return ""
+    if stat.S_ISLNK(log.st_mode):  # it is not followed
+        return ""
     try:
         held = os.lstat(f"{path}/{files.LOCK}").st_mtime_ns
     except OSError:

@@ -67,6 +67,7 @@ class SessionIndex:
         return [listed(info, here.get(info.id)) for info in found]
 
     def _read_one(self, session_id: str) -> SessionInfo:
+        self._hub.store[session_id].head()  # an error if its log is refused
         with self._looking:
             info = self._hub.store.session(session_id)
             among = [info]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import stat
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -488,8 +487,6 @@ def _mark(folder: Path) -> str:
             log, name = os.lstat(f"{path}/{files.compressed_name(1)}"), files.compressed_name
         except OSError:
             return ""
-    if stat.S_ISLNK(log.st_mode):  # it is not followed
-        return ""
     try:
         held = os.lstat(f"{path}/{files.LOCK}").st_mtime_ns
     except OSError:

@@ -88,7 +88,9 @@ class Inotify:
     def wait(self, seconds: float) -> set[str] | None:
         """Waits until a file changes, or the time is over; returns the paths of files that did, or None if any may have."""
         changed: set[str] = set()
-        if not select.select([self._fd], [], [], max(0.0, seconds))[0]:
+        ready = select.poll()  # `select` knows no descriptor above 1023
+        ready.register(self._fd, select.POLLIN)
+        if not ready.poll(max(0.0, seconds) * 1000):
             return changed
         time.sleep(COLLECT_SECONDS)
         with suppress(BlockingIOError):

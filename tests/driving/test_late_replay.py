@@ -56,7 +56,7 @@ async def prompted(puppet: Puppet, answer: str) -> None:
     await puppet.says(jsonrpc="2.0", id=asked["id"], result={"stopReason": "end_turn"})
 
 
-def spoken(session: Session) -> list[tuple[str, bool]]:
+def speech_in(session: Session) -> list[tuple[str, bool]]:
     events = session.recorder.log.read(types=["user_message", "assistant_done"])
     return [(event.payload.text, bool(event.replay)) for event in events]
 
@@ -69,7 +69,7 @@ async def test_a_prompt_waits_for_the_end_of_a_replay(tmp_path: Path) -> None:
         session, asking = await resumed(puppet, tmp_path)
         await says(puppet, "user_message_chunk", "first")
         await says(puppet, "agent_message_chunk", "first answer")
-        while [text for text, _ in spoken(session)].count("first") < 2:  # the replay is under way
+        while [text for text, _ in speech_in(session)].count("first") < 2:  # the replay is under way
             await asyncio.sleep(0.01)
         assert not [frame for frame in puppet.heard if frame.get("method") == "session/prompt"]
         await update(puppet, "available_commands_update", availableCommands=[])
@@ -77,7 +77,7 @@ async def test_a_prompt_waits_for_the_end_of_a_replay(tmp_path: Path) -> None:
         await asking
         await idle(session)
         await session.close()
-    assert spoken(session) == AFTER
+    assert speech_in(session) == AFTER
 
 
 async def test_a_replay_of_which_nothing_comes_for_a_while_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +90,7 @@ async def test_a_replay_of_which_nothing_comes_for_a_while_is_over(tmp_path: Pat
         await asking
         await idle(session)
         await session.close()
-    assert spoken(session) == AFTER
+    assert speech_in(session) == AFTER
 
 
 async def test_an_agent_that_ends_in_its_replay_is_not_waited_for(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def lineage_of(store: Store, beginning: str) -> Lineage:
     return lineage
 
 
-def spoken(events: Iterator[Event]) -> Iterator[tuple[int, str]]:
+def speech_in(events: Iterator[Event]) -> Iterator[tuple[int, str]]:
     for event in events:
         if isinstance(event, UserMessage | AssistantDone):
             yield event.seq, event.payload.text.strip('"')
@@ -104,11 +104,11 @@ def check(store: Store, case: Fork) -> None:
     child, lineage = info_of(store, case.child), lineage_of(store, case.child)
     parent = info_of(store, case.parent)
     assert (child.parent_session_id, lineage.kind, lineage.log_id) == (parent.id, "fork", parent.log_id)
-    before = [text for seq, text in spoken(store[parent.id].conversation()) if seq <= (lineage.seq or 0)]
+    before = [text for seq, text in speech_in(store[parent.id].conversation()) if seq <= (lineage.seq or 0)]
     assert [text for text in before if text.startswith("Answer")][-1] == case.shared
     turn = next(store[parent.id].read(after=(lineage.turn_seq or 0) - 1))
     assert isinstance(turn, TurnStart) and turn.seq < (lineage.seq or 0)
-    texts = list(spoken(store[child.id].conversation()))
+    texts = list(speech_in(store[child.id].conversation()))
     copies = [text for seq, text in texts if lineage.is_copied(seq)]
     assert [text for text in copies if text.startswith("Answer")] == [text for text in before if text.startswith("Answer")][-case.copies :][
         : case.copies
@@ -160,10 +160,10 @@ def test_every_text_is_found_once(agent: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("agent", ["claude", "pi"])
 def test_a_table_of_all_sessions_has_every_response_once(agent: str, tmp_path: Path) -> None:
     store = store_of(tmp_path / "store", jobs_in(home_of(agent, tmp_path / "home")))
-    answers = [text for _, text in spoken(read_store(store)) if text.startswith("Answer")]
+    answers = [text for _, text in speech_in(read_store(store)) if text.startswith("Answer")]
     assert len(answers) == len(set(answers))
     case = next(case for case in CASES.values() if case.agent == agent)
-    assert case.shared in [text for _, text in spoken(read_store(store, [info_of(store, case.child).id]))]
+    assert case.shared in [text for _, text in speech_in(read_store(store, [info_of(store, case.child).id]))]
 
 
 # ---- tokens
@@ -192,7 +192,7 @@ def test_what_a_fork_copies_is_counted_for_its_parent(agent: str, backwards: boo
         rows = [row for row in ledger.rows() if row.session_id == child.id]
         own = [
             text
-            for seq, text in spoken(store[child.id].read())
+            for seq, text in speech_in(store[child.id].read())
             if text.startswith("Answer") and not lineage_of(store, case.child).is_copied(seq)
         ]
         numbers = sorted(int(re.sub(r"\D", "", text)) for text in own)
@@ -371,7 +371,7 @@ def test_a_live_fork_and_its_file_have_one_parent(files_first: bool, tmp_path: P
     total = add_up(read_ledger(store, PriceTable()).rows())
     assert (total.input_tokens, total.output_tokens) == (200, 40)
     assert len(list(SearchQuery(store, "Original", types=["user_message"]))) == 1
-    texts = [text for _, text in spoken(event for event in store[child.id].conversation() if not event.replay)]
+    texts = [text for _, text in speech_in(event for event in store[child.id].conversation() if not event.replay)]
     assert texts.index("Original heron-fork line.") < texts.index("Forked heron-fork line.")
 
 
@@ -379,11 +379,11 @@ def test_a_fork_that_hansard_makes_has_its_lineage(tmp_path: Path) -> None:
     store = store_of(tmp_path / "store", jobs_in(home_of("pi", tmp_path / "home")))
     case = CASES["pi --fork"]
     parent = info_of(store, case.parent)
-    seq = next(seq for seq, text in spoken(store[parent.id].read()) if text == case.shared)
+    seq = next(seq for seq, text in speech_in(store[parent.id].read()) if text == case.shared)
     name, _ = fork(store, parent.id, seq, "a fork")
     lineage = lineage_of(store, name)
     assert (lineage.kind, lineage.session_id, lineage.seq, lineage.log_id) == ("fork", parent.id, seq, parent.log_id)
-    assert all(lineage.is_copied(seq) for seq, _ in spoken(store[name].read()))
+    assert all(lineage.is_copied(seq) for seq, _ in speech_in(store[name].read()))
     assert {hit.session_id for hit in SearchQuery(store, f'"{case.shared}"')} == {parent.id}
     ledger = read_ledger(store, PriceTable())
     assert not [row for row in ledger.rows() if row.session_id == name]
@@ -398,7 +398,8 @@ def test_a_fork_that_is_normalized_again_keeps_its_parent(by_hansard: bool, tmp_
     before, after = lineage_of(store, name), lineage_of(store, renormalize(store, name, "again"))
     assert (after.session_id, after.log_id) == (parent.id, parent.log_id)
     texts = [
-        [text for seq, text in spoken(store[one].read()) if lineage.is_copied(seq)] for one, lineage in ((name, before), ("again", after))
+        [text for seq, text in speech_in(store[one].read()) if lineage.is_copied(seq)]
+        for one, lineage in ((name, before), ("again", after))
     ]
     assert texts[0] == texts[1] != []
 

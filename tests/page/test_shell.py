@@ -254,6 +254,22 @@ def test_a_key_right_after_a_dialog_has_closed_is_for_the_page(visit: Visit, rec
     person.sees("dialog .keys")
 
 
+PALETTE_AT_ONCE = """() => {
+  const press = (key, ctrlKey = false) =>
+    document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, ctrlKey, bubbles: true, cancelable: true }));
+  press("n");
+  document.activeElement.click();
+  press("k", true);
+}"""
+
+
+def test_a_key_of_the_list_of_turns_is_not_its_own_with_ctrl(visit: Visit, record: str) -> None:
+    person = visit(record)
+    person.reads("Any time.")
+    person.run(PALETTE_AT_ONCE)
+    person.sees("dialog[aria-label=Sessions]")
+
+
 def test_a_session_that_becomes_known_later_is_found_by_the_open_palette(visit: Visit, server: Process) -> None:
     person = visit()
     person.presses("Control+k")

@@ -4,8 +4,8 @@
 import { h } from "../transcript/dom.js";
 
 /**
- * Show a dialog; what it returns is removed when it closes.
- * @param {{title: string, class?: string, closed?: () => void}} look @param {...any} body
+ * Show a dialog; what it returns is removed when it closes. `key` has the keys that are pressed in it; those with Ctrl or Alt are not for it.
+ * @param {{title: string, class?: string, closed?: () => void, key?: (event: KeyboardEvent) => void}} look @param {...any} body
  */
 export function dialog(look, ...body) {
   const close = h("button", { type: "button", class: "icon", "aria-label": "Close", title: "Close (Esc)", onclick: () => element.close() }, "×");
@@ -23,7 +23,9 @@ export function dialog(look, ...body) {
     if (event.target === element) element.close();
   });
   element.addEventListener("keydown", (event) => {
-    if (element.open) event.stopPropagation(); // else it was just closed and still has the focus: the key is for the page
+    if (!element.open) return; // it was just closed and still has the focus: the key is for the page
+    event.stopPropagation();
+    if (!event.ctrlKey && !event.metaKey && !event.altKey) look.key?.(event);
   });
   document.body.append(element);
   element.showModal();

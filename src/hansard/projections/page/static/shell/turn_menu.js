@@ -31,11 +31,7 @@ export function turnList(turns, go) {
       ),
     ),
   );
-  const element = dialog({ title: "Turns", class: "palette" }, rows.length ? h("ol", { class: "palette-list" }, rows) : h("p", { class: "hint" }, "There is no turn yet."));
-  const buttons = element.querySelectorAll("ol button");
-  const last = buttons[buttons.length - 1];
-  if (last instanceof HTMLElement) last.focus();
-  element.addEventListener("keydown", (event) => {
+  const key = (/** @type {KeyboardEvent} */ event) => {
     const step = { ArrowDown: 1, ArrowUp: -1, j: 1, k: -1 }[event.key];
     const all = [...buttons];
     const here = all.indexOf(/** @type {Element} */ (document.activeElement));
@@ -44,5 +40,9 @@ export function turnList(turns, go) {
       event.preventDefault();
       to.focus();
     }
-  });
+  };
+  const element = dialog({ title: "Turns", class: "palette", key }, rows.length ? h("ol", { class: "palette-list" }, rows) : h("p", { class: "hint" }, "There is no turn yet."));
+  const buttons = element.querySelectorAll("ol button");
+  const last = buttons[buttons.length - 1];
+  if (last instanceof HTMLElement) last.focus();
 }

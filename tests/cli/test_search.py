@@ -126,13 +126,6 @@ def test_what_is_shown_stands_around_the_words(tmp_path: Path) -> None:
     assert len(found.text) < 200
 
 
-def test_who_has_no_patience_is_told_that_there_may_be_more(store: Path) -> None:
-    with hansard.open(store) as record:
-        hurried, patient = SearchQuery(record, "parser", patience=-1), SearchQuery(record, "parser", patience=60)
-        assert (list(hurried), hurried.complete) == ([], False)
-        assert (len(list(patient)), patient.complete) == (5, True)
-
-
 def test_the_command_prints_a_table_or_json_and_says_no_with_its_exit_code(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["search", "--store", str(store), "mend", "parser"]) == 0
     assert "mend the parser" in capsys.readouterr().out

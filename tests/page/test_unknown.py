@@ -29,6 +29,22 @@ def in_turn(*events: Event) -> list[Event]:
     return list(events)
 
 
+ANSWER_SEARCHES = """({body, ends}) => {
+  const really = globalThis.fetch;
+  globalThis.searches = [];
+  globalThis.fetch = async (path, how) => {
+    if (!String(path).startsWith("api/search")) return really(path, how);
+    globalThis.searches.push(how.signal);
+    return new Response(new ReadableStream({
+      start(controller) {
+        controller.enqueue(new TextEncoder().encode(body));
+        if (ends) controller.close();
+      },
+    }));
+  };
+}"""
+
+
 def answers(person: Person, address: str, body: dict[str, Any]) -> None:
     """Let the server answer a request in this way."""
     person.do(lambda page: page.route(address, lambda route: route.fulfill(content_type="application/json", body=json.dumps(body))))
@@ -49,14 +65,33 @@ def test_the_first_message_is_on_view_while_the_agent_starts(visit: Visit, serve
     store[session].release()
 
 
-@pytest.mark.parametrize(("complete", "words"), [(True, "No matches for “xylophone42”."), (False, "before it had read every session")])
-def test_a_search_that_did_not_read_everything_does_not_say_that_there_is_nothing(visit: Visit, complete: bool, words: str) -> None:
+SEARCHES = {
+    "everything was read": ([{"read": 9, "size": 9, "complete": True}], "No matches for “xylophone42”."),
+    "it goes on": ([{"read": 3, "size": 9}], "Searching for “xylophone42”: 0 matches so far, 33 % searched"),
+    "it broke off": ([{"read": 3, "size": 9}], "0 matches for “xylophone42”, but not everything was searched."),
+}
+
+
+@pytest.mark.parametrize(("parts", "words"), SEARCHES.values(), ids=SEARCHES)
+def test_a_search_that_did_not_read_everything_does_not_say_that_there_is_nothing(
+    visit: Visit, parts: list[dict[str, Any]], words: str
+) -> None:
     person = visit()
-    answers(person, "**/api/search*", {"matches": [], "complete": complete})
+    body = "".join(json.dumps({"matches": [], **part}) + "\n" for part in parts)
+    person.run(ANSWER_SEARCHES, {"body": body, "ends": not words.startswith("Searching")})
     person.do(lambda page: page.fill(".sidebar input[type=search]", "xylophone42"))
     person.presses("Enter")
-    person.sees(".search-results .hint:has-text('No matches')")
-    assert words in person.text(".search-results .hint")
+    person.sees(f".search-results .hint:has-text({json.dumps(words, ensure_ascii=False)})")
+
+
+def test_another_search_ends_the_one_before(visit: Visit) -> None:
+    person = visit()
+    person.run(ANSWER_SEARCHES, {"body": "", "ends": False})
+    for words in ("first", "second"):
+        person.do(lambda page, words=words: page.fill(".sidebar input[type=search]", words))
+        person.presses("Enter")
+        person.sees(f".search-results .hint:has-text('{words}')")
+    assert person.run("() => globalThis.searches.map((signal) => signal.aborted)") == [True, False]
 
 
 def test_a_turn_that_was_left_open_is_not_running_once_no_one_writes(visit: Visit, server: Process) -> None:

@@ -7,6 +7,7 @@ import base64
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -18,6 +19,7 @@ from hansard.events.originals import wrap
 from hansard.events.state import State
 from hansard.projections import FORMATS
 from hansard.projections.formats.standard_messages import StandardMessages
+from hansard.server.search import MAX_MATCHES
 from hansard.store import Record
 from hansard.store.files.store import FolderLog
 from tests.driving.stage import DOT
@@ -352,16 +354,30 @@ async def test_search(tmp_path: Path):
         )
         other = here.session()
         here.store[other].append([user_message(text="Größe der Forelle", author="human")])
-        found = (await http.get("/api/search?q=trout")).json()
+        answer = await http.get("/api/search?q=trout")
+        assert answer.headers["content-type"] == "application/x-ndjson"
+        found = last_of(answer)
         assert [(match["sessionId"], match["seq"], match["type"]) for match in found["matches"]] == [
             (session, 2, "user_message"),
             (session, 3, "tool_call"),
         ]
         assert found["complete"] and "TROUT swim" in found["matches"][0]["text"]
-        assert [match["sessionId"] for match in (await http.get("/api/search", params={"q": "größe"})).json()["matches"]] == [other]
-        assert (await http.get("/api/search?q=trout+swim")).json()["matches"][0]["seq"] == 2
-        assert (await http.get("/api/search?q=nothing-like-it")).json()["matches"] == []
+        assert found["read"] == found["size"] == sum(info.bytes for info in here.store.sessions())
+        assert [match["sessionId"] for match in last_of(await http.get("/api/search", params={"q": "größe"}))["matches"]] == [other]
+        assert last_of(await http.get("/api/search?q=trout+swim"))["matches"][0]["seq"] == 2
+        assert last_of(await http.get("/api/search?q=nothing-like-it"))["matches"] == []
         assert (await http.get("/api/search?q=")).status_code == 400
+        assert (await http.get("/api/search?q=-trout")).status_code == 400
+        here.store[other].append([user_message(text="trout again")] * (MAX_MATCHES + 1))
+        found = last_of(await http.get("/api/search?q=trout"))
+        assert (len(found["matches"]), found["complete"]) == (MAX_MATCHES, False)
+
+
+def last_of(answer: httpx.Response) -> dict[str, Any]:
+    """The last line of a search, with the matches of all lines."""
+    parts = [json.loads(line) for line in answer.text.splitlines()]
+    assert all("complete" not in part or part["complete"] is None for part in parts[:-1])
+    return parts[-1] | {"matches": [match for part in parts for match in part["matches"]]}
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -126,10 +126,10 @@ def test_no_answer_and_no_line_of_a_log_says_a_secret(tmp_path: Path, figure: Fi
 BUG = """
 from hansard.server import routes
 
-def search(self, words, sessions):
+def search(store, words, sessions):
     raise RuntimeError(f"nobody thought of {words}")
 
-routes.Api._search = search
+routes.SearchQuery = search
 """
 
 

@@ -11,15 +11,16 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hansard.errors import UnknownSession
 from hansard.events import assistant_done, tool_call, user_message
 from hansard.events.usage_totals import UsageFold
-from hansard.store import JsonlStore, SeenFile
+from hansard.store import JsonlStore, SeenFile, search
 from hansard.store.files import catalog
-from hansard.store.files.database import NAME
+from hansard.store.files.database import NAME, CatalogBusy
 from hansard.store.files.reader import LogFiles
 from hansard.store.search import SearchQuery
 from tests.proof import SEED, Figures, amount, proves
@@ -32,6 +33,10 @@ Hits = list[tuple[str, int]]
 
 def hits(store: JsonlStore, query: str) -> Hits:
     return [(hit.session_id, hit.seq) for hit in SearchQuery(store, query)]
+
+
+def streamed(store: JsonlStore, query: str) -> Hits:
+    return [(hit.session_id, hit.seq) for hit in SearchQuery(store, query).stream() if hit is not None]
 
 
 def scanned(store: JsonlStore, query: str) -> Hits:
@@ -107,7 +112,56 @@ def test_search_finds_in_recordings_what_reading_everything_finds(tmp_path: Path
             "_id",
             '"',
         ):
-            assert hits(store, query) == scanned(store, query), query
+            assert hits(store, query) == scanned(store, query) == streamed(store, query), query
+
+
+def test_a_stream_tells_what_the_index_knows_before_it_reads_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "PAUSE_SECONDS", 0)
+    monkeypatch.setattr(catalog, "MAX_BLOCKS", 1)
+    with JsonlStore(tmp_path) as store:
+        store["known"].append([user_message(text="a lynx")])
+        store["known"].release()
+        store.update_index()
+        with monkeypatch.context() as patch:
+            patch.setattr(store.catalog, "update", lambda name: None)
+            store["new"].append([user_message(text=f"{number} {'words ' * 2000}") for number in range(100)] + [user_message(text="a lynx")])
+            store["new"].release()
+        told = [hit and hit.session_id for hit in SearchQuery(store, "lynx").stream()]
+    assert [name for name in told if name] == ["known", "new"]
+    assert told[told.index("known") : told.index("new")].count(None) > 1  # the index is brought up to the log in steps
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_a_search_does_not_need_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, busy: bool) -> None:
+    with JsonlStore(tmp_path) as store:
+        store["s"].append([user_message(text="a lynx")])
+        store["s"].release()
+
+        def refuse(*_: object) -> None:
+            raise CatalogBusy
+
+        if busy:
+            monkeypatch.setattr(store.catalog.database, "run", refuse)
+        else:
+            store.catalog.database.in_memory = True
+        assert hits(store, "lynx") == streamed(store, "lynx") == [("s", 2)]
+
+
+def test_two_that_read_a_log_at_once_leave_it_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with JsonlStore(tmp_path) as store, JsonlStore(tmp_path) as other:
+        monkeypatch.setattr(store.catalog, "update", lambda name: None)
+        store["s"].append([user_message(text="a lynx")])
+        store["s"].release()
+        scan = store.catalog._scan
+
+        def overtaken(*given: Any) -> Any:
+            found = scan(*given)
+            other.update_index()
+            return found
+
+        monkeypatch.setattr(store.catalog, "_scan", overtaken)
+        assert store.update_index()
+        assert not store.catalog.candidates(["lynx"], ["user_message"]).unread
 
 
 WORDS = {

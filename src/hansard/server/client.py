@@ -177,7 +177,9 @@ class Client:
 
     async def search(self, words: str) -> protocol.Matches:
         """Where the words were said."""
-        return await self._get(protocol.Matches, "/api/search", q=words)
+        answer = await self._bytes("GET", f"/api/search?{urlencode({'q': words})}")
+        parts = [msgspec.json.decode(line, type=protocol.Matches) for line in answer.splitlines()]
+        return msgspec.structs.replace(parts[-1], matches=[match for part in parts for match in part.matches])
 
     # ---- commands
 

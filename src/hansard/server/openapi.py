@@ -74,7 +74,7 @@ def _described(operation: Operation, by_type: dict[str, Any]) -> dict[str, Any]:
     for status in operation.statuses:
         described["responses"][str(status)] = {"description": "done"}
         if operation.response is not None:
-            schema: dict[str, Any] = by_type[repr(operation.response)] if operation.media == "application/json" else {}
+            schema: dict[str, Any] = by_type[repr(operation.response)] if "json" in operation.media else {}
             described["responses"][str(status)] = {"description": operation.summary, "content": {operation.media: {"schema": schema}}}
     if parameters := [*([path_parameter("session", {"type": "string"})] if in_session else []), *operation.parameters]:
         described["parameters"] = parameters

@@ -227,10 +227,15 @@ class Uploaded(ServerMessage):
 
 
 class Matches(ServerMessage):
-    """What a search found. ``complete``: there is no more."""
+    """What a search found since the line before. `read` of `size` bytes of logs are done with.
+
+    The last line says whether it is `complete`: everything was read, and every match told.
+    """
 
     matches: list[SearchHit]
-    complete: bool
+    read: int
+    size: int
+    complete: bool | None = None
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from functools import cache, partial
-from itertools import islice
+from itertools import chain
 from typing import Any, TypeVar
 
 import msgspec
@@ -33,6 +33,7 @@ from hansard.server.feed import FeedPosition, Filter, client_json, following
 from hansard.server.fork import fork
 from hansard.server.openapi import FLAG, SESSION, Operation, document, path_parameter, query
 from hansard.server.responses import HttpError, answer, explained, failure
+from hansard.server.search import match_lines
 from hansard.server.services import ServerContext
 from hansard.server.sse import requested_cursor, stream
 from hansard.store import lines
@@ -43,9 +44,6 @@ T = TypeVar("T")
 PAGE = 100
 LARGEST_PAGE = 1000
 MAX_QUERY = 1000
-MATCHES = 100
-PATIENCE = 5.0
-"""So many places a search shows, and so many seconds it takes."""
 PAGE_BYTES = 16 * 1024 * 1024
 FRAME_SPAN = 1000
 """So many events may come of one frame, or stand between its first one and another."""
@@ -113,12 +111,9 @@ class Api:
         words, session = request.query_params.get("q", "").strip(), request.query_params.get("session")
         if not words or len(words) > MAX_QUERY:
             raise HttpError(400, "bad_request", "q has the words to look for")
-        return answer(await run_in_threadpool(self._search, words, [session] if session else None))
-
-    def _search(self, words: str, sessions: list[str] | None) -> protocol.Matches:
-        search = SearchQuery(self._store, words, sessions, patience=PATIENCE)
-        found = list(islice(search, MATCHES + 1))
-        return protocol.Matches(found[:MATCHES], search.complete and len(found) <= MATCHES)
+        lines = match_lines(await run_in_threadpool(SearchQuery, self._store, words, [session] if session else None))
+        first = await run_in_threadpool(next, lines)  # until there is something to say, an error has its status
+        return StreamingResponse(chain([first], lines), media_type=TYPES["lines"])
 
     # ---- sessions
 
@@ -326,8 +321,9 @@ OPERATIONS = (
         "GET",
         "/api/search",
         Api.search,
-        "Where the words were said",
+        "Where the words were said: a line for what was found since the line before",
         protocol.Matches,
+        media=TYPES["lines"],
         parameters=(
             query("q", {"type": "string", "minLength": 1, "maxLength": MAX_QUERY}, required=True),
             query("session", {"type": "string"}),

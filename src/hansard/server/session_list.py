@@ -23,7 +23,7 @@ INDEX_SECONDS = 0.1
 PACE = 0.5
 """Seconds between two looks at the store while somebody watches the list."""
 EASE = 25
-"""A look that takes long is followed by a pause of so many times as long."""
+"""A look that takes much work is followed by a pause of so many times its CPU seconds. A busy machine does not make it longer."""
 
 News = Callable[[list[Listed], list[str]], None]
 """Called with what changed, and what is gone."""
@@ -44,6 +44,8 @@ class SessionIndex:
         """One update at a time: an older list must not replace a newer one."""
         self._known: dict[str, Listed] = {}
         self._task: asyncio.Task[None] | None = None
+        self._work = 0.0
+        """The CPU seconds of the last look."""
 
     async def all(self) -> list[Listed]:
         """Every session, the one that changed last first."""
@@ -51,7 +53,10 @@ class SessionIndex:
 
     def _read_store(self) -> list[SessionInfo]:
         with self._looking:
-            return self._forks.replace(self._hub.store.sessions())
+            began = time.thread_time()
+            found = self._forks.replace(self._hub.store.sessions())
+            self._work = time.thread_time() - began
+            return found
 
     async def one(self, session_id: str) -> Listed:
         """One of them."""
@@ -101,10 +106,9 @@ class SessionIndex:
         pause = PACE
         while True:
             await asyncio.sleep(pause)
-            began = time.monotonic()
             if await self._update() is None:
+                pause = max(PACE, EASE * self._work)
                 await asyncio.to_thread(self._hub.store.update_index, INDEX_SECONDS)
-                pause = max(PACE, EASE * (time.monotonic() - began))
 
     async def _update(self) -> Exception | None:
         """Read the store and tell all who watch what changed. Returns what keeps it from being read."""

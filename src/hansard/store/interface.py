@@ -7,11 +7,11 @@ An engine implements the abstract methods of both; everything else follows from 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import aclosing
 from math import inf
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 from hansard.errors import HansardError, UnknownSession, UsageError
 from hansard.events import Event, SessionLifecycle
@@ -203,11 +203,19 @@ class Log(ABC):
         )
 
 
+class Candidates(NamedTuple):
+    """The sessions that may contain some words, each with a function that yields the records that may."""
+
+    sessions: Mapping[str, Callable[[], Iterator[Record]]]
+    unread: Collection[str] = ()
+    """Those of the sessions that the index does not know to their ends: all of the log is read for them."""
+
+
 class Search(Protocol):
     """Finds records by their search text, with an index. Words are lowercase."""
 
-    def candidates(self, words: Sequence[str], types: Iterable[str]) -> Mapping[str, Callable[[], Iterator[Record]]]:
-        """Returns the sessions that may contain all the words, each with a function that yields the records of these types that may.
+    def candidates(self, words: Sequence[str], types: Iterable[str]) -> Candidates:
+        """Returns where records of these types may be that contain all the words.
 
         A session that was listed before and is not among them has no such record.
         """

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from math import inf
+from functools import partial
 from time import monotonic
 
 from msgspec import Struct
 
-from hansard.errors import HansardError, UsageError
+from hansard.errors import HansardError, LogDeleted, UnknownSession, UsageError
 from hansard.events.replays import mark
 from hansard.store import Record, SessionInfo, Store, lines
+from hansard.store.interface import Candidates
 from hansard.store.query import parse_pattern, parse_query
 from hansard.store.search_text import SEARCHED_TYPES, byte_hints, search_text
 
 CONTEXT_CHARS = 60
 """So many characters are shown before the first word that was found, and twice as many after it."""
+PAUSE_SECONDS = 0.25
+"""After so long without a hit, a stream says that it is still searching."""
 
 
 class SearchHit(Struct, frozen=True, rename="camel"):
@@ -35,58 +38,88 @@ class SearchQuery:
     "Several words" are a phrase, ``pars*`` is the beginning of a word, and ``-word`` must not be there. With ``regex``, the query is a
     regular expression, and all logs are read.
 
-    Iterate over it once; it reads only as far as you do. ``complete`` is false if the patience, in seconds, was over before every log was
-    read.
+    Iterate over it once; it reads only as far as you do.
     """
 
     def __init__(
-        self,
-        store: Store,
-        query: str,
-        sessions: Iterable[str] | None = None,
-        types: Iterable[str] | None = None,
-        patience: float = inf,
-        regex: bool = False,
+        self, store: Store, query: str, sessions: Iterable[str] | None = None, types: Iterable[str] | None = None, regex: bool = False
     ) -> None:
-        self.complete = True
         self.advance: Callable[[int], object] = lambda size: None
         """Told how many bytes of logs are done with, if somebody wants to know."""
+        self.bytes = 0
+        """The bytes of all logs that are searched, as soon as the search has begun."""
         self._store = store
         self._query = parse_pattern(query) if regex else parse_query(query)
         self._words = self._query.words
         self._hints = byte_hints(self._words)
         self._types = SEARCHED_TYPES if types is None else frozenset(types)
-        self._until = monotonic() + patience
         if not self._types <= SEARCHED_TYPES:
             silent = ", ".join(sorted(self._types - SEARCHED_TYPES))
             raise UsageError(f"nothing is said by {silent}; search looks at {', '.join(sorted(SEARCHED_TYPES))}")
         self._searched: dict[str, str] = {}
         """The log ids of the sessions that are searched."""
         self._sessions = None if sessions is None else {store[session].head().session_id for session in sessions}
+        self._yielded = monotonic()
 
     def __iter__(self) -> Iterator[SearchHit]:
-        infos, search = self._store.sessions(), self._store.search
-        candidates = None if search is None else search.candidates(self._words, self._types)
-        self._searched = {info.id: info.log_id for info in infos if self._sessions is None or info.id in self._sessions}
+        infos, candidates = self._begin()
+        if candidates.unread:
+            self._store.update_index()
+            candidates = self._candidates()
+        return (hit for hit in self._in_all(infos, candidates) if hit is not None)
+
+    def stream(self) -> Iterator[SearchHit | None]:
+        """Yields the hits as they are found: first where the index knows them, then in what it has not read yet.
+
+        Yields None when there was no hit for a while, so that whoever waits can stop.
+        """
+        infos, candidates = self._begin()
+        late = {info.id for info in infos if info.id in candidates.unread}
+        yield from self._in_all([info for info in infos if info.id not in late], candidates)
+        if late:
+            yield from self._update_index()
+            yield from self._in_all([info for info in infos if info.id in late], self._candidates())
+
+    def _begin(self) -> tuple[list[SessionInfo], Candidates]:
+        infos = [info for info in self._store.sessions() if self._sessions is None or info.id in self._sessions]
+        self._searched, self.bytes = {info.id: info.log_id for info in infos}, sum(info.bytes for info in infos)
+        return infos, self._candidates()
+
+    def _candidates(self) -> Candidates:
+        if self._store.search is not None:
+            return self._store.search.candidates(self._words, self._types)
+        return Candidates({name: partial(self._store[name].records, types=self._types) for name in self._searched})
+
+    def _update_index(self) -> Iterator[None]:
+        """Brings the index up to the logs, until it is or cannot be written."""
+        read = -1
+        while read:
+            sizes: list[int] = []
+            if self._store.update_index(PAUSE_SECONDS, sizes.append):
+                return
+            read = sum(sizes)
+            yield self._pause()
+
+    def _in_all(self, infos: Iterable[SessionInfo], candidates: Candidates) -> Iterator[SearchHit | None]:
         for info in infos:
-            if info.id in self._searched and (candidates is None or info.id in candidates):
+            if info.id in candidates.sessions:
                 try:
-                    found = self._store[info.id].records(types=self._types) if candidates is None else candidates[info.id]()
-                    yield from self._in(info, found)
+                    yield from self._in(info, candidates.sessions[info.id]())
+                except (UnknownSession, LogDeleted):
+                    pass  # meanwhile
                 except HansardError:
                     if info.problem is None:  # a log that cannot be read is told in the list of sessions
                         raise
-            if not self.complete:
-                return
             self.advance(info.bytes)
+            if self._is_silent():
+                yield self._pause()
 
-    def _in(self, info: SessionInfo, records: Iterator[Record]) -> Iterator[SearchHit]:
+    def _in(self, info: SessionInfo, records: Iterator[Record]) -> Iterator[SearchHit | None]:
         unmarked: Sequence[range] | None = None  # not looked for in a log that has no hit
         lineage = info.copies_of(self._searched)
         for number, record in enumerate(records):
-            if number % 1000 == 0 and monotonic() > self._until:
-                self.complete = False
-                return
+            if number % 100 == 0 and self._is_silent():
+                yield self._pause()
             if lineage is not None and lineage.is_copied(record.seq):
                 continue  # it is found in the parent
             line = record.line.lower()
@@ -99,7 +132,14 @@ class SearchQuery:
                 if mark(event, unmarked).replay:
                     continue
                 around = _excerpt(text, place)
+                self._yielded = monotonic()
                 yield SearchHit(info.id, record.seq, record.type, event.timestamp, around, info.title)
+
+    def _is_silent(self) -> bool:
+        return monotonic() > self._yielded + PAUSE_SECONDS
+
+    def _pause(self) -> None:
+        self._yielded = monotonic()
 
 
 def _excerpt(text: str, place: int) -> str:

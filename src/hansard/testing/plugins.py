@@ -101,7 +101,7 @@ def _check_beside(store: Store, log: Log) -> None:
 
 def _check_search(store: Store, log: Log) -> None:
     if store.search is not None:
-        found = store.search.candidates(["hello"], ["user_message"])
+        found = store.search.candidates(["hello"], ["user_message"]).sessions
         assert log.session_id in found, "search does not find a session"
         records = [record.seq for record in found[log.session_id]()]
         assert {event.seq for event in log.read(types=["user_message"]) if event.payload.text == "Hello"} <= set(records), (

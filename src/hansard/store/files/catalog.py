@@ -10,7 +10,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from math import inf
@@ -34,7 +34,7 @@ from hansard.store.files.reader import LogFiles
 from hansard.store.files.segment import SegmentFile, read
 from hansard.store.files.text_index import BLOCK_BYTES, Block, add_blocks, block_terms, find_blocks, forget_blocks, remove_block
 from hansard.store.ids import check_session_id
-from hansard.store.interface import Log
+from hansard.store.interface import Candidates, Log
 from hansard.store.records import Record, SeenFile, SessionInfo, known_usage
 from hansard.store.search_text import SEARCHED_TYPES, byte_hints, search_text
 
@@ -196,21 +196,21 @@ class FolderCatalog:
 
     # ---- search
 
-    def candidates(self, words: Sequence[str], types: Iterable[str]) -> Mapping[str, Callable[[], Iterator[Record]]]:
+    def candidates(self, words: Sequence[str], types: Iterable[str]) -> Candidates:
         """Returns the sessions that may contain all the words, each with a function that yields the records that may."""
         wanted, generation = frozenset(types), self.database.generation
-        if self.database.in_memory:
-            return {name: partial(self._log(name).records, types=wanted) for name in self._known()}
-        for _ in self._read_all(self._unread()):
-            pass
-        found = self.database.run(partial(find_blocks, words=words, types=wanted))
-        hints = byte_hints(words)
-        by_block = {name: partial(self._records, name, blocks, wanted, hints) for name, blocks in found.items()}
-        whole = {name: partial(self._log(name).records, types=wanted) for name in self._unread().keys() | self._without_blocks()}
+        try:
+            found = {} if self.database.in_memory else self.database.run(partial(find_blocks, words=words, types=wanted))
+            unread = self._known().keys() if self.database.in_memory else self._unread().keys()
+        except CatalogBusy:
+            found, unread = {}, set(folder_names(self._root))
         if generation != self.database.generation:  # it was damaged, or another process removed it
             self._describe_all()
             return self.candidates(words, types)
-        return by_block | whole
+        hints = byte_hints(words)
+        by_block = {name: partial(self._records, name, blocks, wanted, hints) for name, blocks in found.items()}
+        whole = {name: partial(self._log(name).records, types=wanted) for name in unread | self._without_blocks()}
+        return Candidates(by_block | whole, unread)
 
     def _records(self, session_id: str, blocks: list[tuple[int, int]], types: frozenset[str], hints: list[bytes]) -> Iterator[Record]:
         with LogFiles(self._root / session_id) as log:
@@ -260,17 +260,17 @@ class FolderCatalog:
         if changed or gone:
             self._write(work)
 
-    def _write(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
+    def _write(self, work: Callable[[sqlite3.Connection], object]) -> None:
         """Writes if no other process does: what is missing is found by its mark."""
+        with suppress(CatalogBusy):
+            self._transact(work)
 
+    def _transact(self, work: Callable[[sqlite3.Connection], T]) -> T:
         def within(connection: sqlite3.Connection) -> T:
             with transaction(connection):
                 return work(connection)
 
-        try:
-            return self.database.run(within)
-        except CatalogBusy:
-            return None
+        return self.database.run(within)
 
     def _unread(self) -> dict[str, int]:
         """The sessions whose logs are not read to their ends, as far as the list knows, each with how far its log was read."""
@@ -318,8 +318,8 @@ class FolderCatalog:
                 return self.database.run(partial(_read_info, name=name))
             with LogFiles(self._root / name) as log:
                 scan = self._scan(log, before.position, tally)
-            info = self._write(partial(_write_scan, name=name, mark=mark, before=before, scan=scan))
-            if scan.is_complete or info is None or time.monotonic() > until:
+            info = self._transact(partial(_write_scan, name=name, mark=mark, before=before, scan=scan))
+            if (info is not None and scan.is_complete) or time.monotonic() > until:
                 return info
 
     def _scan(self, log: LogFiles, position: Position, tally: SessionTally | None) -> _Scan:
@@ -432,10 +432,12 @@ def _read_tally(connection: sqlite3.Connection, name: str) -> SessionTally | Non
 
 
 def _write_scan(connection: sqlite3.Connection, name: str, mark: str, before: _Before, scan: _Scan) -> SessionInfo | None:
-    """Writes what was read of a log, unless another process did so meanwhile; returns the session as it is listed now."""
+    """Writes what was read of a log and returns the session as it is listed now; None if another process wrote it meanwhile."""
     info = _read_info(connection, name)
-    if info is None or _read_scan(connection, name) != before:
-        return info
+    if info is None:
+        raise UnknownSession(name)
+    if _read_scan(connection, name) != before:
+        return None
     if scan.anew:
         forget_blocks(connection, name)
     if scan.replaced is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from bisect import bisect_left
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, aclosing
 from functools import partial
 from itertools import chain, islice
@@ -21,7 +21,7 @@ from hansard.events.codec import decode_known
 from hansard.store import lines
 from hansard.store.batch import WriterOptions, header_event
 from hansard.store.ids import TimeOrderedIds, check_session_id, now_ms
-from hansard.store.interface import MAX_INLINE_BYTES, Log, Mailbox, Notes, Search, Store
+from hansard.store.interface import MAX_INLINE_BYTES, Candidates, Log, Mailbox, Notes, Search, Store
 from hansard.store.postgres import blobs, catalog, reader, schema
 from hansard.store.postgres.blobs import delete_session
 from hansard.store.postgres.catalog import search_sessions
@@ -267,10 +267,10 @@ class PostgresSearch:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
-    def candidates(self, words: Sequence[str], types: Iterable[str]) -> Mapping[str, Callable[[], Iterator[Record]]]:
+    def candidates(self, words: Sequence[str], types: Iterable[str]) -> Candidates:
         """Returns the sessions in which an event of these types contains all the words, each with a function that yields such records."""
         wanted = list(types)
-        return {name: partial(self._records, name, words, wanted) for name in search_sessions(self._pool, words, wanted)}
+        return Candidates({name: partial(self._records, name, words, wanted) for name in search_sessions(self._pool, words, wanted)})
 
     def _records(self, session_id: str, words: Sequence[str], types: list[str]) -> Iterator[Record]:
         head = reader.head(self._pool, session_id)

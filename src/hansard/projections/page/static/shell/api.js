@@ -8,7 +8,8 @@ async function ask(path, how) {
   let answer;
   try {
     answer = await fetch(path, { credentials: "same-origin", ...how });
-  } catch {
+  } catch (problem) {
+    if (how?.signal?.aborted) throw problem;
     throw new Refused("no_connection", "The server cannot be reached.");
   }
   if (!answer.ok) throw await problem(answer);
@@ -24,6 +25,22 @@ async function problem(answer) {
 /** @param {string} path @returns {Promise<any>} */
 export async function get(path) {
   return (await ask(path)).json();
+}
+
+/**
+ * The lines of an answer, each as it comes.
+ * @param {string} path @param {AbortSignal} signal ends it
+ * @returns {AsyncGenerator<any>}
+ */
+export async function* lines(path, signal) {
+  const answer = await ask(path, { signal });
+  const reader = /** @type {ReadableStream<Uint8Array>} */ (answer.body).pipeThrough(new TextDecoderStream()).getReader();
+  let begun = "";
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    const whole = (begun + part.value).split("\n");
+    begun = whole.pop() ?? "";
+    for (const line of whole) yield JSON.parse(line);
+  }
 }
 
 /** @param {string} path */

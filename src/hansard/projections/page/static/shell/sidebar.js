@@ -24,6 +24,8 @@ export class Sidebar {
     this.hooks = hooks;
     this.archived = false;
     this.shown = ROWS;
+    /** @type {AbortController | null} */
+    this.searching = null;
     /** @type {string | null} */
     this.current = null;
     /** The row of each session, kept as long as it says the same. @type {Map<string, {said: string, row: HTMLElement}>} */
@@ -169,18 +171,35 @@ export class Sidebar {
   }
 
   _typed() {
+    this.searching?.abort();
     this._results(null);
     this.draw();
   }
 
   /** @param {string} words */
   async _search(words) {
-    this._results([h("p", { class: "hint" }, `Searching for “${words}” …`)]);
-    const answer = await api.get(`api/search?q=${encodeURIComponent(words)}`);
+    this.searching?.abort();
+    const search = (this.searching = new AbortController());
     /** @type {any[]} */
-    const found = answer.matches;
-    const head = h("p", { class: "hint" }, summary(words, found.length, answer.complete === true));
-    this._results([head, h("ul", null, found.map((match) => this._match(match)))]);
+    const found = [];
+    const list = h("ul");
+    const head = h("p", { class: "hint" }, `Searching for “${words}” …`);
+    this._results([head, list]);
+    try {
+      let complete = null;
+      for await (const part of api.lines(`api/search?q=${encodeURIComponent(words)}`, search.signal)) {
+        found.push(...part.matches);
+        list.append(...part.matches.map((/** @type {any} */ match) => this._match(match)));
+        complete = part.complete ?? null;
+        head.textContent = summary(words, found.length, complete, part.size ? part.read / part.size : 1);
+      }
+      if (complete === null) throw new Error("the connection was lost before everything was searched");
+    } catch (problem) {
+      if (!search.signal.aborted) {
+        head.textContent = `${plural(found.length, "match", "matches")} for “${words}”, but not everything was searched.`;
+        throw problem;
+      }
+    }
   }
 
   /** @param {{sessionId: string, seq: number, text: string, title?: string}} match */
@@ -206,10 +225,15 @@ export class Sidebar {
   }
 }
 
-/** What a search found. Only one that read everything knows that there is nothing. @param {string} words @param {number} count @param {boolean} complete */
-export function summary(words, count, complete) {
-  if (count) return `${complete ? "" : "At least "}${plural(count, "match", "matches")} for “${words}”`;
-  return complete ? `No matches for “${words}”.` : `No matches for “${words}” so far: the search stopped before it had read every session.`;
+/**
+ * What a search found. `complete` is null while it goes on: then `done` is how much of the logs was searched.
+ * @param {string} words @param {number} count @param {boolean | null} complete @param {number} done
+ */
+export function summary(words, count, complete, done = 1) {
+  const found = `${plural(count, "match", "matches")} for “${words}”`;
+  if (complete === null) return `Searching for “${words}”: ${plural(count, "match", "matches")} so far, ${Math.floor(100 * Math.min(done, 1))} % searched`;
+  if (!complete) return `The first ${found}`;
+  return count ? found : `No matches for “${words}”.`;
 }
 
 /** @returns {import("./menu.js").Item[]} */

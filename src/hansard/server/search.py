@@ -1,0 +1,37 @@
+"""The answer to a search, told while it is searched: a reader sees the first matches at once, and stops by going away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from time import monotonic
+
+from hansard.projections.output import encode
+from hansard.server.protocol import Matches
+from hansard.store.search import PAUSE_SECONDS, SearchHit, SearchQuery
+
+MAX_MATCHES = 100
+"""How many matches are told."""
+
+
+def match_lines(query: SearchQuery) -> Iterator[bytes]:
+    """Yields the lines of the answer, each with what was found since the line before."""
+    found: list[SearchHit] = []
+    count, read = 0, 0
+
+    def advance(size: int) -> None:
+        nonlocal read
+        read += size
+
+    query.advance = advance
+    told = monotonic()
+    for hit in query.stream():
+        if hit is not None:
+            if count == MAX_MATCHES:
+                yield encode(Matches(found, read, query.bytes, complete=False)) + b"\n"
+                return
+            found.append(hit)
+            count += 1
+        if hit is None or monotonic() > told + PAUSE_SECONDS:
+            yield encode(Matches(found, read, query.bytes)) + b"\n"
+            found, told = [], monotonic()
+    yield encode(Matches(found, read, query.bytes, complete=True)) + b"\n"

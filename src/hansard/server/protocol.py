@@ -229,7 +229,7 @@ class Uploaded(ServerMessage):
 class Matches(ServerMessage):
     """What a search found since the line before. `read` of `size` bytes of logs are done with.
 
-    The last line says whether it is `complete`: everything was read, and every match told.
+    The last line says whether it is `complete`: everything was read, and every match is there.
     """
 
     matches: list[SearchHit]

@@ -321,7 +321,7 @@ OPERATIONS = (
         "GET",
         "/api/search",
         Api.search,
-        "Where the words were said: a line for what was found since the line before",
+        "Where the words occur: a line for what was found since the line before",
         protocol.Matches,
         media=TYPES["lines"],
         parameters=(

@@ -1,4 +1,4 @@
-"""The answer to a search, told while it is searched: a reader sees the first matches at once, and stops by going away."""
+"""The response to a search, sent while the search runs: a reader sees the first matches at once, and stops it by disconnecting."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hansard.server.protocol import Matches
 from hansard.store.search import PAUSE_SECONDS, SearchHit, SearchQuery
 
 MAX_MATCHES = 100
-"""How many matches are told."""
+"""How many matches are sent at most."""
 
 
 def match_lines(query: SearchQuery) -> Iterator[bytes]:
@@ -23,7 +23,7 @@ def match_lines(query: SearchQuery) -> Iterator[bytes]:
         read += size
 
     query.advance = advance
-    told = monotonic()
+    sent = monotonic()
     for hit in query.stream():
         if hit is not None:
             if count == MAX_MATCHES:
@@ -31,7 +31,7 @@ def match_lines(query: SearchQuery) -> Iterator[bytes]:
                 return
             found.append(hit)
             count += 1
-        if hit is None or monotonic() > told + PAUSE_SECONDS:
+        if hit is None or monotonic() > sent + PAUSE_SECONDS:
             yield encode(Matches(found, read, query.bytes)) + b"\n"
-            found, told = [], monotonic()
+            found, sent = [], monotonic()
     yield encode(Matches(found, read, query.bytes, complete=True)) + b"\n"

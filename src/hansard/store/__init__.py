@@ -15,10 +15,11 @@ from typing import Any, Literal
 from hansard.errors import UsageError
 from hansard.plugins import Plugins
 from hansard.store.files.store import FolderLog, JsonlStore
-from hansard.store.interface import Log, Mailbox, Notes, Search, SeenFiles, Store, Tallies
+from hansard.store.interface import Candidates, Log, Mailbox, Notes, Search, SeenFiles, Store, Tallies
 from hansard.store.records import Cursor, Finding, Head, MailboxMessage, Record, SeenFile, SessionInfo
 
 __all__ = [
+    "Candidates",
     "Cursor",
     "Finding",
     "FolderLog",

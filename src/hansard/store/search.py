@@ -10,8 +10,7 @@ from msgspec import Struct
 
 from hansard.errors import HansardError, LogDeleted, UnknownSession, UsageError
 from hansard.events.replays import mark
-from hansard.store import Record, SessionInfo, Store, lines
-from hansard.store.interface import Candidates
+from hansard.store import Candidates, Record, SessionInfo, Store, lines
 from hansard.store.query import parse_pattern, parse_query
 from hansard.store.search_text import SEARCHED_TYPES, byte_hints, search_text
 
@@ -45,7 +44,7 @@ class SearchQuery:
         self, store: Store, query: str, sessions: Iterable[str] | None = None, types: Iterable[str] | None = None, regex: bool = False
     ) -> None:
         self.advance: Callable[[int], object] = lambda size: None
-        """Told how many bytes of logs are done with, if somebody wants to know."""
+        """Called with how many bytes of logs are done with."""
         self.bytes = 0
         """The bytes of all logs that are searched, as soon as the search has begun."""
         self._store = store
@@ -71,7 +70,7 @@ class SearchQuery:
     def stream(self) -> Iterator[SearchHit | None]:
         """Yields the hits as they are found: first where the index knows them, then in what it has not read yet.
 
-        Yields None when there was no hit for a while, so that whoever waits can stop.
+        Yields None if there was no hit for a while, so that a reader can stop.
         """
         infos, candidates = self._begin()
         late = {info.id for info in infos if info.id in candidates.unread}

@@ -202,6 +202,7 @@ def test_the_list_is_filtered_at_once_and_searched_on_enter(visit: Visit, record
     person.do(lambda page: page.fill(".sidebar input[type=search]", "the owl?"))
     person.sees(".session", 0)
     person.presses("Enter")
+    person.sees(".search-results .found:has(h2:has-text('A record to look at')) a:has-text('owl')")
     person.clicks(".search-results a:has-text('owl')")
     person.reads("On the roof.")
     person.sees(".selected")

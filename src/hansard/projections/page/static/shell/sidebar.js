@@ -180,39 +180,51 @@ export class Sidebar {
   async _search(words) {
     this.searching?.abort();
     const search = (this.searching = new AbortController());
-    /** @type {any[]} */
-    const found = [];
-    const list = h("ul");
+    /** The matches of each session. @type {Map<string, HTMLElement>} */
+    const lists = new Map();
+    const groups = h("div");
     const head = h("p", { class: "hint" }, `Searching for “${words}” …`);
-    this._results([head, list]);
+    this._results([head, groups]);
+    let count = 0;
     try {
       let complete = null;
       for await (const part of api.lines(`api/search?q=${encodeURIComponent(words)}`, search.signal)) {
-        found.push(...part.matches);
-        list.append(...part.matches.map((/** @type {any} */ match) => this._match(match)));
+        for (const match of part.matches) {
+          const list = lists.get(match.sessionId) ?? h("ul");
+          if (!lists.has(match.sessionId)) groups.append(this._group(match, list));
+          lists.set(match.sessionId, list);
+          list.append(this._match(match));
+        }
+        count += part.matches.length;
         complete = part.complete ?? null;
-        head.textContent = summary(words, found.length, complete, part.size ? part.read / part.size : 1);
+        head.textContent = summary(words, count, complete, part.size ? part.read / part.size : 1);
       }
       if (complete === null) throw new Error("the connection was lost before everything was searched");
     } catch (problem) {
       if (!search.signal.aborted) {
-        head.textContent = `${plural(found.length, "match", "matches")} for “${words}”, but not everything was searched.`;
+        head.textContent = `${plural(count, "match", "matches")} for “${words}”, but not everything was searched.`;
         throw problem;
       }
     }
   }
 
-  /** @param {{sessionId: string, seq: number, text: string, title?: string}} match */
-  _match(match) {
+  /** A session that was found, and the list of its matches. @param {{sessionId: string, title?: string}} match @param {HTMLElement} list */
+  _group(match, list) {
     const info = this.sessions.get(match.sessionId);
+    const name = h("span", { class: "clip", dir: "auto" }, title({ title: match.title ?? info?.title }));
+    return h("section", { class: "found" }, h("h2", null, name, h("span", { class: "spring" }), badge(info?.agent)), list);
+  }
+
+  /** @param {{sessionId: string, seq: number, text: string}} match */
+  _match(match) {
     return h(
       "li",
       null,
       h(
         "a",
-        { class: "session", href: href(match.sessionId, match.seq), onclick: () => this.hooks.close() },
+        { class: "session match", href: href(match.sessionId, match.seq), onclick: () => this.hooks.close() },
         h("span", { class: "session-title two", dir: "auto" }, match.text),
-        h("span", { class: "session-facts" }, badge(info?.agent), h("span", { class: "clip", dir: "auto" }, match.title ?? match.sessionId), h("span", { class: "spring" }), h("span", { class: "number" }, `§${match.seq}`)),
+        h("span", { class: "number quiet small" }, `§${match.seq}`),
       ),
     );
   }

@@ -18,6 +18,7 @@ from hansard.events.prices import Price, PriceTable
 from hansard.store import JsonlStore
 from hansard.store.usage import load_prices, read_ledger
 from tests import imported
+from tests.mutants import Recorded, places
 from tests.proof import SEED, amount
 from tests.recorded import FOLDER, Case, Recording, glob, recordings, unpack
 
@@ -29,7 +30,7 @@ ONE_IN = amount(1, 1, quick=6)
 
 CUT = "the response was cut off, and its count came with its end"
 COUNTLESS = "the agent does not count a response that a filter or the limit ended, or that it could not read"
-TITLES = "titles and suggestions are asked for in calls of their own, which this wire does not show"
+TITLES = "titles and suggestions are asked for in calls of their own; this wire has those that ended before their turn did"
 SUMMARY = "the call that summarizes the conversation is not recorded"
 SUBAGENTS = "the calls of subagents are not recorded"
 NO_COUNTS = "the wire has no counts"
@@ -135,6 +136,30 @@ def import_recording(recording: Recording, folder: Path) -> JsonlStore:
     unpack(recording.path / "disk", folder / "home")
     imported.run(folder / "store", folder / "home", closed=True)
     return JsonlStore(folder / "store")
+
+
+@pytest.mark.parametrize("folder", ["claude-acp", "gemini-acp"])
+def test_every_call_that_an_agent_reports_of_a_turn_by_model_is_counted(folder: str) -> None:
+    """Those for titles and summaries and those of subagents, too, which no message shows."""
+    beyond = 0
+    for recording in (one for one in recordings() if one.path.parent.name == folder):
+        case, ledger = Case(recording), Ledger()
+        ledger.read("live", case.conversation("acp")[0])
+        total = add_up(ledger.rows(), ledger.notes.values())
+        assert (total.input_tokens, total.output_tokens) == reported_by_model(recording), recording.id
+        models = {row.model for row in ledger.rows()}
+        beyond += any("haiku" in model for model in models)
+    assert (beyond > 0) == (folder == "claude-acp"), "Claude asks a small model for its titles"
+
+
+def reported_by_model(recording: Recording) -> tuple[int, int]:
+    """The input and output tokens of all models in every ``_meta.quota`` of a wire."""
+    lines = [json.loads(line) for stream in recording.streams if stream.format == "acp" for line in Recorded(stream).lines]
+    quotas = [container[key] for line in lines for container, key in places(line) if key == "quota"]
+    rows = [row["token_count"] for quota in quotas for row in quota["model_usage"]]
+    spellings = (("inputTokens", "input_tokens"), ("outputTokens", "output_tokens"))
+    input_tokens, output_tokens = (sum(row.get(new, row.get(old)) for row in rows) for new, old in spellings)
+    return input_tokens, output_tokens
 
 
 # ---- several sessions, one response

@@ -2,8 +2,9 @@
 
 Three scopes report the same tokens. The counts of messages hold where they are complete. The agent's report of the turn fills in what they
 leave out (the output tokens in Claude's stream, an answer that Qwen does not count). Calls that neither has (Claude's titles, summaries and
-searches) are the growth of the agent's running total, which covers the whole session and can start over with a process. Scopes are compared
-and never added up. A number that was not reported is None, never 0; only a total is at least its input and output.
+searches) are the growth of the agent's running total, which covers the whole session and can start over with a process, or what the agent
+reports of the turn by model. Scopes are compared and never added up. A number that was not reported is None, never 0; only a total is at
+least its input and output.
 """
 
 from __future__ import annotations
@@ -133,6 +134,8 @@ class OpenTurn(Struct):
     time: int | None = None
     running: dict[str, dict[str, Number]] | None = None
     """The agent's last running totals of the session, by model; "" is all models together."""
+    calls: dict[str, dict[str, Number]] = field(default_factory=dict[str, dict[str, Number]])
+    """The agent's own word for all calls of the turn, by model: those of subagents and beside the conversation, too."""
     is_reported: bool = False
     """Whether the running totals were reported before its end, and so for it."""
     restarted: bool = False
@@ -192,17 +195,23 @@ class OpenTurn(Struct):
         self.room = {name: max(0, total - covered.numbers.get(name, 0) - shown.get(name, 0)) for name, total in self.running[""].items()}
 
     def beyond(self, covered: Sum, covered_by_model: dict[str, Sum]) -> dict[str, dict[str, Number]]:
-        """Returns what the running totals count beyond the turns before (``covered``) and beyond this one, by model."""
-        if self.running is None:
-            return {}
+        """Returns what the agent counts beyond the turns before (``covered``) and beyond this one, by model."""
+        found = {} if self.running is None else self._unshown(self.running, covered, covered_by_model)
+        for model, numbers in (self._unshown(self.calls, Sum(), {}) if self.calls else {}).items():
+            found.setdefault(model, {}).update(numbers)
+        return found
+
+    def _unshown(
+        self, reported: dict[str, dict[str, Number]], covered: Sum, covered_by_model: dict[str, Sum]
+    ) -> dict[str, dict[str, Number]]:
         shown = self.by_model()
-        whole = _difference(self.running[""], covered, [part for _, part in shown])
-        if COST in self.running[""] and self.is_reported:
+        whole = _difference(reported[""], covered, [part for _, part in shown])
+        if COST in reported[""] and self.is_reported:
             whole.setdefault(COST, 0.0)  # it cost nothing, and that is known
         found: dict[str, dict[str, Number]] = {}
         parts = {
             model: _difference(total, covered_by_model.get(model, Sum()), [part for name, part in shown if name == model])
-            for model, total in self.running.items()
+            for model, total in reported.items()
             if model
         }
         for name, number in whole.items():
@@ -586,8 +595,7 @@ class UsageFold(Struct):
     def _note_running(self, event: Event, total: dict[str, Number], model_usage: Any = None) -> None:
         """Note running totals of the session. If they are smaller, and the agent has introduced itself again, they were started over."""
         models = _by_model(model_usage)
-        for name in {name for numbers in models.values() for name in numbers}:
-            total = {name: sum(numbers.get(name, 0) for numbers in models.values()), **total}
+        total = _of_all_models(models) | total
         if not total:
             return
         smaller = any(number < self.running.get(name, 0) - TOLERANCE for name, number in total.items())
@@ -608,7 +616,10 @@ class UsageFold(Struct):
         if not is_main_agent(event):
             return
         said = event.payload
-        if said.model_usage is not None:
+        calls = _of_turn(said.model_usage)
+        if calls is not None:
+            self._turn(event).calls = calls
+        elif said.model_usage is not None:
             self.reported.model_usage = said.model_usage
         self._note_running(event, {} if said.cost_usd is None else {COST: said.cost_usd}, said.model_usage)
         window = self._model_words(self.model).get("contextWindow")
@@ -658,11 +669,31 @@ def _counts(used: UsagePayload) -> dict[str, Number]:
 def _by_model(model_usage: Any) -> dict[str, dict[str, Number]]:
     """The running totals of each model, if the agent reports them as Claude does."""
     models = cast("dict[str, Any]", model_usage) if isinstance(model_usage, dict) else {}
-    found = {
-        model: {name: count for field, name in _MODEL_FIELDS.items() if isinstance(count := as_object(said).get(field), int | float)}
-        for model, said in models.items()
-    }
+    found = {model: _named_counts(said, _MODEL_FIELDS) for model, said in models.items()}
     return {model: _at_least(numbers) for model, numbers in found.items() if numbers}
+
+
+def _of_turn(model_usage: Any) -> dict[str, dict[str, Number]] | None:
+    """What each model used in a turn, and "" all together, if the agent reports it as ``_meta.quota`` of ACP does: in a list."""
+    if not isinstance(model_usage, list):
+        return None
+    models: dict[str, Sum] = {}
+    for row in map(as_object, cast("list[Any]", model_usage)):
+        model = row.get("model")
+        numbers = _named_counts(row.get("token_count"), _ROW_FIELDS)
+        models.setdefault(model if isinstance(model, str) else "", Sum()).add(_at_least(numbers), set())
+    named = {model: part.numbers for model, part in models.items()}
+    return {**named, "": _of_all_models(named)}
+
+
+def _of_all_models(models: dict[str, dict[str, Number]]) -> dict[str, Number]:
+    names = {name for numbers in models.values() for name in numbers}
+    return {name: sum(numbers.get(name, 0) for numbers in models.values()) for name in names}
+
+
+def _named_counts(said: Any, names: dict[str, str]) -> dict[str, Number]:
+    fields = as_object(said)
+    return {name: count for field, name in names.items() if isinstance(count := fields.get(field), int | float)}
 
 
 _MODEL_FIELDS = {
@@ -672,6 +703,16 @@ _MODEL_FIELDS = {
     "cacheReadInputTokens": "cache_read_input_tokens",
     "thinkingTokens": "reasoning_tokens",
     "costUSD": COST,
+}
+_ROW_FIELDS = {
+    "input_tokens": "input_tokens",  # Gemini CLI's spelling
+    "output_tokens": "output_tokens",
+    "inputTokens": "input_tokens",
+    "outputTokens": "output_tokens",
+    "totalTokens": TOTAL,
+    "cachedInputTokens": "cache_read_input_tokens",
+    "cachedWriteTokens": "cache_creation_input_tokens",
+    "reasoningOutputTokens": "reasoning_tokens",
 }
 
 

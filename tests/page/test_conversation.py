@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Route
+from playwright.sync_api import Route, WebSocketRoute
 
 from hansard.events import (
     Event,
@@ -193,6 +193,35 @@ def test_a_menu_of_agents_that_was_opened_before_they_are_known_is_filled(visit:
     person.sees(".composer [role=menu]:not([hidden]):empty")
     person.do(lambda page: [route.continue_() for route in held])
     person.sees(".composer [role=menuitemradio]:has-text('The demo agent')")
+
+
+MENU = ".composer .with-menu > button"
+AGENT = ".composer [role=menuitemradio]:has-text('The demo agent')"
+
+
+@pytest.mark.parametrize(
+    ("button", "agent"),
+    [(".sidebar-foot .primary", "dialog .agent-row input[value=demo]"), (MENU, AGENT), (None, AGENT)],
+    ids=["dialog", "menu", "connection"],
+)
+def test_agents_that_could_not_be_loaded_are_loaded_again(visit: Visit, server: Process, button: str | None, agent: str) -> None:
+    with JsonlStore(store_of(server)) as store:
+        session = store.create(title="A record without agents").session_id
+        store[session].append([user_message(text="Where is the lynx?")])
+    person = visit(session)
+    sockets: list[WebSocketRoute] = []
+    person.do(lambda page: page.route_web_socket("**/ws*", lambda socket: (sockets.append(socket), socket.connect_to_server())))
+    person.do(lambda page: page.route("**/api/agents", lambda route: route.fulfill(status=503)))
+    person.do(lambda page: page.reload())
+    person.sees(".toast.bad:has-text('The list of agents')")
+    person.sees(".reader[data-live][data-state]")
+    if button is None:
+        person.clicks(MENU)
+        person.sees(".composer [role=menu]:not([hidden]):empty")
+    person.do(lambda page: page.unroute("**/api/agents"))
+    person.do(lambda page: sockets[-1].close() if button is None else page.click(button))
+    person.sees(agent)
+    person.watched.complaints[:] = [one for one in person.watched.complaints if "503" not in one]
 
 
 def test_a_question_does_not_outlive_its_server_and_is_asked_again(browser: Chromium, tmp_path: Path, work: Path) -> None:

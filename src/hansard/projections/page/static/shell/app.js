@@ -46,7 +46,8 @@ export class Page {
     /** @type {Set<string> | null} */
     this.types = null;
     this.interruptAsked = 0;
-    this.agentsKnown = Promise.resolve();
+    /** The request for the agents; null if none was made, or it failed. @type {Promise<void> | null} */
+    this.agentsAsked = null;
     this.connection = new Connection(() => new WebSocket(socketAddress()), {
       state: (state) => this._connected(state),
       sessions: (all, changed, removed) => this.sessions.tell(all, changed, removed),
@@ -82,7 +83,7 @@ export class Page {
     });
     this.connection.watch();
     this.connection.connect();
-    this.agentsKnown = this._loadAgents();
+    void this._needAgents();
     this._go();
   }
 
@@ -234,6 +235,7 @@ export class Page {
   _connected(state) {
     this.banner?.show(state, this.connection?.commands.size ?? 0);
     this.body.dataset.connection = state.name;
+    if (state.name === "open") void this._needAgents();
   }
 
   /** @param {any} hello */
@@ -243,8 +245,16 @@ export class Page {
     if (this.view) this._changed();
   }
 
+  /** Load the list of agents, unless it is here or on its way. A failure is told. */
+  _needAgents() {
+    this.agentsAsked ??= this._loadAgents();
+    return this.agentsAsked;
+  }
+
   async _loadAgents() {
-    this.agents = (await agents().catch(failed("The list of agents"))) ?? [];
+    const found = await agents().catch(failed("The list of agents"));
+    if (found) this.agents = found;
+    else this.agentsAsked = null;
     if (this.view) this._changed();
   }
 
@@ -320,6 +330,7 @@ export class Page {
       edit: (/** @type {string} */ itemId, /** @type {string} */ text) => void this._do("queue_update", { action: "edited", itemId, text }).catch(failed("It was not changed")),
       cancel: (/** @type {string} */ itemId) => void this._do("queue_update", { action: "cancelled", itemId }).catch(failed("It was not taken back")),
       change: (/** @type {string} */ agent) => void this._do("agent_switch", { toAgentId: agent }).catch(failed("The agent was not changed")),
+      needAgents: () => void this._needAgents(),
     };
   }
 
@@ -377,7 +388,7 @@ export class Page {
   async create() {
     if (this.role === "observer") return tell(OBSERVER, "bad");
     this.sheet(false);
-    await this.agentsKnown;
+    await this._needAgents();
     newSession(this.agents, (session, agent, text) => {
       history.pushState(null, "", href(session));
       this._go();

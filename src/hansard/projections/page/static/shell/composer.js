@@ -15,7 +15,7 @@ import { commandsOf, SlashMenu } from "./slash_menu.js";
  * }} Situation
  * @typedef {{
  *   say(text: string, blocks: any[], steer: boolean): Promise<unknown>, interrupt(): void, edit(itemId: string, text: string): void,
- *   cancel(itemId: string): void, change(agent: string): void
+ *   cancel(itemId: string): void, change(agent: string): void, needAgents(): void
  * }} Hooks
  */
 
@@ -83,6 +83,7 @@ export class Composer {
 
   _agents() {
     const agents = this.now?.agents ?? [];
+    if (agents.length === 0) this.hooks.needAgents();
     return agents.map((agent) => ({
       label: agent.title,
       hint: agent.installed ? "" : "not installed",

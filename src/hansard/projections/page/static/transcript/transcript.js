@@ -387,7 +387,6 @@ export class Transcript {
     return this.events[low]?.seq === seq ? this.events[low] : undefined;
   }
 
-  /** A spinner never stands without a word. */
   /** @param {boolean} isOver whether the log is no longer written */
   end(isOver) {
     if (isOver === this.isOver) return;
@@ -402,6 +401,7 @@ export class Transcript {
     return this.isOver ? null : (this.state?.running ?? null);
   }
 
+  /** A spinner never stands without a word. */
   drawNow() {
     const words = workWords(this.running);
     if (this.now.textContent === (words ?? "")) return;

@@ -82,6 +82,8 @@ SHELLS = {"claude": "Bash", "codex": "exec_command", "copilot": "bash", "gemini"
 SHELLS |= {"opencode": "bash", "qwen": "run_shell_command"}
 BY_TOOL = {*CLAUDES, "claude-oneshot", "opencode"}
 """Agents whose model gives its structured output by a tool."""
+BY_SCHEMA = {*CODEXES, *MODELS}
+"""Agents whose provider is told what shape the structured output has."""
 SILENT = {"codex-exec", "opencode-oneshot"}
 """Agents that show a text when it is complete."""
 TOLD_WHY = {*CLAUDES}

@@ -7,12 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from hansard import events as ev
 from hansard.agents import agent_for
-from hansard.agents.base import Options
 from hansard.agents.execute import ExecuteResult
 from hansard.agents.pump import STOPPED
 from hansard.events import AgentCallback, AgentMessage, Event, Interrupt, PermissionRequest, PermissionResponse, Process
@@ -22,8 +20,8 @@ from tests.comparison import Session
 from tests.driving.capabilities import CANNOT as LACKING
 from tests.driving.capabilities import shows
 from tests.driving.matrix import CALLBACK, LONG, MATRIX, Cell, play
-from tests.driving.model import Step, Text, conversation, request_text
-from tests.driving.real_agents import AGENTS, FAMILIES, MODELS, SILENT
+from tests.driving.model import Step, Text, request_text
+from tests.driving.real_agents import AGENTS, BY_SCHEMA, BY_TOOL, FAMILIES, MODELS, SILENT
 from tests.driving.witness import unknown, whole
 from tests.page.chromium import Watched
 from tests.page.test_truth_shown import read_page
@@ -152,15 +150,23 @@ def check_requests(cell: Cell) -> None:
             said += [turn.prompt or CALLBACK, *(item.text for step in turn.script for item in step.items if isinstance(item, Text))]
         pairs_are_valid(request)
         if turn.shape is not None:
-            native = agent_for(cell.agent).native_schema(Options(schema=msgspec.json.schema(turn.shape)))
-            assert ("valid against this JSON Schema" in request_text(request)) == (native is None)
-            apart = {key: value for key, value in request.items() if value is not conversation(request)}
-            assert ('{"x": {"type": "integer"}}' in json.dumps(apart)) == (native is not None)
+            assert schema_places(request) == {"tool" if cell.agent in BY_TOOL else "option" if cell.agent in BY_SCHEMA else "prompt"}
         for _ in (*turn.script[1:], *(turn.again or [])):
             next(asked, None)
     reasons = [turn.reason for turn in cell.turns if turn.reason is not None]
     assert [reason for reason in reasons if reason not in request_text(cell.served.asked[-1])] == []
     assert cell.served.taken == len(cell.served.script) or "error" in expected(cell)["ends"]
+
+
+def schema_places(request: dict[str, Any]) -> set[str]:
+    """Where a model was told the shape of the answer."""
+    texts = {
+        "tool": json.dumps(request.get("tools")),
+        "option": json.dumps([request.get("response_format"), request.get("text")]),
+        "prompt": request_text(request),
+    }
+    words = {"prompt": "valid against this JSON Schema"}
+    return {place for place, text in texts.items() if words.get(place, '{"x": {"type": "integer"}}') in text}
 
 
 def in_order(facts: list[str], text: str) -> None:

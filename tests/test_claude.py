@@ -491,13 +491,26 @@ def test_the_time_of_a_task_is_a_number_or_unknown(duration: Any, elapsed: int |
 # ---- budgets and results, in the spellings of old and new versions
 
 
-def test_thinking_has_the_budget_that_our_side_set() -> None:
+THOUGHT = {"type": "thinking", "thinking": "Hm."}
+WHOLE = [{"type": "assistant", "message": {"id": "m", "model": "c", "role": "assistant", "content": [THOUGHT]}}]
+PIECES = [
+    {"type": "stream_event", "event": event}
+    for event in (
+        {"type": "message_start", "message": {"id": "m", "role": "assistant"}},
+        {"type": "content_block_start", "index": 0, "content_block": THOUGHT | {"thinking": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "Hm."}},
+        {"type": "content_block_stop", "index": 0},
+    )
+]
+
+
+@pytest.mark.parametrize("messages", [WHOLE, PIECES], ids=["whole", "in pieces"])
+def test_thinking_has_the_budget_that_our_side_set(messages: list[dict[str, Any]]) -> None:
     adapter = adapter_for("claude-control")()
     request = {"subtype": "set_max_thinking_tokens", "max_thinking_tokens": 4000}
     adapter.feed(Frame(json.dumps({"type": "control_request", "request_id": "r", "request": request}).encode(), out=True))
-    answer = {"id": "m", "model": "c", "role": "assistant", "content": [{"type": "thinking", "thinking": "Hm."}]}
-    (thought,) = only(say(adapter, {"type": "assistant", "message": answer}), "thinking_done")
-    assert thought.budget_tokens == 4000
+    (thought,) = only(say(adapter, *messages), "thinking_done")
+    assert (thought.text, thought.budget_tokens) == ("Hm.", 4000)
 
 
 def test_a_result_has_the_lines_that_were_changed() -> None:

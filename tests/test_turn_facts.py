@@ -7,7 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from hansard.events import (
+    AgentCallbackPayload,
     Event,
+    agent_callback,
+    agent_message,
+    error,
     process,
     queue_update,
     session_lifecycle,
@@ -95,3 +99,22 @@ def test_the_tasks_of_a_process_end_with_it() -> None:
     ):
         (task,) = State.from_events([*begun, event]).snapshot().tasks
         assert task.status == status
+
+
+# ---- messages to other agents
+
+
+ASKED = agent_message(message_id="m", target_agent_id="demo", message="think", wait=False)
+CALLBACK = AgentCallbackPayload("m", result="yes")
+ANSWERED = {
+    "as a message": agent_callback(message_id="m", result="yes"),
+    "as the result of the call": agent_callback(message_id="m", result="yes", as_result=True),
+    "in the queue": queue_update(action="queued", item_id="q", callback=CALLBACK),
+    "with an error": error("execution_error", "gone", details={"messageId": "m"}),
+}
+
+
+@pytest.mark.parametrize("event", ANSWERED.values(), ids=ANSWERED.keys())
+def test_a_message_that_was_answered_waits_for_no_answer(event: Event) -> None:
+    assert State.from_events([ASKED]).inbox.awaiting_callback.keys() == {"m"}
+    assert State.from_events([ASKED, event]).inbox.awaiting_callback == {}

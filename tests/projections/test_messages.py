@@ -158,9 +158,10 @@ def test_a_result_says_null_where_the_agent_said_nothing():
 
 def test_the_context_window_and_its_share_are_in_the_result():
     usage = e.usage("context", e.Usage(total_tokens=50_000), context_window=200_000)
-    *_, result = consumer(usage, e.result("completed", lines_added=3, model_usage={"opus": {"costUSD": 1}}))
+    *_, result = consumer(usage, e.result("completed", lines_added=3, lines_removed=2, model_usage={"opus": {"costUSD": 1}}))
     data = result["data"]
-    assert (data["context_window"], data["context_percent"], data["total_lines_added"]) == (200_000, 25.0, 3)
+    assert (data["context_window"], data["context_percent"]) == (200_000, 25.0)
+    assert (data["total_lines_added"], data["total_lines_removed"]) == (3, 2)
     assert data["modelUsage"] == {"opus": {"costUSD": 1}}
 
 

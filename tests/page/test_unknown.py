@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hansard.events import Event, session_init, tool_call, turn_end, turn_start, user_message
+from hansard.events import Event, session_init, tool_call, tool_result, turn_end, turn_start, user_message
 from hansard.store import JsonlStore
 from tests.page.talking import PHONE, WIDE, Person, store_of
 from tests.server.served import Process
@@ -111,3 +111,21 @@ def test_a_turn_that_was_left_open_is_not_running_once_no_one_writes(visit: Visi
     store[session].append(in_turn(turn_end(status="completed")))
     person.until("document.querySelector('.header .standing.done') !== null")
     store[session].release()
+
+
+def test_a_task_that_was_left_open_is_not_running_once_no_one_writes(visit: Visit, server: Process) -> None:
+    store = JsonlStore(store_of(server))
+    session = store.create(title="Ferries in the background").session_id
+    call = tool_call(tool_call_id="c", tool_name="Agent", args={"prompt": "Look for ferries."}, kind="agent")
+    started = tool_result(tool_call_id="c", result={}, background=True)
+    store[session].append(in_turn(session_init(agent_id="claude"), turn_start(trigger="user"), call, started, turn_end(status="completed")))
+    person = visit(session)
+    word = "document.querySelector('.tool-call > summary .word')?.textContent"
+    person.until(f"{word} === 'running in the background'")
+    store[session].release()
+    person.until(f"{word} === 'unfinished'")
+    for _ in range(3):
+        person.do(lambda page: page.reload())
+        person.sees(".reader[data-live][data-state]")
+        person.until(f"{word} === 'unfinished'")
+        assert person.run("document.querySelector('.tool-call.running')") is None

@@ -77,7 +77,7 @@ export class Transcript {
   /** What changed in the state of the session; the first time all of it. `flush` draws it. @param {Partial<State> & {turnList?: TurnState[]}} changed */
   updateState({ turnList = [], ...changed }) {
     this.state = /** @type {State} */ ({ ...this.state, ...changed });
-    if (changed.tasks) this.flow.setTasks(changed.tasks);
+    if (changed.tasks) this._setTasks();
     for (const turn of turnList) {
       this.turns.set(turn.id, turn);
       const drawn = this.flow.turnsById.get(turn.id);
@@ -392,8 +392,13 @@ export class Transcript {
     if (isOver === this.isOver) return;
     this.isOver = isOver;
     this.flow.leave(isOver);
-    this.flow.setTasks((this.state?.tasks ?? []).map((task) => (isOver && task.status === "running" ? { ...task, status: "unfinished" } : task)));
+    this._setTasks();
     this.drawSoon();
+  }
+
+  _setTasks() {
+    const tasks = this.state?.tasks ?? [];
+    this.flow.setTasks(tasks.map((task) => (this.isOver && task.status === "running" ? { ...task, status: "unfinished" } : task)));
   }
 
   /** What is being done now. */

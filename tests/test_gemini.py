@@ -14,6 +14,7 @@ from hansard.adapters.normalize import normalize
 from hansard.errors import CannotEncode
 from hansard.events import Event, interrupt
 from hansard.events.content import DiffBlock, ImageBlock
+from hansard.events.state import State
 from tests import recorded
 
 STREAM, CHAT = "gemini-stream-json", "gemini-chat"
@@ -165,6 +166,22 @@ def test_nothing_but_a_prompt_can_be_sent():
 def call(**more: Any) -> dict[str, Any]:
     response = {"functionResponse": {"id": "t", "name": "run_shell_command", "response": {"output": "Output: x\nExit Code: 3\n"}}}
     return {"id": "t", "name": "run_shell_command", "args": {"command": "x"}, "status": "success", "result": [response], **more}
+
+
+@pytest.mark.parametrize(
+    ("header", "named", "folder"),
+    [
+        ({}, ["/home/user/demo"], "/home/user/demo"),
+        ({}, ["/home/user/demo", "/srv"], None),
+        ({"directories": ["/srv"]}, ["/home/user/demo"], "/srv"),
+    ],
+    ids=["in the context", "several", "in the header"],
+)
+def test_the_folder_of_a_file_is_known(header: dict[str, Any], named: list[str], folder: str | None):
+    folders = "".join(f"  - {name}\n" for name in named)
+    context = f"<session_context>\n- **Workspace Directories:**\n{folders}- **Directory Structure:**\n\n</session_context>"
+    records = [HEADER | header, {"$set": {"messages": [record("user", "c", [{"text": context}])]}}, record("user", "u", "hi")]
+    assert State.from_events(list(normalize(lines(*records), CHAT))).cwd == folder
 
 
 def test_a_record_written_again_adds_only_its_calls():

@@ -78,9 +78,7 @@ class Story:
         """``hansard run AGENT --session ID``."""
         await self.wait()
         session = await Session.open(self.around.store, session_id, env=self.given["env"])
-        about = {
-            name: value for name, value in self.given.items() if name != "cwd" or self.agent == "gemini-oneshot"
-        }  # whose file has none
+        about = {name: value for name, value in self.given.items() if name != "cwd"}
         await session.configure_agent(self.agent, **about)
         await self.run(session, number)
 

@@ -583,7 +583,7 @@ class Session:
 
     def _recorded_place(self) -> dict[str, Any]:
         """Returns the folder of an imported session, if it is still there: some agents find a session only from its folder."""
-        cwd = None if self.state.init is None else self.state.init.cwd
+        cwd = self.state.cwd
         return {"cwd": cwd} if cwd is not None and os.path.isdir(cwd) else {}
 
     async def suspend_if_idle(self, after: float) -> None:

@@ -408,6 +408,12 @@ class State(Struct):
     # ---- views
 
     @property
+    def cwd(self) -> str | None:
+        """The folder that the agent works in."""
+        named = None if self.init is None else self.init.cwd
+        return named or (None if self.summary.workspace is None else self.summary.workspace.cwd)
+
+    @property
     def busy(self) -> bool:
         """Whether a turn is open."""
         return bool(self.turns)
@@ -459,7 +465,7 @@ class State(Struct):
             mode=self.mode,
             models=init.models,
             modes=init.modes,
-            cwd=init.cwd or (None if self.summary.workspace is None else self.summary.workspace.cwd),
+            cwd=self.cwd,
             workspace=self.summary.workspace,
             last_commit=self.summary.last_commit,
             models_used=self.summary.models,

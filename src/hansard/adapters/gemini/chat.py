@@ -5,6 +5,7 @@ A record replaces the one with the same id, so only what is new in it is said. W
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
@@ -23,7 +24,14 @@ from hansard.events.lenient import as_object
 from hansard.events.usage_totals import Uncounted
 
 _CONTEXT = ("<session_context>", "<state_snapshot>")
+_FOLDERS = re.compile(r"^- \*\*Workspace Directories:\*\*\n((?:  - .+\n)+)", re.MULTILINE)
+"""The part of the context that names the folders."""
 _LOOP = "System: Potential loop detected."
+
+
+def only_folder(folders: list[str]) -> str | None:
+    """Of several, nobody knows in which the program was started."""
+    return folders[0] if len(folders) == 1 else None
 
 
 class GeminiChat(Adapter):
@@ -38,6 +46,7 @@ class GeminiChat(Adapter):
     def __init__(self, context: Context | None = None) -> None:
         super().__init__(context)
         self.session: str | None = None
+        self.has_folder = False
         self.model: str | None = None
         self.subagent = False
         self.history: dict[str, str] = {}
@@ -93,10 +102,9 @@ class GeminiChat(Adapter):
             yield ev.session_lifecycle(subtype="resumed", provider_session_id=record.session_id)
         else:
             self.session = record.session_id
-            directories = [path for path in record.directories or [] if isinstance(path, str)]
-            yield ev.session_init(
-                agent_id="gemini", provider_session_id=record.session_id, cwd=directories[0] if len(directories) == 1 else None
-            )
+            folder = only_folder([path for path in record.directories or [] if isinstance(path, str)])
+            self.has_folder = folder is not None
+            yield ev.session_init(agent_id="gemini", provider_session_id=record.session_id, cwd=folder)
         if record.summary is not None:
             yield ev.session_lifecycle(subtype="summary", text=record.summary)
         for value in record.messages or []:
@@ -222,6 +230,16 @@ class GeminiChat(Adapter):
             author=author,
             message_id=message.id,
         )
+        if author == "harness" and not self.has_folder and not self.subagent:
+            yield from self.folder_in(text)
+
+    def folder_in(self, text: str) -> Iterator[ev.Event]:
+        """The header may not name the folder. Then the context that the program gives to the model does."""
+        named = _FOLDERS.search(text)
+        folder = None if named is None else only_folder([line.removeprefix("  - ") for line in named[1].rstrip("\n").split("\n")])
+        if folder is not None:
+            self.has_folder = True
+            yield ev.session_lifecycle(subtype="folder", workspace=ev.Workspace(cwd=folder))
 
     def function_response(self, value: Any) -> Iterator[ev.Event]:
         """What the model was told of a call: an echo of the call's own record, unless that was never written (a refusal)."""

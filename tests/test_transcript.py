@@ -10,6 +10,8 @@ import pytest
 from hansard.events import (
     Event,
     PermissionOption,
+    agent_callback,
+    agent_message,
     assistant_done,
     error,
     interrupt,
@@ -157,6 +159,29 @@ def test_a_plan_is_shown_whole_and_then_by_what_changed():
 
 
 # ---- turns
+
+
+ASKED = agent_message(message_id="m", target_agent_id="codex", message="Look at it.")
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (agent_callback(message_id="m", from_agent_id="codex", result="It is fine."), ["← codex: It is fine."]),
+        (agent_callback(message_id="m", result=None, error="it is gone"), ["← agent: no answer: it is gone"]),
+        (agent_callback(message_id="m", result="It is fine.", as_result=True), []),
+    ],
+    ids=["answered", "failed", "waited for"],
+)
+def test_a_message_to_another_agent_is_shown_with_its_answer(answer: Event, told: list[str]):
+    assert in_turn(ASKED, answer)[:-1] == ["→ codex: Look at it.", *told]
+
+
+def test_a_message_and_its_answer_that_a_call_has_are_shown_once():
+    call = tool_call(tool_call_id="c", tool_name="message_agent", args={"to": "codex", "message": "Look at it."})
+    back = agent_callback(message_id="m", result="It is fine.", as_result=True)
+    text = "\n".join(in_turn(call, ASKED, back, tool_result(tool_call_id="c", result="It is fine.")))
+    assert (text.count("Look at it."), text.count("It is fine.")) == (1, 1)
 
 
 def test_an_error_is_shown_once():

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hansard.adapters.normalize import normalize
-from hansard.events import Event, user_message
+from hansard.events import Event, tool_call, tool_result, turn_start, user_message
 from hansard.projections import project
 from hansard.projections.page import STATIC, bundle
 from tests.page.chromium import Chromium, Watched
@@ -61,6 +61,18 @@ def test_a_text_cannot_leave_the_data(from_disk: Watched, folder: Path) -> None:
     page = opened(from_disk, written(folder, [event]))
     assert page.run("() => [window.__pwned ?? null, document.querySelector('.typed').textContent]") == [None, event.payload.text]
     assert page.complaints == []
+
+
+def test_nothing_is_running_in_a_file(from_disk: Watched, folder: Path) -> None:
+    task = tool_call(tool_call_id="t", tool_name="Agent", args={"prompt": "Look."}, kind="agent")
+    began = tool_result(tool_call_id="t", result={}, background=True)
+    call = tool_call(tool_call_id="c", tool_name="Bash", args={"command": "sleep 60"})
+    events = [turn_start(trigger="user"), user_message(text="Go"), task, began, call]
+    for event in events:
+        event.turn_id = "t1"
+    page = opened(from_disk, written(folder, events))
+    assert page.run("() => [...document.querySelectorAll('.tool-call .word')].map((word) => word.textContent)") == ["unfinished"] * 2
+    assert page.run("() => [document.querySelector('.now').textContent, document.querySelector('.tool-call.running')]") == ["", None]
 
 
 def test_tools_thinking_find_and_inspector_work_from_disk(from_disk: Watched, folder: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from playwright.sync_api import WebSocketRoute
 
 from hansard.events import Event, session_init, tool_call, tool_result, turn_end, turn_start, user_message
 from hansard.store import JsonlStore
@@ -63,6 +64,28 @@ def test_the_first_message_is_on_view_while_the_agent_starts(visit: Visit, serve
     person.reads("When does the ferry leave?")
     person.sees_no(".unsent")
     store[session].release()
+
+
+def test_a_message_is_on_view_until_the_log_has_it(visit: Visit) -> None:
+    person, sent = visit(), list[Callable[[], None]]()
+
+    def hold(page_side: WebSocketRoute) -> None:
+        server = page_side.connect_to_server()
+        page_side.on_message(lambda text: sent.append(lambda: server.send(text)) if '"user_message"' in str(text) else server.send(text))
+
+    person.begins("demo", "say hello")
+    person.reads("hello")
+    person.idle()
+    person.do(lambda page: page.route_web_socket("**/ws*", hold))
+    person.do(lambda page: page.reload())
+    person.sees(".reader[data-live][data-state]")
+    person.says("say goodbye")
+    person.sees(".unsent .user-message")
+    assert person.text(".unsent").split("\n\n") == ["You", "say goodbye", "Sending …"]
+    person.do(lambda page: sent[0]())
+    person.sees_no(".unsent")
+    person.reads("goodbye")
+    person.idle()
 
 
 SEARCHES = {

@@ -118,6 +118,21 @@ def test_closing_is_repeated_at_the_same_place(root, tmp_path, forgotten):
     assert len(set(ids(root))) == len(ids(root))
 
 
+def test_a_recording_that_ends_within_a_turn_is_not_read_twice_without_the_note(root, tmp_path):
+    """Its lines are longer than the frames in them, so the log does not know at which byte of the file it was closed."""
+    said = {"type": "assistant", "session_id": SESSION, "message": {"id": "a1", "model": "claude-opus-5-5", "content": []}}
+    line = json.dumps({"t": 1, "dir": "recv", "line": json.dumps(said)}) + "\n"
+    path = tmp_path / "wire.jsonl"
+    for number, state in enumerate(["added", "updated", "updated"], 1):
+        path.write_text(line * number)
+        (result,) = run(root, path, closed=True)
+        assert result.state == state
+        (root / result.session_id / NOTE).unlink()
+        assert [outcome.state for outcome in run(root, path, closed=True)] == ["unchanged"]
+        (root / result.session_id / NOTE).unlink()
+    assert {event.stream for event in imported.log(root, result.session_id)} == {None}
+
+
 def test_a_note_that_is_older_than_the_log_is_not_believed(root, tmp_path):
     path = project(tmp_path, turn(1))
     run(root, path)

@@ -27,6 +27,8 @@ class Position(Struct):
     sha256: str = sha256().hexdigest()
     closed: list[int] = []
     """Offsets at which everything open was closed because nothing came any more. Reading it again must close at the same places."""
+    closed_after: list[int] = []
+    """The same as numbers of frames: all that the log itself says, as the lines of a recording are longer than its frames."""
     offset: int = 0
     """How far it was read."""
     state: tuple[int, int] | None = None
@@ -115,6 +117,7 @@ class _StreamPosition:
         self.frames = 0
         self.offset = 0
         self.closed: list[int] = []
+        self.closed_after: list[int] = []
         self.hash = sha256()
 
     def add_event(self, event: Event, store: Store, session_id: str) -> None:
@@ -124,11 +127,13 @@ class _StreamPosition:
             data = store[session_id].original(event) + end.encode()
             self.hash.update(data)
             self.offset += len(data)
-        if (event.eol == "" or is_closing_event(event)) and self.offset not in self.closed:
+        if event.eol == "":  # half a line, which was taken for a whole one
             self.closed.append(self.offset)
+        elif is_closing_event(event) and self.offset not in self.closed and self.frames not in self.closed_after:
+            self.closed_after.append(self.frames)
 
     def position(self) -> Position:
-        return Position(self.frames, self.hash.hexdigest(), self.closed, self.offset)
+        return Position(self.frames, self.hash.hexdigest(), self.closed, self.closed_after, self.offset)
 
 
 class Replaced(HansardError):

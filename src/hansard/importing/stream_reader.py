@@ -68,7 +68,8 @@ class StreamReader:
 
     def position(self, state: tuple[int, int]) -> Position:
         """How far it has got, to be remembered."""
-        return Position(self._adapter.frames, self._hash.hexdigest(), list(self.closed), self.offset, state)
+        known = self.known.closed_after
+        return Position(self._adapter.frames, self._hash.hexdigest(), list(self.closed), list(known), self.offset, state)
 
     def resume(self) -> Iterator[list[Event]]:
         """Read to the present end of the file: the events of every frame that the log does not have, frame by frame."""
@@ -97,8 +98,10 @@ class StreamReader:
     def _feed_new(self, frames: list[Frame]) -> Iterator[list[Event]]:
         feed = self._adapter.feed
         if (left := self.known.frames - self._adapter.frames) > 0:
-            for frame in frames[:left]:
-                feed(frame)  # the log has its events
+            for frame in frames[:left]:  # the log has its events
+                feed(frame)
+                if self._adapter.frames in self.known.closed_after:
+                    self._adapter.finish()
             self._hash_all(frames[:left])
             if self._adapter.frames == self.known.frames and self._hash.hexdigest() != self.known.sha256:
                 raise Replaced(f"{self.path} is not the file that was imported before; the log keeps what it has")

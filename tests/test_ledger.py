@@ -39,6 +39,8 @@ REVERTED = "the agent deletes a reverted message with its count"
 UNSEEN = "a call of which the wire shows nothing at all: no product could tell that it is missing"
 
 MISSING: dict[str, dict[str, str]] = {
+    "anthropic-api live": {CUT: "err_cut err_midstream interrupt"},
+    "anthropic-api": {CUT: "err_cut err_midstream interrupt"},
     "claude-acp live": {TITLES: "*"},
     "claude-acp": {CUT: "err_midstream interrupt protocol_v2_permission"},
     "claude-agent-sdk live": {CUT: "err_midstream interrupt", UNSEEN: "config_sdk"},

@@ -28,7 +28,7 @@ TOLD_LESS = {
     ("qwen-chat", "qwen015-acp/subagent"): "what its sub-agent used is not said",
 }
 """Format and recording of which the wire tells less than was used, and what it is silent about."""
-ASKED_MORE = {"copilot-acp/slash_config", "gemini-stream-json/compaction", "qwen-stream-json-io/compaction"}
+ASKED_MORE = {"anthropic-api/compaction", "copilot-acp/slash_config", "gemini-stream-json/compaction", "qwen-stream-json-io/compaction"}
 """The agent asked the model for something that the script does not count, such as a summary."""
 COUNTED_AHEAD = {("claude-stream-json", "claude-stream-json/subagent_background")}
 """A turn's totals have an answer of the next turn already, among the tokens that no response accounts for."""

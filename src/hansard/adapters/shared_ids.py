@@ -19,6 +19,7 @@ SHARED_IDS: dict[tuple[str, str], frozenset[IdKind]] = {
     ("claude", "claude-control"): ALL,
     ("claude", "claude-session"): ALL,
     ("claude", "claude-stream-json"): ALL,
+    ("claude", "anthropic-api"): frozenset(("text", "thinking", "call")),
     ("claude", "anthropic-messages"): CALLS,
     ("codex", "acp"): CALLS,
     ("codex", "codex-app-server"): ALL,

@@ -36,12 +36,14 @@ def compare_streams(events: Iterable[ev.Event]) -> dict[str, StreamReport]:
     told: dict[str, list[ev.Event]] = {}
     repeated: set[str] = set()
     for event in events:
-        if event.frame is None or not ev.is_main_stream(event.stream) or not isinstance(event, _REPORTED_ALONE):
+        if event.frame is None or not isinstance(event, _REPORTED_ALONE):
             continue
         if event.replay and event.same_as is None:
             continue  # an agent repeated itself
         if event.same_as is not None:
             repeated.add(event.same_as)
+        if not ev.is_main_stream(event.stream):
+            continue  # the file of a subagent, whose facts a stream of the session may have, too
         told.setdefault(event.stream or FIRST, []).append(event)
     if len(told) < 2:
         return {}

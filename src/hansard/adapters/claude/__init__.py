@@ -1,4 +1,4 @@
-"""Claude Code: its live wire, its control protocol, its session files, and the Agent SDK's objects."""
+"""Claude Code: its live wire, its control protocol, its session files, the Agent SDK's objects, and captures of the API."""
 
 from hansard.adapters.claude.layout import ClaudeFiles
 
@@ -7,6 +7,7 @@ FORMATS = {
     "claude-control": "stream.ClaudeStream",
     "claude-session": "session.ClaudeSession",
     "agent-sdk": "sdk.AgentSdk",
+    "anthropic-api": "api.AnthropicApi",
 }
 LAYOUT = ClaudeFiles()
 TESTED = {"claude": "2.1.325", "claude-agent-sdk (Python)": "0.2.182"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from hansard import events as ev
 from hansard.adapters.base import Adapter, ChunkDraft, Context
@@ -19,6 +19,9 @@ from hansard.events.lenient import as_object
 class ApiStream(Adapter):
     """A format in which messages come piece by piece."""
 
+    pieces: ClassVar[dict[type[Any], Callable[[Any, str | None, Any, wire.StreamFields], Iterable[ev.Event]]]]
+    """What each event of the stream means."""
+
     def __init__(self, context: Context | None = None) -> None:
         super().__init__(context)
         self.messages = Messages()
@@ -28,7 +31,7 @@ class ApiStream(Adapter):
     def stream_event(self, frame: wire.StreamFields) -> Iterable[ev.Event]:
         self.parent = frame.parent_tool_use_id or self.parent
         message_id = frame.api_message_id or self.streaming.get(self.parent)
-        said = MEANINGS[type(frame.event)](self, message_id, frame.event, frame)
+        said = self.pieces[type(frame.event)](self, message_id, frame.event, frame)
         return chain(self.need_turn(), said) if self.turn is None and self.parent is None else said
 
     def message_start(self, message_id: str | None, event: wire.MessageStart, frame: wire.StreamFields) -> ChunkDraft:
@@ -128,7 +131,7 @@ class ApiStream(Adapter):
                 pass
 
 
-MEANINGS: dict[type[Any], Callable[[ApiStream, str | None, Any, wire.StreamFields], Iterable[ev.Event]]] = {
+ApiStream.pieces = {
     wire.ContentBlockDelta: ApiStream.delta,
     wire.ContentBlockStart: ApiStream.block_start,
     wire.ContentBlockStop: ApiStream.block_stop,
@@ -138,4 +141,3 @@ MEANINGS: dict[type[Any], Callable[[ApiStream, str | None, Any, wire.StreamField
     wire.Ping: ApiStream.ping,
     wire.StreamError: ApiStream.stream_error,
 }
-"""What each event of the stream means."""

@@ -20,6 +20,16 @@ _CODES: dict[str, ErrorCode] = {
     "model_not_found": "api_error",
     "server_error": "api_error",
     "max_output_tokens": "output_length",
+    # The API's own words (`type` of an error).
+    "authentication_error": "provider_auth",
+    "permission_error": "provider_auth",
+    "rate_limit_error": "rate_limit",
+    "overloaded_error": "api_error",
+    "api_error": "api_error",
+    "timeout_error": "api_error",
+    "invalid_request_error": "api_error",
+    "not_found_error": "api_error",
+    "request_too_large": "context_overflow",
 }
 _SUBTYPES: dict[str, ErrorCode] = {
     "error_max_turns": "max_turns",
@@ -27,7 +37,7 @@ _SUBTYPES: dict[str, ErrorCode] = {
     "error_max_structured_output_retries": "execution_error",
     "error_during_execution": "execution_error",
 }
-_RETRYABLE = {"rate_limit", "overloaded", "server_error"}
+_RETRYABLE = {"rate_limit", "overloaded", "server_error", "rate_limit_error", "overloaded_error", "api_error", "timeout_error"}
 
 
 def error_of(word: str | None, status: int | None, message: str, details: Any = None) -> ErrorInfo:

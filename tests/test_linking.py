@@ -33,7 +33,8 @@ def conversations(family: str) -> Iterator[tuple[Recording, list[ev.Event], list
 
 
 def family_of(recording: Recording) -> str | None:
-    return next((family for family in FAMILIES if recording.path.parent.name.startswith(family)), None)
+    name = recording.path.parent.name
+    return "claude" if name == "anthropic-api" else next((family for family in FAMILIES if name.startswith(family)), None)
 
 
 def is_of(events: list[ev.Event], names: set[str | None]) -> bool:

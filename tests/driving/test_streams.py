@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -46,6 +49,10 @@ UNCOUNTED = {
     "claude-acp": "its file has no count of a suggestion that the end of the session cuts off",
 }
 """The agents that ask their model beside the conversation, which nothing has to count, and why."""
+
+
+NOTHING = dict.fromkeys(("added", "updated", "in use", "failed", "events"), 0)
+"""What an import reports that adds nothing."""
 
 
 def script() -> list[Step]:
@@ -100,6 +107,15 @@ class Story:
     def _import(self) -> list[ImportResult]:
         places = [place for place in homes(self.around.home, {}) if place.exists()]
         return [outcome for outcome, _ in import_all(self.around.store.root, discover(places, None).jobs, True, 0, 1)]
+
+    async def import_again(self) -> dict[str, int]:
+        """What ``hansard import`` reports when there is nothing new: it is a command that succeeds."""
+        command = [sys.executable, "-m", "hansard", "import", "--closed", "--json"]
+        places = ["--home", str(self.around.home), "--store", str(self.around.store.root)]
+        done = await asyncio.to_thread(subprocess.run, [*command, *places], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        told = json.loads(done.stdout)
+        return {name: told[name] for name in ("added", "updated", "in use", "failed", "events")}
 
     async def look(self) -> dict[str, list[tuple[str, str]]]:
         """The prompts and answers of each session, in order."""
@@ -164,6 +180,7 @@ async def test_a_conversation_that_goes_to_and_fro_is_one_session(agent: str, tm
         assert await story.searched(session) == {"Heron": 1, "Lynx": 1, "Otter": 1, "yes": 3}
         assert await story.counted() == story.answered()
         assert {outcome.state for outcome in await story.import_files()} == {"unchanged"}
+        assert await story.import_again() == NOTHING
         assert not [finding for finding in await asyncio.to_thread(around.store[session].verify) if finding.is_damage]
 
 
@@ -182,6 +199,7 @@ async def test_an_imported_session_is_resumed_under_its_own_id(agent: str, tmp_p
         (info,) = await asyncio.to_thread(around.store.sessions)
         assert len(info.agent_sessions) == 1, "the agent began a session of its own"
         assert {outcome.state for outcome in await story.import_files()} == {"unchanged"}
+        assert await story.import_again() == NOTHING
 
 
 @pytest.mark.parametrize("target", ["claude", "codex"])

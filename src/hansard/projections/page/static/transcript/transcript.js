@@ -8,6 +8,7 @@
 import { copyCode, Menu, wordsOf } from "./event_menu.js";
 import { h } from "./dom.js";
 import { Painter } from "./painter.js";
+import { inConversationOrder } from "./order.js";
 import { highlight, matches } from "./search.js";
 import { Flow, nameOf } from "./units.js";
 import { Pane } from "./viewport.js";
@@ -18,6 +19,8 @@ import { count, workWords } from "./format.js";
 
 /** So near to the end is at the end, in pixels. */
 const AT_END = 32;
+/** While late events arrive, the page rests so many times as long as it took to put them in their places. */
+const REST = 10;
 
 export class Transcript {
   /** @param {HTMLElement} container @param {Hooks} [hooks] */
@@ -50,6 +53,9 @@ export class Transcript {
     this.events = [];
     /** The lines of the log that are no events, each shown once where it stands. @type {Set<string>} */
     this.damaged = new Set();
+    /** Whether events are waiting that belong further up, and until when they wait. */
+    this.late = false;
+    this.restingUntil = 0;
     this.stale = true;
     this.unseen = 0;
     this.spoken = "";
@@ -70,8 +76,43 @@ export class Transcript {
     if (event.seq === 0) this.damaged.add(name);
     this.events.push(event);
     this.lastSeq = Math.max(this.lastSeq, event.seq);
-    this.flow.apply(event);
+    if (event.after === undefined) this.flow.apply(event);
+    else this.late ||= event.replay !== true;
     this.stale = true;
+  }
+
+  /** Fold everything anew, with late events in their places. What the reader opened, and where they read, stays. */
+  reorder() {
+    const began = performance.now();
+    const { tools } = this.flow;
+    const anchor = this.following ? undefined : this.topUnit();
+    this.late = false;
+    this.flow = new Flow();
+    for (const event of inConversationOrder(this.events)) this.flow.apply(event);
+    for (const [id, tool] of this.flow.tools) tool.open = tools.get(id)?.open ?? null;
+    this.finish();
+    this.arrange();
+    this.flow.changed = false;
+    if (anchor !== undefined) this.keepAt(anchor);
+    this.restingUntil = performance.now() + REST * (performance.now() - began);
+  }
+
+  /** The first unit that the reader sees, and how far below the top it is. */
+  topUnit() {
+    const { top } = this.scroller.getBoundingClientRect();
+    for (const unit of this.pane.units) {
+      const place = unit.element?.getBoundingClientRect();
+      if (place !== undefined && place.bottom > top) return { seq: unit.event.seq, top: place.top };
+    }
+    return undefined;
+  }
+
+  /** Scroll until a unit is where it was. @param {{seq: number, top: number}} anchor */
+  keepAt(anchor) {
+    const unit = this.pane.units.find((one) => one.event.seq === anchor.seq);
+    if (unit === undefined) return;
+    this.pane.reveal(unit);
+    this.scroller.scrollTop += (unit.element?.getBoundingClientRect().top ?? anchor.top) - anchor.top;
   }
 
   /** What changed in the state of the session; the first time all of it. `flush` draws it. @param {Partial<State> & {turnList?: TurnState[]}} changed */
@@ -112,7 +153,7 @@ export class Transcript {
     const before = this.flow.added;
     this.renderEvent(event);
     if (!this.following) this.unseen += this.flow.added - before;
-    if (event.type === "assistant_done" && event.parentToolCallId === undefined) this.spoken = String(event.payload?.text ?? "");
+    if (event.type === "assistant_done" && event.parentToolCallId === undefined && event.after === undefined) this.spoken = String(event.payload?.text ?? "");
     this.drawSoon();
   }
 
@@ -124,6 +165,11 @@ export class Transcript {
   flush() {
     if (this.frame !== 0) cancelAnimationFrame(this.frame);
     this.frame = 0;
+    if (this.late) {
+      const rest = this.restingUntil - performance.now();
+      if (rest > 0) setTimeout(() => this.drawSoon(), rest);
+      else this.reorder();
+    }
     const { flow } = this;
     if (flow.changed) {
       flow.changed = false;
@@ -148,6 +194,8 @@ export class Transcript {
     this.lastSeq = 0;
     this.events = [];
     this.damaged.clear();
+    this.late = false;
+    this.restingUntil = 0;
     this.stale = true;
     this.unseen = 0;
     this.spoken = "";
@@ -391,9 +439,14 @@ export class Transcript {
   end(isOver) {
     if (isOver === this.isOver) return;
     this.isOver = isOver;
-    this.flow.leave(isOver);
-    this._setTasks();
+    this.finish();
     this.drawSoon();
+  }
+
+  /** Turns and tasks that have not ended are unfinished, if nothing more is written. */
+  finish() {
+    this.flow.leave(this.isOver);
+    this._setTasks();
   }
 
   _setTasks() {

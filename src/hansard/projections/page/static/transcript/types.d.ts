@@ -15,6 +15,8 @@ export interface Event {
   stream?: string;
   synthetic?: boolean;
   replay?: boolean;
+  /** The event that this one follows in the conversation, if it was recorded later than its place. */
+  after?: string;
   frame?: number;
   direction?: "out";
   commandId?: string;

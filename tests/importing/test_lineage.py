@@ -13,13 +13,15 @@ import pytest
 from msgspec.structs import replace
 
 from hansard.agents.renormalize import renormalize
-from hansard.events import AssistantDone, Event, SessionLifecycle, TurnStart, UsageEvent, UserMessage
+from hansard.cli.verbs.show import transcript
+from hansard.events import AssistantDone, Event, SessionLifecycle, TurnStart, UsageEvent, UserMessage, is_main_agent
 from hansard.events.ledger import add_up
 from hansard.events.lineage import PARENT_FOUND, Lineage
 from hansard.events.prices import PriceTable
 from hansard.importing.discovery import discover
 from hansard.importing.job import Job
 from hansard.importing.run import import_all
+from hansard.projections import project
 from hansard.server.fork import fork
 from hansard.server.fork_usage import ForkTotals
 from hansard.store import JsonlStore, SessionInfo, Store, open_store
@@ -116,8 +118,29 @@ def check(store: Store, case: Fork) -> None:
     assert len([text for text in copies if text.startswith("Answer")]) == case.copies
     own = [text for seq, text in texts if not lineage.is_copied(seq) and not text.startswith("<")]
     assert own[:1] == ([] if case.own is None else [case.own])
+    check_views(store, child.id, case, lineage, texts)
     assert child.copied_events == sum(last - first + 1 for first, last in lineage.copied)
     assert store[child.id].verify() == []
+
+
+def check_views(store: Store, child: str, case: Fork, lineage: Lineage, texts: list[tuple[int, str]]) -> None:
+    """Every view says once where the copied part ends, and the counts of a list tell copies apart."""
+    events = list(store[child].conversation())
+    views = {
+        "markdown": "".join(project(events, "markdown")),
+        "show": "\n".join(line.text for line in transcript(lambda: events, 0, once=True)),
+    }
+    for view, shown in views.items():
+        assert shown.count(f"fork of {lineage.session_id}") == 1 and ("everything above is a copy" in shown) is bool(lineage.copied)
+        before, _, after = shown.partition(f"fork of {lineage.session_id}")
+        for seq, text in texts:
+            if text.startswith("Answer"):
+                assert text in (before if lineage.is_copied(seq) else after), (view, text)
+    (summary,) = project(events, "summary")
+    said = [event for event in events if isinstance(event, UserMessage | AssistantDone) and not event.replay and is_main_agent(event)]
+    copies = [event for event in said if lineage.is_copied(event.seq) and getattr(event.payload, "author", "human") == "human"]
+    assert summary.copied_messages == len(copies) >= case.copies
+    assert (summary.copied_turns > 0) is (case.copies > 0) and summary.copied_turns < summary.turns + (case.own is None)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from hansard.events import TYPES, Event, Workspace
+from hansard.events import TYPES, Event, SessionLifecycle, Workspace
+from hansard.events.lineage import Lineage, recorded_lineage
 from hansard.events.state import MessagePreview, Phase, State
 from hansard.projections.base import Projection
 from hansard.projections.omissions import BOOKKEEPING, STREAMING, skip_except
@@ -25,6 +26,9 @@ class Summary(Struct, rename="camel"):
     turn_status: str | None
     turns: int
     messages: int
+    copied_turns: int
+    """So many of the turns, of a fork, are copies of its parent's."""
+    copied_messages: int
     last_message: MessagePreview | None
     cost_usd: float | None
     total_tokens: int | None
@@ -48,10 +52,19 @@ class SessionSummary(Projection[Summary]):
     def __init__(self) -> None:
         super().__init__()
         self._state = State()
+        self._lineage: Lineage | None = None
+        self._counted: list[tuple[int, int, int]] = []
+        """The events that count as turns or messages: seq, turns, messages."""
 
     def feed(self, event: Event) -> Iterable[Summary]:
         """Every event says when something happened last, also one that says nothing else."""
+        before = self._state.turn_count, self._state.messages
         self._state.apply(event)
+        now = self._state.turn_count, self._state.messages
+        if now != before:
+            self._counted.append((event.seq, now[0] - before[0], now[1] - before[1]))
+        if isinstance(event, SessionLifecycle):
+            self._lineage = recorded_lineage(event) or self._lineage
         return super().feed(event)
 
     def handle(self, event: Event) -> Iterable[Summary]:
@@ -61,6 +74,7 @@ class SessionSummary(Projection[Summary]):
     def finish(self) -> Iterator[Summary]:
         """The document."""
         now = self._state.snapshot()
+        copies = [] if self._lineage is None else [one for one in self._counted if self._lineage.is_copied(one[0])]
         yield Summary(
             session_id=now.session_id,
             title=now.title,
@@ -72,6 +86,8 @@ class SessionSummary(Projection[Summary]):
             turn_status=now.turn_status,
             turns=now.turns,
             messages=now.messages,
+            copied_turns=sum(turns for _, turns, _ in copies),
+            copied_messages=sum(messages for _, _, messages in copies),
             last_message=now.last_message,
             cost_usd=now.cost_usd,
             total_tokens=now.usage.total_tokens,

@@ -20,10 +20,11 @@ from hansard.events.ledger import add_up
 from hansard.events.prices import PriceTable
 from hansard.events.replays import without_replays
 from hansard.events.summary import is_handoff
+from hansard.importing.capture import import_sessions
 from hansard.importing.discovery import discover, homes
 from hansard.importing.repair import merge_doubles
 from hansard.importing.run import import_all
-from hansard.importing.session import ImportResult, import_sessions
+from hansard.importing.session import ImportResult
 from hansard.store import JsonlStore
 from hansard.store.search import SearchQuery
 from hansard.store.usage import read_ledger

@@ -20,12 +20,16 @@ from hansard.events import (
     turn_start,
     user_message,
 )
+from hansard.importing.capture import capture
+from hansard.importing.discovery import discover
 from hansard.server.fork import fork
 from hansard.store import JsonlStore
+from hansard.store.files.captures import FolderCaptures
 from tests.page.chromium import Watched
 from tests.page.talking import PHONE, Person, store_of
 from tests.proof import proves
 from tests.server.served import Process
+from tests.sessions import project, turn
 
 pytestmark = pytest.mark.slow
 
@@ -206,6 +210,20 @@ def test_the_list_is_filtered_at_once_and_searched_on_enter(visit: Visit, record
     person.clicks(".search-results a:has-text('owl')")
     person.reads("On the roof.")
     person.sees(".selected")
+
+
+def test_a_session_that_was_only_copied_says_so_and_is_read_when_it_is_opened(visit: Visit, server: Process, tmp_path: Path) -> None:
+    place, path = store_of(server), project(tmp_path, turn(1, "Where is the stork?", "On the chimney."))
+    with JsonlStore(place) as store:
+        (copied,) = capture(store, discover([path], None).jobs, True).captures
+    row = f"[data-session-id='{copied.session_id}']"
+    with FolderCaptures(place).reading(copied.session_id):  # the server does not read it meanwhile
+        person = visit()
+        person.sees(f"{row}:has-text('not read yet')")
+    person.clicks(row)
+    person.reads("On the chimney.")
+    person.sees(f"{row}:has-text('Where is the stork?')")
+    person.sees_no(f"{row}:has-text('not read yet')")
 
 
 def test_keys_move_find_and_explain(visit: Visit, record: str) -> None:

@@ -25,16 +25,17 @@ def session_of(root: StoreLocation, name: str) -> str | None:
     except InvalidSessionId:
         return None
     found = beginning(root, name)
-    if name in found:
-        return name
-    if len(name) < MIN_PREFIX:
+    if name not in found and len(name) < MIN_PREFIX:
         return None
-    if found:
-        if len(found) > 1:
-            raise AmbiguousSession(name, found)
-        return found[0]
+    if name not in found and len(found) > 1:
+        raise AmbiguousSession(name, found)
     with open_store(root) as store:
-        return store.find(name)
+        session = name if name in found else found[0] if found else store.find(name)
+        if session is not None and store.captures is not None and store.captures.has(session):
+            from hansard.importing.capture import open_session  # nearly every session is read, and this takes long to import
+
+            open_session(store, session)
+    return session
 
 
 def beginning(root: StoreLocation, name: str) -> list[str]:
@@ -44,11 +45,13 @@ def beginning(root: StoreLocation, name: str) -> list[str]:
 
         with open_store(root) as store:
             return sorted(info.id for info in store.sessions() if info.id.startswith(name))
+    from hansard.store.files.captures import capture_names
     from hansard.store.files.paths import has_log
 
     if name and has_log(root / name):
         return [name]
-    return sorted(entry for entry in os.listdir(root) if entry.startswith(name) and has_log(root / entry)) if root.is_dir() else []
+    logs = {entry for entry in os.listdir(root) if entry.startswith(name) and has_log(root / entry)} if root.is_dir() else set[str]()
+    return sorted(logs | {entry for entry in capture_names(root) if entry.startswith(name)})
 
 
 def need_session(root: StoreLocation, name: str) -> str:

@@ -9,12 +9,15 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
 from stat import S_ISREG
-from typing import IO, Any, BinaryIO, NamedTuple, TypeVar, cast
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar, cast
 
 import click
 
 from hansard.cli.completers import formats
 from hansard.errors import UsageError
+
+if TYPE_CHECKING:
+    from hansard.store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -95,6 +98,12 @@ def note(message: str) -> None:
     from hansard.cli.failures import masked, one_line
 
     click.echo(f"hansard: {one_line(masked(message))}", err=True)
+
+
+def note_captured(store: Store) -> None:
+    """Says how many sessions are left out because they are not read yet."""
+    if waiting := len(store.captured()):
+        note(f"{waiting} {'session is' if waiting == 1 else 'sessions are'} left out, not read yet; `hansard import --wait` reads them")
 
 
 class Source:

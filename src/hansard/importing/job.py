@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -30,6 +30,13 @@ class SourceStream(Struct, frozen=True):
     """The sessions whose rows it is, of a database."""
     exported: bool = False
     """Whether somebody wrote it as one document: it is over when it is whole."""
+    copy_of: str | None = None
+    """The agent's own file, if this is a copy of it."""
+
+    @property
+    def origin(self) -> str:
+        """Returns the path of the agent's own file."""
+        return self.path if self.copy_of is None else self.copy_of
 
     def state(self) -> tuple[tuple[int, int], float]:
         """What changes when the file does, and when it was changed last, in seconds since the epoch."""
@@ -69,6 +76,10 @@ class Job(Struct, frozen=True):
     """Whether the files lie where the agent itself keeps them."""
     is_named: bool = False
     """Whether a person chose the session."""
+    copied: float | None = None
+    """When the files were copied, in seconds since the epoch; None if they are the agent's own."""
+    closed: bool = False
+    """Whether nothing more was expected of the files when they were copied."""
 
     @property
     def size(self) -> int:
@@ -82,6 +93,20 @@ def _size(stream: SourceStream) -> int:
     except OSError:
         return 0
     return size if stream.rows is None else int(size * stream.rows.share)
+
+
+def group_by_session(jobs: Iterable[Job]) -> list[list[Job]]:
+    """Jobs of one session belong together: a log has one writer."""
+    groups: dict[str, list[Job]] = {}
+    for job in jobs:
+        groups.setdefault(job.session_id, []).append(job)
+    return list(groups.values())
+
+
+def files_of(job: Job) -> list[str]:
+    """Returns the paths of everything that a session is read from."""
+    sidecars = [stream.sidecar for stream in job.streams if stream.sidecar is not None]
+    return [*(stream.path for stream in job.streams), *sidecars, *(attachment.path for attachment in job.attachments)]
 
 
 def adapter_context(session_id: str, format: str, stream: SourceStream, name: str | None) -> Context:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Iterator
 
 from hansard.importing.discovery import Discovery, FileList
-from hansard.importing.job import Job
+from hansard.importing.job import Job, files_of
 from hansard.importing.session import ImportResult
 from hansard.store import SeenFile, Store
 
@@ -58,6 +58,13 @@ class ImportMemory:
         if len(self._new) >= SAVED_AT_ONCE:
             self.save()
 
+    def note_captured(self, jobs: Iterable[Job]) -> None:
+        """Notes the files that were copied, and will be read into logs later."""
+        for job in jobs:
+            for path in files_of(job):
+                self._note(path, job.session_id, CAPTURED)
+        self.save()
+
     def save(self) -> None:
         """Writes down what was noted."""
         if self._files is not None and self._new:
@@ -78,11 +85,5 @@ class ImportMemory:
         return all(one.mark == file.mark and (one.closed or not over) for one in seen)
 
 
-IMPORTED, UNKNOWN, OTHER = "imported", "unknown", "other"
-"""What became of a file: a session has it; no format is known that begins so; it is nothing that is imported."""
-
-
-def files_of(job: Job) -> list[str]:
-    """Returns the paths of everything that a session is read from."""
-    sidecars = [stream.sidecar for stream in job.streams if stream.sidecar is not None]
-    return [*(stream.path for stream in job.streams), *sidecars, *(attachment.path for attachment in job.attachments)]
+IMPORTED, CAPTURED, UNKNOWN, OTHER = "imported", "captured", "unknown", "other"
+"""What became of a file: a session has it; it was copied; no format is known that begins so; it is nothing that is imported."""

@@ -10,9 +10,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hansard.importing.capture import import_sessions
 from hansard.importing.identity import Identities
-from hansard.importing.job import Job
-from hansard.importing.session import ImportResult, import_sessions
+from hansard.importing.job import Job, group_by_session
+from hansard.importing.session import ImportResult
 from hansard.store import StoreLocation, open_store
 from hansard.store.lineage import find_parents
 from hansard.store.retirements import RetirementCache
@@ -34,18 +35,22 @@ def import_all(
         root.mkdir(0o700, parents=True, exist_ok=True)
     with closing(open_store(root)) as store:
         store.update_index(0)  # there is one from now on, and whoever writes a session adds it
-        jobs = Identities(store).assign(jobs)
+        jobs = [*(job for job in jobs if job.copied is not None), *Identities(store).assign(job for job in jobs if job.copied is None)]
     changed: set[str] = set()
-    for result, job in _import(root, jobs, closed, quiet, processes):
-        if result.state in ("added", "updated"):
-            changed.add(result.session_id)
-        yield result, job
-    with closing(open_store(root)) as store:
-        find_parents(store, changed)
+    try:
+        for result, job in _import(root, jobs, closed, quiet, processes):
+            if result.state in ("added", "updated"):
+                changed.add(result.session_id)
+            yield result, job
+    finally:  # also if it is stopped: the next import reads only what is new
+        with closing(open_store(root)) as store:
+            find_parents(store, changed)
 
 
 def _import(root: StoreLocation, jobs: list[Job], closed: bool, quiet: float, processes: int | None) -> Iterator[tuple[ImportResult, Job]]:
     groups = group_by_session(jobs)
+    if all(job.copied is None for job in jobs):  # the largest first, so that no core waits long for another
+        groups.sort(key=lambda group: -sum(job.size for job in group))
     count = min(processes or os.cpu_count() or 1, len(groups))
     if count < 2 or sum(job.size for job in jobs) < PARALLEL_MIN_BYTES:
         with closing(open_store(root)) as store:
@@ -66,14 +71,6 @@ def _import(root: StoreLocation, jobs: list[Job], closed: bool, quiet: float, pr
             stop.set()
             pool.shutdown(cancel_futures=True)  # waits, also for a process that is still starting: it needs our semaphore
             raise
-
-
-def group_by_session(jobs: list[Job]) -> list[list[Job]]:
-    """Jobs of one session belong together: a log has one writer. The largest first, so that no core waits long for another."""
-    groups: dict[str, list[Job]] = {}
-    for job in jobs:
-        groups.setdefault(job.session_id, []).append(job)
-    return sorted(groups.values(), key=lambda group: -sum(job.size for job in group))
 
 
 class _ProcessState:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 from hashlib import sha256
 from itertools import chain, count
@@ -15,7 +15,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from hansard.adapters import layout_of
-from hansard.adapters.base import Context
+from hansard.adapters.base import Context, is_imported
 from hansard.adapters.linking import Linker, is_linked
 from hansard.errors import HansardError, LogLocked, UnknownSession
 from hansard.events import MAIN_STREAM_MARK, Event, is_main_stream, session_lifecycle
@@ -37,8 +37,9 @@ QUIET_SECONDS = 600.0
 """A file that nobody wrote for so many seconds is taken for finished."""
 
 
-ImportState = Literal["added", "updated", "unchanged", "in use", "failed"]
-"""``in use``: another process writes the session. What is new stays in the files until the next import."""
+ImportState = Literal["added", "updated", "unchanged", "captured", "in use", "failed"]
+"""``captured``: the files were copied, and are read later. ``in use``: another process writes the session, and what is new stays in the
+files until the next import."""
 
 
 class ImportResult(Struct, rename="camel", omit_defaults=True):
@@ -90,7 +91,7 @@ class SessionImport:
             outcome.state = "in use"
         except (HansardError, OSError) as problem:
             self._reset()
-            if _is_about_the_disk(problem):
+            if is_about_the_disk(problem):
                 raise
             outcome.state, outcome.problem = "failed", _error_message(problem)
         return outcome
@@ -108,7 +109,7 @@ class SessionImport:
             self._positions = ImportPositions(files={}, attached={}, streams={})
             return
         if head.bytes == 0:  # the disk was full before the first event was written
-            self.store.delete(self.job.session_id)
+            self.store.delete(self.job.session_id, head.cursor)
             self._positions = ImportPositions(files={}, attached={}, streams={})
             return
         self._exists = True
@@ -152,7 +153,8 @@ class SessionImport:
     def _read(self, stream: SourceStream, outcome: ImportResult, closed: bool, quiet: float) -> bool:
         """Read a file as far as it goes; false if there was no need to."""
         now, changed = stream.state()
-        over = closed or time.time() - changed >= quiet or stream.is_whole()
+        at = time.time() if self.job.copied is None else self.job.copied
+        over = closed or self.job.closed or at - changed >= quiet or stream.is_whole()
         name = self._name(stream)
         if not self._has_grown(name, now, over) or (stream.exported and not over):  # half a document says nothing yet
             return False
@@ -161,6 +163,8 @@ class SessionImport:
         except Replaced:
             self._batch, self._waiting = [], 0
             self._readers.pop(name or "", None)
+            if self.job.copied is not None and self._contains(stream, name):
+                return False  # the file itself was read meanwhile, and has grown since
             self._read_stream(stream, self._new_name(name or self.job.format), now, outcome, over)
         return True
 
@@ -186,9 +190,21 @@ class SessionImport:
 
     # ---- streams
 
+    def _contains(self, stream: SourceStream, name: str | None) -> bool:
+        """Whether the log has everything that is in a file."""
+        log = self.store[self.job.session_id]
+        with open(stream.path, "rb") as file:
+            for event in log.read():
+                if event.stream == name and event.original is not None and is_imported(event):
+                    frame = log.original(event) + ("\n" if event.eol is None else event.eol).encode()
+                    data = file.read(len(frame))
+                    if data != frame:
+                        return frame.startswith(data)
+            return not file.read(1)
+
     def _name(self, stream: SourceStream) -> str | None:
         """The name that a stream has in the log. The session's own file has none, if the session began with it."""
-        later = [name for name, (path, _) in self.memory.streams.items() if path == stream.path]
+        later = [name for name, (path, _) in self.memory.streams.items() if path == stream.origin]
         if later:
             return later[-1]
         if stream.name is not None:
@@ -204,7 +220,7 @@ class SessionImport:
         if self.memory.first is None:
             return False
         path, format = self.memory.first
-        return path == stream.path or (format == self.job.format and self.job.is_agents_own)
+        return path == stream.origin or (format == self.job.format and self.job.is_agents_own)
 
     def _new_name(self, name: str) -> str:
         """A name for one more stream: of another format, or of a file that was replaced by another one."""
@@ -219,9 +235,9 @@ class SessionImport:
     def _added(self, stream: SourceStream, name: str | None) -> Event:
         """The event that names a stream which is added to the session."""
         if name is not None:
-            self.memory.streams[name] = (stream.path, self.job.format)
+            self.memory.streams[name] = (stream.origin, self.job.format)
         self.memory.merged = self.memory.merged or is_main_stream(name)
-        return stream_added(name, self.job.format, stream.path, self.job.agent_session)
+        return stream_added(name, self.job.format, stream.origin, self.job.agent_session)
 
     def _linker(self, name: str | None) -> Linker | None:
         """What marks the events that other streams of the session have reported; None if it has one stream."""
@@ -278,7 +294,7 @@ class SessionImport:
         if not self._exists:
             self.store.create(self.job.session_id, **self._header())
             self._exists = True
-            self.memory.first = (self.job.streams[0].path, self.job.format)
+            self.memory.first = (self.job.streams[0].origin, self.job.format)
         written = self.store[self.job.session_id].append(self._batch)
         if self._known is not None:
             self._known += written
@@ -289,7 +305,7 @@ class SessionImport:
         return {
             "format": self.job.format,
             "title": session_title(self._batch),
-            "path": self.job.streams[0].path,
+            "path": self.job.streams[0].origin,
             "provider_session_id": None if self.job.agent_session is None else self.job.agent_session.id,
         }
 
@@ -322,7 +338,7 @@ def session_title(events: list[Event]) -> str | None:
     return summary.chosen_title or summary.first_message
 
 
-def _is_about_the_disk(problem: BaseException) -> bool:
+def is_about_the_disk(problem: BaseException) -> bool:
     """Whether every other session would fail as well."""
     cause = problem if isinstance(problem, OSError) else problem.__cause__
     return isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
@@ -332,17 +348,3 @@ def _error_message(problem: Exception) -> str:
     if isinstance(problem, OSError):
         return f"{problem.filename}: {problem.strerror}" if problem.filename else problem.strerror or str(problem)
     return str(problem)
-
-
-def import_sessions(
-    store: Store,
-    jobs: list[Job],
-    closed: bool,
-    quiet: float,
-    memory: retired.RetirementCache | None = None,
-    stopped: Callable[[], bool] | None = None,
-) -> Iterator[tuple[ImportResult, Job]]:
-    """Imports sessions one after the other."""
-    memory = memory or retired.RetirementCache(store)
-    for job in jobs:
-        yield SessionImport(store, job, memory, stopped).run(closed, quiet), job

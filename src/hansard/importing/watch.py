@@ -10,11 +10,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from hansard.importing.capture import CaptureReader, captured_jobs
 from hansard.importing.changes import Changes, Polling
 from hansard.importing.discovery import WAL, Discovery, file_mark, list_files
 from hansard.importing.identity import Identities
-from hansard.importing.job import Job
-from hansard.importing.memory import ImportMemory, files_of
+from hansard.importing.job import Job, files_of
+from hansard.importing.memory import ImportMemory
 from hansard.importing.session import ImportResult, SessionImport
 from hansard.store import Store, StoreLocation, open_store
 from hansard.store.lineage import find_parents
@@ -46,6 +47,7 @@ class Watcher:
         self._find = find
         self._quiet = quiet
         self._retired = RetirementCache(store)
+        self._captures = CaptureReader(store, self._retired)
         self._watched: dict[str, _Watched] = {}
         self._by_path: dict[str, set[str]] = {}
         self._databases: set[str] = set()
@@ -54,6 +56,17 @@ class Watcher:
         self._next_discovery = 0.0
         self._missed = False
         """Whether a file changed that no job has, and there was no time to discover what it is."""
+
+    def read_captured(self) -> Iterator[ImportResult]:
+        """Reads the sessions of which the files were only copied so far."""
+        read: set[str] = set()
+        for job in captured_jobs(self._store):
+            outcome = self._captures.read(job.session_id)
+            if outcome is not None:
+                read.add(outcome.session_id)
+                yield outcome
+        if read:
+            find_parents(self._store, read)
 
     def run(self, changed: set[str] | None) -> Iterator[ImportResult]:
         """Imports what is new in these files, or in all. Each problem is reported once."""
@@ -120,7 +133,7 @@ class Watcher:
         watched.mark = _mark(watched.job)
         session = self._kept.pop(key, None) or SessionImport(self._store, watched.job, self._retired)
         session.job = watched.job
-        outcome = session.run(False, self._quiet)
+        outcome = self._captures.run(session, False, self._quiet)
         watched.due = self._closing_time(watched.job) if outcome.state not in ("failed", "in use") else time.time() + RETRY_SECONDS
         if outcome.state in ("added", "updated"):
             self._kept[key] = session
@@ -159,6 +172,7 @@ def watch(
     changes, changed = changes or Polling(), None
     with closing(open_store(root)) as store:
         watcher = Watcher(store, find, quiet)
+        yield from watcher.read_captured()
         while rounds is None or rounds > 0:
             yield from watcher.run(changed)
             if rounds is not None:

@@ -41,6 +41,7 @@ def app(
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
         async with nullcontext() if hub is store else hub:
+            serving.captures.start()
             try:
                 yield
             finally:

@@ -166,6 +166,8 @@ class Listed(ServerMessage):
     person: str | None = None
     entry_point: str | None = None
     models: list[str] = []
+    captured: bool = False
+    """Whether the agent's files were only copied so far. Opening the session reads them."""
     problem: str | None = None
 
 

@@ -25,6 +25,7 @@ from hansard.agents.base import Agent, Options
 from hansard.agents.session import Session
 from hansard.errors import AgentError, BlobDamaged, HansardError, UnknownSession, UsageError
 from hansard.events import Event, session_lifecycle
+from hansard.importing.capture import search_captured
 from hansard.projections import format_names, projection_for
 from hansard.projections.redaction.redact import redact
 from hansard.server import protocol
@@ -111,7 +112,9 @@ class Api:
         words, session = request.query_params.get("q", "").strip(), request.query_params.get("session")
         if not words or len(words) > MAX_QUERY:
             raise HttpError(400, "bad_request", "q has the words to look for")
-        lines = match_lines(await run_in_threadpool(SearchQuery, self._store, words, [session] if session else None))
+        sessions = [session] if session else None
+        captured = search_captured(self._store, words, sessions)
+        lines = match_lines(await run_in_threadpool(SearchQuery, self._store, words, sessions), captured)
         first = await run_in_threadpool(next, lines)  # until there is something to say, an error has its status
         return StreamingResponse(chain([first], lines), media_type=TYPES["lines"])
 
@@ -412,7 +415,7 @@ def routes(serving: ServerContext) -> list[Route]:
 
 
 def by_any_name(serving: ServerContext, work: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
-    """Also finds the session by the agent's own id, or by the beginning of an id."""
+    """Also finds the session by the agent's own id, or by the beginning of an id, and reads it if it was only captured so far."""
 
     async def endpoint(request: Request) -> Response:
         try:
@@ -420,7 +423,7 @@ def by_any_name(serving: ServerContext, work: Callable[[Request], Awaitable[Resp
         except UnknownSession:
             name = request.path_params.get("session")
             found = None if name is None else await run_in_threadpool(serving.store.find, name)
-            if found is None or found == name:
+            if found is None or not (await serving.captures.read(found) or found != name):
                 raise
             request.path_params["session"] = found
             return await work(request)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from time import monotonic
 
 from hansard.projections.output import encode
@@ -13,8 +14,8 @@ MAX_MATCHES = 100
 """How many matches are sent at most."""
 
 
-def match_lines(query: SearchQuery) -> Iterator[bytes]:
-    """Yields the lines of the answer, each with what was found since the line before."""
+def match_lines(query: SearchQuery, captured: Iterable[SearchHit | None] = ()) -> Iterator[bytes]:
+    """Yields the lines of the answer, each with what was found since the line before. ``captured``: what is searched last."""
     found: list[SearchHit] = []
     count, read = 0, 0
 
@@ -24,7 +25,7 @@ def match_lines(query: SearchQuery) -> Iterator[bytes]:
 
     query.advance = advance
     sent = monotonic()
-    for hit in query.stream():
+    for hit in chain(query.stream(), captured):
         if hit is not None:
             if count == MAX_MATCHES:
                 yield encode(Matches(found, read, query.bytes, complete=False)) + b"\n"

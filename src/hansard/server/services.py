@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from hansard.agents.hub import Hub
+from hansard.server.captures import CapturedSessions
 from hansard.server.commands import Bucket, Commands
 from hansard.server.feed import Feeds
 from hansard.server.folds import Folds
@@ -26,6 +27,7 @@ class ServerContext:
         self.feeds = Feeds(hub.store, self.folds, limits.frame)
         self.lists = SessionIndex(hub)
         self.presence = Presence()
+        self.captures = CapturedSessions(hub.store)
         self.commands = Commands(hub, limits)
         self.since = time.monotonic()
         self.connections = 0
@@ -39,5 +41,6 @@ class ServerContext:
     async def close(self) -> None:
         """Nobody is served any more."""
         await self.commands.close()
+        await self.captures.close()
         self.lists.close()
         self.feeds.close()

@@ -17,6 +17,7 @@ from hansard.server.fork_usage import ForkTotals
 from hansard.server.protocol import Listed
 from hansard.server.responses import cut
 from hansard.store import SessionInfo
+from hansard.store.records import newest_first
 
 INDEX_SECONDS = 0.1
 """How long logs are read for the index after each look at the store."""
@@ -55,6 +56,8 @@ class SessionIndex:
         with self._looking:
             began = time.thread_time()
             found = self._forks.replace(self._hub.store.sessions())
+            if captured := self._hub.store.captured():
+                found = newest_first([*found, *captured])
             self._work = time.thread_time() - began
             return found
 
@@ -157,6 +160,7 @@ def listed(info: SessionInfo, session: Session | None) -> Listed:
         live=info.live,
         cost_usd=None if info.usage is None else info.usage.cost_usd,
         total_tokens=None if info.usage is None else info.usage.total_tokens,
+        captured=info.captured,
         problem=info.problem,
         recorded=info.recorded,
         last_commit=_short(info.last_commit),

@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 from hansard._version import __version__
 from hansard.agents.commands import command_id_of
 from hansard.agents.session import Session
-from hansard.errors import HansardError, LogReset
+from hansard.errors import HansardError, LogReset, UnknownSession
 from hansard.events import Event
 from hansard.projections.output import encode
 from hansard.server.auth import refuse_upgrade, token_of
@@ -295,7 +295,12 @@ class Connection:
             if len(self._subscriptions) >= self._limits.subscriptions:
                 raise HttpError(429, "too_many", f"a socket may have {self._limits.subscriptions} subscriptions")
             session = check_session_id(wanted.session)
-            feed, at = await self._serving.feeds.subscribe(session, self._wake.set, state=wanted.state)
+            try:
+                feed, at = await self._serving.feeds.subscribe(session, self._wake.set, state=wanted.state)
+            except UnknownSession:
+                if not await self._serving.captures.read(session):
+                    raise
+                feed, at = await self._serving.feeds.subscribe(session, self._wake.set, state=wanted.state)
         except (HansardError, OSError) as problem:
             self._refuse(wanted.id, problem)
             return

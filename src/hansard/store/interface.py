@@ -1,7 +1,7 @@
 """The interfaces of a store: a `Store` has sessions, and `store[session_id]` is the `Log` of one.
 
 An engine implements the abstract methods of both; everything else follows from them. `Search`, `Tallies`, `SeenFiles`, `Mailbox` and
-`Notes` are optional capabilities: attributes of the store, None where the engine does not have them.
+`Notes` and `Captures` are optional capabilities: attributes of the store, None where the engine does not have them.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from hansard.events.originals import unwrap
 from hansard.events.replays import BOUNDARY_TYPES, REPEATED_TYPES, find_unmarked, has_marks, mark, without_replays
 from hansard.events.summary import LINEAGE, STREAMS, is_checkpoint, session_changes
 from hansard.store import lines
+from hansard.store.captures import Captures
 from hansard.store.checkpoint import MAX_OPEN_RECORDS
 from hansard.store.records import Cursor, Finding, Head, MailboxMessage, Record, SeenFile, SessionInfo
 
@@ -282,6 +283,7 @@ class Store(ABC):
     files: SeenFiles | None = None
     mailbox: Mailbox | None = None
     notes: Notes | None = None
+    captures: Captures | None = None
 
     @abstractmethod
     def __getitem__(self, session_id: str) -> Log:
@@ -314,6 +316,10 @@ class Store(ABC):
             raise UnknownSession(session_id)
         return found
 
+    def captured(self) -> list[SessionInfo]:
+        """Returns the sessions that are not in the list yet, because their files were only copied so far, the newest first."""
+        return [] if self.captures is None else self.captures.sessions()
+
     def update_index(self, seconds: float = inf, advance: Callable[[int], object] | None = None, from_scratch: bool = False) -> bool:
         """Brings the index of an engine up to the logs, where its writers do not do that; returns False if the time was over.
 
@@ -329,7 +335,7 @@ class Store(ABC):
         """
         from hansard.store.lookup import find_session  # it knows stores
 
-        return find_session(self.sessions(), name)
+        return find_session([*self.sessions(), *self.captured()], name)
 
     def __enter__(self) -> Self:
         return self

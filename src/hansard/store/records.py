@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Any, Literal, NamedTuple
 
@@ -34,6 +34,7 @@ FindingKind = Literal[
     "blob-missing",
     "blob-damaged",
     "stream",
+    "capture",
 ]
 
 
@@ -121,6 +122,8 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
     """The agent's own id of the first message."""
     usage: TotalUsage | None = None
     """What the session used, as far as it was counted; None if nothing is known of it."""
+    captured: bool = False
+    """Whether the agent's files were only copied so far: they are not in a log yet."""
     problem: str | None = None
 
     def copies_of(self, logs: Mapping[str, str]) -> Lineage | None:
@@ -133,6 +136,11 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
         """The name of the repository, or of the folder."""
         path = self.remote or self.repository or self.cwd
         return None if path is None else PurePosixPath(path.replace("\\", "/").rpartition(":")[2]).name.removesuffix(".git") or path
+
+
+def newest_first(infos: Iterable[SessionInfo]) -> list[SessionInfo]:
+    """Returns sessions in the order of a list: the one that changed last first."""
+    return sorted(infos, key=lambda info: (-(info.updated or 0), info.id))
 
 
 def place_fields(summary: Summary) -> dict[str, Any]:

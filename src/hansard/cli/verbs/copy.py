@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hansard.cli.completers import sessions
-from hansard.cli.options import json_option, note, store_place
+from hansard.cli.options import json_option, note, note_captured, store_place
 from hansard.cli.progress import progress
 from hansard.cli.store_pair import from_option, opened_pair, to_option
 from hansard.errors import LogForked, TargetUnavailable, UsageError
@@ -64,6 +64,8 @@ def chosen(store: Store, place: StoreLocation, names: tuple[str, ...]) -> list[S
     from hansard.cli.inputs import need_session
 
     wanted = {need_session(place, name) for name in names}
+    if not names:
+        note_captured(store)
     return [info for info in store.sessions() if info.id in wanted or not names]
 
 

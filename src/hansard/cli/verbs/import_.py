@@ -17,9 +17,12 @@ from hansard.errors import StoreError
 
 if TYPE_CHECKING:
     from hansard.importing.discovery import Discovery, FileList
+    from hansard.importing.job import Job
+    from hansard.importing.memory import ImportMemory
     from hansard.importing.session import ImportResult
     from hansard.store import Store, StoreLocation
 
+STATES = ("added", "updated", "captured", "unchanged", "in use", "failed")
 MAX_LISTED_PROBLEMS = 10
 """So many problems are told one by one."""
 
@@ -30,6 +33,11 @@ MAX_LISTED_PROBLEMS = 10
     "--from", "format", metavar="FORMAT", default=AUTO, show_default=True, help="What to read the files as.", shell_complete=formats
 )
 @click.option("--watch", is_flag=True, help="Go on: follow files that grow, and take in new ones.")
+@click.option(
+    "--wait/--no-wait",
+    default=None,
+    help="Read everything now, or only copy what is new. Default: copy more than 32 MB; the server reads it, or opening a session.",
+)
 @click.option("--closed", is_flag=True, help="Nothing more will come: close open turns now, not after ten quiet minutes.")
 @click.option("--session", metavar="ID", help="The session id, for one file.")
 @click.option("--repair", is_flag=True, help="First merge sessions that version 0.1 recorded twice: as a run and as an import.")
@@ -41,6 +49,7 @@ def command(
     paths: tuple[Path, ...],
     format: str,
     watch: bool,
+    wait: bool | None,
     closed: bool,
     session: str | None,
     home: Path | None,
@@ -55,10 +64,11 @@ def command(
     what is new, and a session that hansard recorded itself gets what only the agent's file has. A session that is being written is left for
     the next import. Exit code 2 if a file could not be imported.
     """
+    from hansard.importing.capture import CAPTURE_MIN_BYTES, captured_jobs, captured_sessions
     from hansard.importing.discovery import list_files
     from hansard.importing.memory import ImportMemory
     from hansard.importing.run import import_all
-    from hansard.importing.session import QUIET_SECONDS
+    from hansard.importing.session import QUIET_SECONDS, ImportResult
     from hansard.store import open_store
 
     root = store_place(store)
@@ -74,11 +84,15 @@ def command(
         found = memory.nothing_new() or look(listed, format, session)
         if repair:
             found.problems += merge(opened, found)
-        outcomes += memory.unchanged()
+        waiting = captured_sessions(opened)
+        outcomes += [one for one in memory.unchanged() if one.session_id not in waiting]
         jobs = list(memory.changed_jobs(found.jobs))
         memory.note_others(found)
         try:
-            with progress("importing", sum(job.size for job in jobs)) as advance:
+            if not wait and plain:
+                jobs = copy_first(opened, memory, jobs, closed, CAPTURE_MIN_BYTES if wait is None else 0, outcomes)
+            jobs += captured_jobs(opened) if wait else []
+            with progress("reading", sum(job.size for job in jobs)) as advance:
                 for outcome, job in import_all(root, jobs, closed, QUIET_SECONDS, processes):
                     outcomes.append(outcome)
                     memory.note(job, outcome)
@@ -87,7 +101,24 @@ def command(
             found.problems.append(str(problem))
         finally:
             memory.save()
+        seen = {one.session_id for one in outcomes}
+        outcomes += [ImportResult(name, "captured") for name in sorted(captured_sessions(opened) - seen)]
     return report(root, found, outcomes, time.perf_counter() - started, as_json)
+
+
+def copy_first(store: Store, memory: ImportMemory, jobs: list[Job], closed: bool, least: int, outcomes: list[ImportResult]) -> list[Job]:
+    """Copies the files of new sessions, if there are so many bytes of them; returns what is left to be read."""
+    from hansard.importing.capture import capture
+    from hansard.importing.session import ImportResult
+
+    size = sum(job.size for job in jobs)
+    if store.captures is None or not jobs or size < least:
+        return jobs
+    with progress("copying", size) as advance:
+        done = capture(store, jobs, closed, advance)
+    memory.note_captured(done.copied)
+    outcomes += [ImportResult(one.session_id, "captured", bytes=one.size) for one in done.captures]
+    return done.left
 
 
 def merge(store: Store, found: Discovery) -> list[str]:
@@ -166,7 +197,7 @@ def report(root: StoreLocation, found: Discovery, outcomes: list[ImportResult], 
     """What became of it all, and the exit code."""
     from hansard.store import display_location
 
-    counts = {state: sum(outcome.state == state for outcome in outcomes) for state in ("added", "updated", "unchanged", "in use", "failed")}
+    counts = {state: sum(outcome.state == state for outcome in outcomes) for state in STATES}
     totals: dict[str, Any] = {
         "store": display_location(root),
         **counts,
@@ -192,9 +223,13 @@ def show(totals: dict[str, Any]) -> None:
     """The totals for people, on one line or two."""
     from hansard.cli.tables import counted, print_wrapped, sized
 
-    states = [f"{totals[state]} {state}" for state in ("added", "updated", "unchanged", "in use", "failed") if totals[state]]
+    states = [f"{totals[state]} {state}" for state in STATES if totals[state]]
     click.echo(f"sessions: {', '.join(states) or 'none'}")
     print_wrapped(f"{counted(totals['events'])} events from {sized(totals['bytes'])} in {totals['seconds']:.1f} s, in {totals['store']}")
+    if totals["captured"]:
+        click.echo(
+            "Captured sessions are safe and in the list. Each is read when you open it; --wait reads them now, `hansard serve` meanwhile."
+        )
     if totals["unknown"]:
         click.echo(f"{totals['unknown']} files of no known format were passed over")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from itertools import islice
+from itertools import chain, islice
 
 import click
 
@@ -45,6 +45,7 @@ def command(
     """
     from hansard.cli.inputs import need_session
     from hansard.cli.tables import print_json, print_table
+    from hansard.importing.capture import search_captured
     from hansard.projections.terminal_text import visible_line
     from hansard.store import open_store
     from hansard.store.search import SearchQuery
@@ -62,7 +63,8 @@ def command(
             with progress("indexing", total) as advance:
                 record.update_index(advance=advance)
         with progress("searching", total) as search.advance:
-            found = list(islice(search, limit + 1))
+            captured = (hit for hit in search_captured(record, query, among or None, types or None, regex) if hit is not None)
+            found = list(islice(chain(search, captured), limit + 1))
     shown = found[:limit]
     if as_json:
         print_json(shown)

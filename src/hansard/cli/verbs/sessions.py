@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from hansard.events.lineage import Lineage
 
 
+NOT_READ = "not read yet"
+"""The status of a session of which the files were only copied so far."""
 SHORT_ID = 24
 """How much of a parent's id is shown: a command finds the session by it."""
 
@@ -34,13 +36,15 @@ def _origin(lineage: Lineage | None) -> str:
 def command(limit: int | None, store: str | None, as_json: bool) -> None:
     """List sessions.
 
-    For a fork, EVENTS counts only the events that it did not copy.
+    For a fork, EVENTS counts only the events that it did not copy. A session that is not read yet is read when you open it.
     """
     from hansard.cli.tables import print_json, print_table, style
     from hansard.store import display_location, open_store
+    from hansard.store.records import newest_first
 
     root = store_place(store)
-    found = open_store(root).sessions()[:limit]
+    with open_store(root) as record:
+        found = newest_first([*record.sessions(), *record.captured()])[:limit]
     if as_json:
         print_json(found)
         return
@@ -54,9 +58,9 @@ def command(limit: int | None, store: str | None, as_json: bool) -> None:
             info.project,
             info.problem or info.title,
             _origin(info.lineage),
-            f"{info.events - info.copied_events} of {info.events}" if info.copied_events else info.events,
+            f"{info.events - info.copied_events} of {info.events}" if info.copied_events else "" if info.captured else info.events,
             "" if info.updated is None else f"{to_datetime(info.updated, None):%Y-%m-%d %H:%M}",
-            "being written" if info.live else info.status,
+            NOT_READ if info.captured else "being written" if info.live else info.status,
         )
         for info in found
     ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hansard.cli.options import json_option, note
+from hansard.cli.options import json_option, note, note_captured
 from hansard.cli.store_pair import from_option, opened_pair, to_option
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def command(source: str | None, target: str, watch: bool, as_json: bool) -> int:
     from hansard.store.transfer.ship import sessions_to_ship
 
     with opened_pair(source, target) as (here, there):
+        note_captured(here)
         if watch:
             asyncio.run(follow(here, there, target, as_json))
             return 0

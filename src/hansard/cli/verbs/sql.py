@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hansard.cli.completers import sessions_or_files
-from hansard.cli.options import AUTO, Source, json_option, store_option, store_place
+from hansard.cli.options import AUTO, Source, json_option, note_captured, store_option, store_place
 from hansard.cli.output import output
 from hansard.errors import UsageError
 
@@ -58,6 +58,8 @@ def events_of(what: tuple[str, ...], root: StoreLocation) -> Iterator[Event]:
     from hansard.store.tables import read_store
 
     kept = open_store(root)
+    if not what:
+        note_captured(kept)
     named = [(name, *session_or_file(root, name)) for name in what]
     parts = [kept[session].read() if session is not None else under(name, source or Source(name)) for name, session, source in named]
     return chain.from_iterable(parts) if what else read_store(kept)

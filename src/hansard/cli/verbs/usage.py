@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hansard.cli.options import json_option, store_option, store_place
+from hansard.cli.options import json_option, note_captured, store_option, store_place
 from hansard.events.times import to_datetime
 
 if TYPE_CHECKING:
@@ -45,7 +45,9 @@ def command(by: str, store: str | None, as_json: bool) -> None:
 
     root = store_place(store)
     prices = load_prices(root)
-    ledger = read_ledger(open_store(root), prices)
+    opened = open_store(root)
+    ledger = read_ledger(opened, prices)
+    note_captured(opened)
     rows = ledger.rows()
     total = add_up(rows, ledger.notes.values())
     groups = _groups(rows, ledger, GROUPS[by])

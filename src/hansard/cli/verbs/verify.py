@@ -8,7 +8,7 @@ from msgspec import Struct
 from hansard.cli.completers import sessions
 from hansard.cli.options import json_option, store_option, store_place
 from hansard.cli.progress import progress
-from hansard.errors import StoreError
+from hansard.errors import StoreError, UnknownSession
 from hansard.store import Finding, Store
 
 
@@ -19,6 +19,8 @@ class Checked(Struct, omit_defaults=True):
     ok: bool
     findings: list[Finding] = []
     problem: str | None = None
+    captured: bool = False
+    """Whether files of it were only copied so far."""
 
 
 @click.command("verify")
@@ -28,7 +30,7 @@ class Checked(Struct, omit_defaults=True):
 def command(session: str | None, store: str | None, as_json: bool) -> int:
     """Check that logs are complete and undamaged.
 
-    Checks one session, or all of them. Exit code 1 if a log is damaged.
+    Checks one session, or all of them; of a session that is not read yet, the copies of its files. Exit code 1 if a log is damaged.
     """
     from hansard.cli.inputs import need_session
     from hansard.cli.tables import print_json, style
@@ -38,7 +40,7 @@ def command(session: str | None, store: str | None, as_json: bool) -> int:
     root = store_place(store)
     opened = open_store(root)
     if session is None:
-        sizes = {info.id: info.bytes for info in opened.sessions()}
+        sizes = {info.id: info.bytes for info in [*opened.sessions(), *opened.captured()]}
     else:
         name = need_session(root, session)
         sizes = {name: 0}
@@ -59,14 +61,28 @@ def command(session: str | None, store: str | None, as_json: bool) -> int:
     if damaged:
         click.echo(style(f"{len(damaged)} of {len(report)} logs are damaged", fg="red"))
         return 1
-    click.echo(style(f"{len(report)} {'log is' if len(report) == 1 else 'logs are'} as written", fg="green"))
+    waiting = sum(entry.captured for entry in report)
+    click.echo(style(f"{len(report) - waiting} {'log is' if len(report) - waiting == 1 else 'logs are'} as written", fg="green"))
+    if waiting:
+        click.echo(
+            style(
+                f"the copied files of {waiting} {'session' if waiting == 1 else 'sessions'} are as they were; they are not read yet",
+                fg="green",
+            )
+        )
     return 0
 
 
 def check(store: Store, session: str) -> Checked:
     """Look at one log. One that cannot be read at all does not keep the others from being looked at."""
+    captures = store.captures
+    captured = captures is not None and captures.has(session)
+    findings = captures.verify(session) if captures is not None and captured else []
     try:
-        findings = store[session].verify()
+        findings += store[session].verify()
+    except UnknownSession:
+        if not captured:
+            raise
     except StoreError as problem:
-        return Checked(session, False, problem=str(problem))
-    return Checked(session, not any(one.is_damage for one in findings), findings)
+        return Checked(session, False, problem=str(problem), captured=captured)
+    return Checked(session, not any(one.is_damage for one in findings), findings, captured=captured)

@@ -28,6 +28,7 @@ from hansard.events.structs import prepare
 from hansard.store import lines
 from hansard.store.files import lock
 from hansard.store.files import paths as files
+from hansard.store.files.captures import capture_names
 from hansard.store.files.database import CatalogBusy, CatalogDatabase, transaction
 from hansard.store.files.description import describe, folder_names
 from hansard.store.files.reader import LogFiles
@@ -35,7 +36,7 @@ from hansard.store.files.segment import SegmentFile, read
 from hansard.store.files.text_index import BLOCK_BYTES, Block, add_blocks, block_terms, find_blocks, forget_blocks, remove_block
 from hansard.store.ids import check_session_id
 from hansard.store.interface import Candidates, Log
-from hansard.store.records import Record, SeenFile, SessionInfo, known_usage
+from hansard.store.records import Record, SeenFile, SessionInfo, known_usage, newest_first
 from hansard.store.search_text import SEARCHED_TYPES, byte_hints, search_text
 
 T = TypeVar("T")
@@ -90,7 +91,7 @@ class FolderCatalog:
         """Returns every session, the one that changed last first. If logs have grown a little, this reads what is new in them."""
         found = self._describe_all()
         found |= {info.id: info for info in self._read_unread(found.values(), LOOK_SECONDS, MAX_LOOK_BYTES)}
-        return _newest_first(found.values())
+        return newest_first(found.values())
 
     def session(self, session_id: str) -> SessionInfo:
         """Returns one session, without looking at the others."""
@@ -175,7 +176,7 @@ class FolderCatalog:
         found: dict[str, list[SeenFile]] = {}
         if not self.database.exists:
             return found
-        there = {"", *folder_names(self._root)}
+        there = {"", *folder_names(self._root), *capture_names(self._root)}
         query = "SELECT path, session, mark, outcome, closed FROM files"
         with suppress(CatalogBusy):
             for path, session, mark, outcome, closed in self.database.run(lambda connection: connection.execute(query).fetchall()):
@@ -185,7 +186,7 @@ class FolderCatalog:
 
     def note(self, files: Iterable[SeenFile]) -> None:
         """Notes files, in the place of what was known of them."""
-        there = {*folder_names(self._root)}
+        there = {*folder_names(self._root), *capture_names(self._root)}
         rows = [(one.path, one.session if one.session in there else "", one.mark, one.outcome, one.closed) for one in files]
 
         def work(connection: sqlite3.Connection) -> None:
@@ -293,7 +294,7 @@ class FolderCatalog:
     def _read_unread(self, infos: Iterable[SessionInfo], seconds: float, most: float = inf) -> Iterator[SessionInfo]:
         """Reads the logs that are not read to their ends, the newest first; only those of which no more than ``most`` bytes are unread."""
         if not self.database.in_memory and (unread := self._unread()):
-            names = [info.id for info in _newest_first(infos) if info.id in unread and info.bytes - unread[info.id] <= most]
+            names = [info.id for info in newest_first(infos) if info.id in unread and info.bytes - unread[info.id] <= most]
             yield from self._read_all(names, seconds)
 
     def _read_all(self, names: Iterable[str], seconds: float = inf) -> Iterator[SessionInfo]:
@@ -458,10 +459,6 @@ def _forget(connection: sqlite3.Connection, names: Iterable[str]) -> None:
         forget_blocks(connection, name)
         for table, column in (("sessions", "id"), ("scans", "session"), ("usage", "session"), ("files", "session")):
             connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (name,))  # noqa: S608  # nosec B608
-
-
-def _newest_first(infos: Iterable[SessionInfo]) -> list[SessionInfo]:
-    return sorted(infos, key=lambda info: (-(info.updated or 0), info.id))
 
 
 def _encode(value: Struct) -> bytes:

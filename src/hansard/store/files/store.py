@@ -18,6 +18,7 @@ from hansard.events import Event
 from hansard.store import blobs
 from hansard.store.batch import WriterOptions, header_event
 from hansard.store.files import compression, paths
+from hansard.store.files.captures import FolderCaptures
 from hansard.store.files.catalog import FolderCatalog
 from hansard.store.files.compression import CompressionResult
 from hansard.store.files.description import list_abandoned
@@ -51,6 +52,7 @@ class JsonlStore(Store):
         self.search = self.tallies = self.files = self.catalog
         self.writers = FolderWriters(self.root, WriterOptions(fsync == "always", inline_limit, clock), self.catalog)
         self.notes: Notes | None = FolderNotes(self.root)
+        self.captures = self._captures = FolderCaptures(self.root)
         self._ids = TimeOrderedIds(clock)
 
     def __getitem__(self, session_id: str) -> FolderLog:
@@ -79,10 +81,16 @@ class JsonlStore(Store):
         return self.catalog.update_all(seconds, advance)
 
     def delete(self, session_id: str, at: Cursor | None = None) -> None:
-        """Deletes a session and everything that belongs to it; with ``at`` only if that is still its head, else raises `LogReset`."""
+        """Deletes a session and everything that belongs to it; with ``at`` only if that is still its head, else raises `LogReset`.
+
+        With ``at``, files of the session that were copied and not read yet stay.
+        """
         folder = _folder(self.root, session_id)
         self.writers.release(session_id)
+        is_captured = at is None and self._remove_capture(session_id)
         if not folder.is_dir():
+            if is_captured:
+                return
             raise UnknownSession(session_id)
         lock = WriterLock(folder)
         try:
@@ -94,6 +102,14 @@ class JsonlStore(Store):
             self.catalog.forget(session_id)
         finally:
             lock.release()
+
+    def _remove_capture(self, session_id: str) -> bool:
+        """Removes the files of a session that were copied and not read yet; returns whether there were any."""
+        with self._captures.reading(session_id, wait=False) as capture:
+            if capture is not None:
+                self._captures.remove(session_id)
+                self.catalog.forget(session_id)
+        return capture is not None
 
     def abandoned(self) -> list[str]:
         """Returns the sessions whose writer was killed before it released them."""

@@ -6,7 +6,8 @@
  *   id: string, title?: string | null, agent?: string | null, status?: string | null, phase?: string | null, live?: boolean,
  *   here?: boolean, head?: number | null, archived?: boolean,
  *   parentSessionId?: string | null, parentSeq?: number | null, lineage?: "fork" | "subagent" | null, copiedEvents?: number,
- *   project?: string | null, cwd?: string | null, repository?: string | null, costUsd?: number | null, updated?: number | null, problem?: string | null
+ *   project?: string | null, cwd?: string | null, repository?: string | null, costUsd?: number | null, updated?: number | null, captured?: boolean,
+ *   problem?: string | null
  * }} Info
  */
 

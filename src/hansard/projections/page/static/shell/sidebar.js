@@ -118,7 +118,7 @@ export class Sidebar {
     const current = info.id === this.current;
     const parent = info.parentSessionId ? this.sessions.get(info.parentSessionId) : undefined;
     const from = origin(info, parent ? title(parent) : null);
-    const said = JSON.stringify([info.title, info.agent, standingOf(info), info.project, info.costUsd, info.updated, info.problem, from, current]);
+    const said = JSON.stringify([info.title, info.agent, standingOf(info), info.project, info.costUsd, info.updated, info.captured, info.problem, from, current]);
     const kept = this.rows.get(info.id);
     if (kept?.said === said) return kept.row;
     const row = h(
@@ -134,7 +134,7 @@ export class Sidebar {
           badge(info.agent),
           from ? h("span", { class: "session-origin", role: "img", title: from, "aria-label": from }, "⑂") : null,
           info.project ? h("span", { class: "session-project", dir: "auto", title: info.repository ?? info.cwd ?? info.project }, info.project) : null,
-          info.problem ? h("span", { class: "bad", title: info.problem }, "unreadable") : mark(standingOf(info), true),
+          info.problem ? h("span", { class: "bad", title: info.problem }, "unreadable") : info.captured ? notRead() : mark(standingOf(info), true),
           h("span", { class: "spring" }),
           info.costUsd ? h("span", { class: "number" }, money(info.costUsd)) : null,
           h("span", { class: "number" }, clock(info.updated)),
@@ -252,4 +252,9 @@ export function summary(words, count, complete, done = 1) {
 function themes() {
   const names = /** @type {const} */ (["system", "light", "dark"]);
   return names.map((name) => ({ label: name === "system" ? "As the system" : name === "light" ? "Light" : "Dark", checked: theme() === name, run: () => setTheme(name) }));
+}
+
+/** The mark of a session of which the files were only copied so far. */
+function notRead() {
+  return h("span", { class: "quiet", title: "Its files are safe. They are read when you open it, or soon." }, "not read yet");
 }

@@ -17,6 +17,7 @@ import pytest
 from hansard.errors import AppendFailed
 from hansard.events import Event, session_lifecycle
 from hansard.events.codec import encode
+from hansard.importing import position
 from hansard.importing import run as many
 from hansard.importing.discovery import Discovery, discover
 from hansard.importing.position import NOTE
@@ -143,6 +144,18 @@ def test_a_note_that_is_older_than_the_log_is_not_believed(root, tmp_path):
     assert [outcome.state for outcome in run(root, path)] == ["unchanged"]
     assert original(root) == turn(1) + turn(2)
     assert len(set(ids(root))) == len(ids(root))
+
+
+def test_what_others_add_to_a_log_is_no_reason_to_read_it_again(root, tmp_path, monkeypatch):
+    path = project(tmp_path, turn(1))
+    run(root, path)
+    with JsonlStore(root) as store:
+        store[ID].append([session_lifecycle(subtype="parent_found")])
+    monkeypatch.setattr(position, "rebuild", lambda *_: pytest.fail("the log was read"))
+    assert [one.state for one in run(root, path)] == ["unchanged"]
+    project(tmp_path, turn(1), turn(2))
+    assert [one.state for one in run(root, path)] == ["updated"]
+    assert original(root) == turn(1) + turn(2)
 
 
 def answered(number: int) -> bytes:

@@ -78,6 +78,25 @@ def save(store: Store, session_id: str, memory: ImportPositions) -> None:
         store.notes.put(session_id, NOTE, msgspec.json.encode(memory))
 
 
+def catch_up(store: Store, session_id: str, memory: ImportPositions, seq: int) -> bool:
+    """Takes in what was added to the log since the note, up to ``seq``; False if frames were, or the log is another one.
+
+    Most of what others add is about the whole session, such as its parent, and is no reason to read all of it again.
+    """
+    if memory.seq > seq:
+        return False
+    if memory.seq < seq:
+        for event in store[session_id].read(after=memory.seq):
+            if event.frame is not None:
+                return False
+            memory.seq = event.seq
+            memory.handoffs.note(event)
+            if isinstance(event, SessionLifecycle):
+                _note_source(memory, event)
+        save(store, session_id, memory)
+    return True
+
+
 def rebuild(store: Store, session_id: str) -> ImportPositions:
     """What the log itself says about the files that were read into it."""
     memory = ImportPositions(files={}, attached={}, streams={})

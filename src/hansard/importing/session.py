@@ -100,9 +100,10 @@ class SessionImport:
 
     def _load_positions(self) -> None:
         if self._positions is not None:
-            if not self._exists or self.store[self.job.session_id].head().seq == self._positions.seq:
+            log = self.store[self.job.session_id]
+            if not self._exists or position.catch_up(self.store, self.job.session_id, self._positions, log.head().seq):
                 return
-            self._reset()  # somebody else wrote meanwhile
+            self._reset()  # another process wrote frames meanwhile
         try:
             head = self.store[self.job.session_id].head()
         except UnknownSession:
@@ -114,8 +115,8 @@ class SessionImport:
             return
         self._exists = True
         noted = position.load(self.store, self.job.session_id)
-        if noted is None or noted.seq != head.seq:  # somebody else wrote, or we were stopped before we could note it
-            self._lock()
+        if noted is None or not position.catch_up(self.store, self.job.session_id, noted, head.seq):
+            self._lock()  # we were stopped before we could note it
             noted = position.rebuild(self.store, self.job.session_id)
         self._positions = noted
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,9 @@ from hansard.adapters import adapter_for
 from hansard.adapters.base import Context
 from hansard.adapters.framing import frames
 from hansard.adapters.normalize import normalize
+from hansard.cli import main
 from hansard.cli.inputs import session_of
+from hansard.cli.verbs import import_
 from hansard.cli.verbs.audit import audit_session
 from hansard.errors import AmbiguousSession
 from hansard.events import (
@@ -282,6 +285,20 @@ def test_a_session_that_hansard_ran_is_merged_with_its_file_again(root: Path, ho
     live_session(root, RECORDING, "mine")
     import_all_of(root, files_of(home))
     check_again(JsonlStore(root), "mine")
+
+
+def test_a_watching_import_merges_doubles_before_it_watches(root: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import_all_of(root, files_of(home))
+    live_session(root, RECORDING, "mine")
+    found: list[list[str]] = []
+
+    def follow(*_: Any) -> int:
+        found.append([info.id for info in JsonlStore(root).sessions()])
+        return 0
+
+    monkeypatch.setattr(import_, "follow", follow)
+    assert main(["import", str(home / "disk"), "--repair", "--watch", "--store", str(root)]) == 0
+    assert found == [["mine"]]
 
 
 def test_doubles_of_version_0_1_are_merged_and_the_merge_is_on_the_record(root: Path, home: Path) -> None:

@@ -73,6 +73,9 @@ def command(
 
     root = store_place(store)
     if watch:
+        if repair:
+            with open_store(root) as opened:
+                tell(merge(opened, look(list_files(search_places(paths, home)), format, session)))
         return follow(root, paths, format, home, session, as_json)
     started = time.perf_counter()
     outcomes: list[ImportResult] = []

@@ -5,13 +5,11 @@ from __future__ import annotations
 import base64
 import itertools
 import json
-import math
 import random
 import re
 import string
-import time
 import uuid
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +46,7 @@ from hansard.projections.redaction.matching import Patterns
 from hansard.projections.redaction.redact import HELD_EVENTS, mask_text, redact
 from hansard.projections.redaction.rules import RULES, Rule
 from tests.proof import Figures, amount, proves
+from tests.pumps import LINEAR, Pump, exponent, pumps
 from tests.test_bad_input import cases
 
 OWN = "a-token-of-our-server"
@@ -412,7 +411,7 @@ def masked_case(case: dict[str, Any]) -> str:
 
 
 @proves("S-06")
-@pytest.mark.parametrize("form", ["plain", "json", "url", "ansi", "deltas"])
+@pytest.mark.parametrize("form", ["plain", "json", "url", "ansi", "deltas", "base64"])
 def test_the_secrets_of_140_kinds_are_masked(form: str, figure: Figures) -> None:
     those = [case for kind in CORPUS for case in kind["cases"] if case["form"] == form]
     missed = [case["id"] for case in those if leaked(case, masked_case(case))]
@@ -450,27 +449,27 @@ STARTS = [
 ]
 
 
-def growth(text: Callable[[int], str], size: int = 10_000) -> float:
-    """How much more processor time four times the text takes: 4 if it is linear, 16 if quadratic. Too fast to measure is 1."""
-
-    def cost(count: int) -> float:
-        given, best = text(count), math.inf
-        for _ in range(3):
-            start = time.process_time()
-            mask_text(given)
-            best = min(best, time.process_time() - start)
-        return best
-
-    large = cost(4 * size)
-    return large / cost(size) if large > 0.02 else 1.0
-
-
 @proves("S-06")
 @pytest.mark.parametrize("start", STARTS)
 def test_masking_takes_time_in_proportion_to_the_text(start: str) -> None:
     for unit in (*random.Random(start).sample(UNITS, amount(4, len(UNITS), quick=1)), start):
         for text in (lambda count: start + unit * (count // len(unit)), lambda count: (start + unit) * (count // len(start + unit))):  # noqa: B023
-            assert any(growth(text) < 9 for _ in range(3)), (start, unit)
+            assert exponent(lambda size: partial(mask_text, text(size)), 10_000) < LINEAR, (start, unit)  # noqa: B023
+
+
+@proves("S-06")
+@each_rule
+def test_a_rule_takes_time_in_proportion_to_the_text(rule: Rule) -> None:
+    some = [pump for body in (rule.body, rule.before) if body for pump in pumps(re.compile(body))]
+    for pump in random.Random(rule.id).sample(some, min(len(some), amount(3, 40, quick=1))):
+        for anchor in rule.anchors[:1]:
+            for start, unit in (
+                (anchor + pump.start, pump.unit),
+                ("", f"{pump.start}{pump.unit} {anchor}{pump.unit}"),
+                ("", anchor + pump.unit),
+            ):
+                text = Pump(start, unit, pump.end).text
+                assert exponent(lambda size: partial(mask_text, text(size)), 5000) < LINEAR, (anchor, pump)  # noqa: B023
 
 
 @proves("S-06")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from hansard.events.originals import wrap
 from hansard.events.state import State
 from hansard.projections import FORMATS
 from hansard.projections.formats.standard_messages import StandardMessages
+from hansard.server.responses import BEFORE_STATUS
 from hansard.server.search import MAX_MATCHES
+from hansard.server.services import EXPORTS
 from hansard.store import Record
 from hansard.store.files.store import FolderLog
 from tests.driving.stage import DOT
@@ -291,6 +294,38 @@ async def test_other_forms(tmp_path: Path):
             assert "attachment" in answer.headers["content-disposition"]
         assert (await http.get(f"/api/sessions/{session}/export?to=nonsense")).status_code == 400
         assert (await http.get(f"/api/sessions/{session}/export")).status_code == 400
+
+
+@pytest.mark.parametrize("form", ["native", "markdown", "html", "summary"])
+async def test_an_export_that_fails_has_the_status_of_a_failure(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def read_blocks(log: FolderLog, size: int) -> Any:
+        yield from [([user_message(text="hi")], 10)] * 3
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(FolderLog, "read_blocks", read_blocks)
+    monkeypatch.setattr(FolderLog, "conversation_blocks", read_blocks)
+    async with served(tmp_path / "store") as here, here.http() as http:
+        answer = await http.get(f"/api/sessions/{here.session(3)}/export?to={form}")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (500, "store")
+
+
+async def test_exports_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    at_once, most = 0, 0
+
+    def export(*_: object) -> Iterator[bytes]:
+        nonlocal at_once, most
+        for _part in range(3):
+            at_once, most = at_once + 1, max(most, at_once + 1)
+            time.sleep(0.01)
+            at_once -= 1
+            yield b"x" * BEFORE_STATUS
+
+    monkeypatch.setattr("hansard.server.routes.export_session", export)
+    async with served(tmp_path / "store") as here, here.http() as http:
+        session = here.session(3)
+        answers = await asyncio.gather(*(http.get(f"/api/sessions/{session}/export?to=markdown") for _ in range(8)))
+        assert [len(answer.content) for answer in answers] == [3 * BEFORE_STATUS] * 8
+        assert most == EXPORTS
 
 
 def _messages(events):

@@ -81,6 +81,13 @@ def mcp_server(tool_name: str) -> str | None:
     return parts[1] if len(parts) == 3 else None
 
 
+def text_between(text: str, start: str, end: str) -> str | None:
+    """Returns the text between two marks, None if they are not there. A pattern looks for a missing end again from each start."""
+    _, started, rest = text.partition(start)
+    inner, ended, _ = rest.partition(end)
+    return inner if started and ended else None
+
+
 def camel_case(name: str) -> str:
     """Return a snake_case name in camelCase."""
     first, *rest = name.split("_")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from math import isfinite
 from typing import ClassVar, Protocol
 
@@ -172,6 +172,9 @@ _SSE_LINE = re.compile(rb"([^\r\n]*+)(\r\n|\n|\r(?!\Z))")
 _SSE_LAST_LINE = re.compile(rb"([^\r\n]*+)(\r\n|\n|\r)")
 _BOM = b"\xef\xbb\xbf"
 
+LineAt = Callable[[bytes, int], "re.Match[bytes] | None"]
+"""Returns the line at a position, if its end is there."""
+
 
 class ServerSentEvents:
     """A frame per event, with its comments and fields; what is no event (comments, an unfinished end) is a frame too."""
@@ -188,11 +191,11 @@ class ServerSentEvents:
         line_goes_on = b"\n" not in chunk and b"\r" not in chunk and not (self._waiting and self._waiting[-1].endswith(b"\r"))
         if chunk:
             self._waiting.append(chunk)
-        return [] if line_goes_on else self._take(_SSE_LINE)
+        return [] if line_goes_on else self._take(_SSE_LINE.match)
 
     def end(self) -> list[Frame]:
         """What is left: an event that was never finished, or something that is no event stream at all."""
-        frames = self._take(_SSE_LAST_LINE)
+        frames = self._take(_SSE_LAST_LINE.match)
         rest = b"".join(self._raw) + self._buffer
         lines = [*self._lines, self._buffer]
         self._waiting, self._lines, self._raw = [], [], []
@@ -202,9 +205,9 @@ class ServerSentEvents:
             frames.append(_with_end(Frame(data, raw=rest, noise="unfinished" if unfinished else "not_sse")))
         return frames
 
-    def _take(self, pattern: re.Pattern[bytes]) -> list[Frame]:
+    def _take(self, line_at: LineAt) -> list[Frame]:
         frames: list[Frame] = []
-        lines, self._buffer = _split(b"".join(self._waiting), pattern)
+        lines, self._buffer = _split(b"".join(self._waiting), line_at)
         self._waiting = []
         for line, end in lines:
             self._raw.append(line + end)
@@ -219,14 +222,14 @@ class ServerSentEvents:
         return frames
 
 
-def _split(data: bytes, pattern: re.Pattern[bytes]) -> tuple[list[tuple[bytes, bytes]], bytes]:
+def _split(data: bytes, line_at: LineAt) -> tuple[list[tuple[bytes, bytes]], bytes]:
     """The lines that are complete, each with its end beside it, and what is left."""
     if 13 not in data:
         *whole, rest = data.split(b"\n")
         return [(line, b"\n") for line in whole], rest
     lines: list[tuple[bytes, bytes]] = []
     position = 0
-    while match := pattern.match(data, position):  # no search: that looks for the end of a last line from each of its bytes
+    while match := line_at(data, position):  # no search: that looks for the end of a last line from each of its bytes
         position = match.end()
         lines.append((match[1], match[2]))
     return lines, data[position:]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from itertools import islice
@@ -16,7 +17,7 @@ from hansard.events.lenient import as_list, as_object
 
 MAX_JSON_STARTS = 100
 """How many brackets in prose are tried as the beginning of JSON."""
-_FENCED = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n`]*\n(.*?)^[ \t]*\1[ \t]*$", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(r"[ \t]*+(`{3,}+|~{3,}+)[^`]*")
 
 
 class OutputMismatch(Exception):
@@ -89,10 +90,28 @@ def _validator(schema: dict[str, Any]) -> Callable[[Any], Any]:
     return check
 
 
+def _fenced(text: str) -> Iterator[str]:
+    """Yields what is in code fences."""
+    lines = text.split("\n")
+    ends: dict[str, list[int]] = {}
+    for number, line in enumerate(lines):
+        if line.lstrip(" \t")[:3] in ("```", "~~~"):
+            ends.setdefault(line.strip(" \t"), []).append(number)
+    first = 0
+    while first < len(lines):
+        fence = _FENCE.fullmatch(lines[first])
+        first += 1
+        later = ends.get(fence.group(1), []) if fence else []
+        place = bisect_left(later, first)
+        if place < len(later):
+            yield "\n".join(lines[first : later[place]])
+            first = later[place] + 1
+
+
 def _values(text: str) -> Iterator[Any]:
     """Yields the JSON values of an answer, the likeliest first: all of it, what is in a fence, the first object or list in prose."""
     decoder = json.JSONDecoder()
-    for part in [text, *(found.group(2) for found in _FENCED.finditer(text))]:
+    for part in [text, *_fenced(text)]:
         try:
             yield json.loads(part)
         except (ValueError, RecursionError):

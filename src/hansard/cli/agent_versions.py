@@ -7,10 +7,10 @@ from typing import Literal
 
 Verdict = Literal["newer", "same", "older"]
 
-VERSION = re.compile(r"\d+(?:\.\d+)+(?:[-+.]?[A-Za-z0-9][0-9A-Za-z.+-]*)?")
+VERSION = re.compile(r"\d{1,9}(?:\.\d{1,9}){1,9}(?:[-+.]?[A-Za-z0-9][0-9A-Za-z.+-]{0,80})?")
 """A version in a sentence: 2.1.325, 0.167.0-alpha.3, 2026.02.13-7ae6800."""
 
-_NUMBERED = re.compile(r"(\d+(?:\.\d+)*)(?:[-.]?([A-Za-z0-9][0-9A-Za-z.-]*))?(?:\+\S*)?")
+_NUMBERED = re.compile(r"(\d++(?:\.\d++)*+)(?:[-.]?([A-Za-z0-9][0-9A-Za-z.-]*))?(?:\+\S*)?")
 _DATED = re.compile(r"(2\d\d\d)[.-](\d\d?)(?:[.-](\d\d?))?(?:[-.+]\S*)?")
 """A date, and perhaps the commit of that day: no pre-release."""
 _TESTED = re.compile(r"(?<![\w.])\d+[.-]\d+(?:[.-]\w+)*")
@@ -56,4 +56,4 @@ def _cut(key: Key, tested: Key) -> Key:
 
 
 def _without_remarks(text: str) -> str:
-    return re.sub(r"\([^)]*\)", "", text)
+    return re.sub(r"\([^()]*\)", "", text)

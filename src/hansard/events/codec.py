@@ -183,8 +183,14 @@ def _unknown(fields: dict[str, Any]) -> Unknown:
 
 
 # msgspec says only in its messages what does not fit, and where; tests/test_msgspec.py fails if they change.
-_UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*?)`(?: - at `\$(.*)`)?", re.DOTALL)
+_UNKNOWN_FIELD = "Object contains unknown field `"
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
+
+
+def problem_path(problem: str) -> tuple[str, str | None]:
+    """Returns msgspec's message without the path that it ends with, and the path; None if it has none."""
+    what, at, path = problem.rpartition(" - at `$")
+    return (what, path[:-1]) if at and path.endswith("`") else (problem, None)
 
 
 def path_steps(path: str) -> list[str | int]:
@@ -194,12 +200,15 @@ def path_steps(path: str) -> list[str | int]:
 
 def _move_unknown_field(problem: str, known: Any, extra: dict[str, Any]) -> bool:
     """Move the field msgspec complains of from ``known`` to ``extra``; false when the complaint is about something else."""
-    match = _UNKNOWN_FIELD.fullmatch(problem)
-    if match is None:
+    what, path = problem_path(problem)
+    if not what.startswith(_UNKNOWN_FIELD):
         return False
-    name, steps = match.group(1), path_steps(match.group(2) or "")
-    for step in steps:
-        known = known[step]
+    name, steps = what.removeprefix(_UNKNOWN_FIELD)[:-1], path_steps(path or "")
+    try:
+        for step in steps:
+            known = known[step]
+    except (KeyError, IndexError, TypeError):  # the name of the field looks like a path
+        return False
     pointer = "".join("/" + _escape(str(step)) for step in [*steps, name])
     if not isinstance(known, dict) or name not in known:
         return False

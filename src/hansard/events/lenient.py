@@ -8,14 +8,13 @@ from typing import Any, cast, get_args
 
 import msgspec
 
-from hansard.events.codec import fraction, integer, path_steps
+from hansard.events.codec import fraction, integer, path_steps, problem_path
 
 MAX_REPAIRS = 32
 """How many fields of a wrong type are set aside before a message counts as another shape altogether."""
 
 UNKNOWN_TAG = re.compile(r"Invalid value ['\"](.*)['\"](?: - at |$)", re.DOTALL)
 """msgspec's message for a tag that no struct of a union has. Only its messages say what is wrong; tests/test_msgspec.py pins them."""
-_PATH = re.compile(r" - at `\$(.+)`$", re.DOTALL)
 
 
 def convert_lenient(value: Any, types: Any) -> tuple[Any, list[str]]:
@@ -26,10 +25,10 @@ def convert_lenient(value: Any, types: Any) -> tuple[Any, list[str]]:
         try:
             return msgspec.convert(value, types), aside
         except msgspec.ValidationError as problem:
-            path = _PATH.search(str(problem))
-            if path is None or UNKNOWN_TAG.match(str(problem)) or str(problem).startswith("Object missing"):
+            _, path = problem_path(str(problem))
+            if not path or UNKNOWN_TAG.match(str(problem)) or str(problem).startswith("Object missing"):
                 raise
-            value = _without(value, path_steps(path.group(1)))
+            value = _without(value, path_steps(path))
             aside.append(str(problem))
     raise ValueError("too many fields of a wrong type")
 

@@ -254,7 +254,7 @@ SHAPES = (
 
 SHELL_PROGRAM = re.compile(r"(?:.*/)?(?:ba|z|da)?sh")
 SHELL_OPTION = re.compile("-l?c")
-FILES_IN_PATCH = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+?)\s*$", re.MULTILINE)
+FILES_IN_PATCH = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.*\S)\s*$", re.MULTILINE)
 
 
 STEP_TEXTS = ("content", "step", "text", "description", "title")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any
 
 import msgspec
-from starlette.responses import Response
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response, StreamingResponse
 
 from hansard.errors import (
     AgentError,
@@ -62,6 +64,8 @@ KINDS: tuple[tuple[type[Exception], int, str], ...] = (
 )
 SENTENCE = 2000
 """So long is what is said of a failure at most, whatever it names."""
+BEFORE_STATUS = 1024 * 1024
+"""So many bytes of an answer are there before its status is sent."""
 CONFLICTS = {"not_found": 404, "bad_request": 400, "too_many": 429, "forbidden": 403}
 """Statuses of refusals by their word; every other is a conflict with how things stand."""
 
@@ -91,6 +95,28 @@ def cut(text: str, length: int) -> str:
 def answer(value: Any, status: int = 200) -> Response:
     """A value as JSON."""
     return Response(encode(value), status, media_type="application/json")
+
+
+async def in_parts(parts: Iterator[bytes], turns: asyncio.Semaphore, media_type: str) -> Response:
+    """An answer of any length, made on a thread when it is its turn. What fails in its first megabyte has a status that says so."""
+
+    def begin() -> tuple[bytes, bool]:
+        first = bytearray()
+        for part in parts:
+            first += part
+            if len(first) >= BEFORE_STATUS:
+                return bytes(first), True
+        return bytes(first), False
+
+    async def rest(part: bytes | None) -> AsyncIterator[bytes]:
+        while part is not None:
+            yield part
+            async with turns:
+                part = await run_in_threadpool(next, parts, None)
+
+    async with turns:
+        first, more = await run_in_threadpool(begin)
+    return StreamingResponse(rest(first), media_type=media_type) if more else Response(first, media_type=media_type)
 
 
 def failure(problem: Exception, secrets: Iterable[str] = ()) -> Response:

@@ -33,7 +33,7 @@ from hansard.server.auth import secrets_of, token_of
 from hansard.server.feed import FeedPosition, Filter, client_json, following
 from hansard.server.fork import fork
 from hansard.server.openapi import FLAG, SESSION, Operation, document, path_parameter, query
-from hansard.server.responses import HttpError, answer, explained, failure
+from hansard.server.responses import HttpError, answer, explained, failure, in_parts
 from hansard.server.search import match_lines
 from hansard.server.services import ServerContext
 from hansard.server.sse import requested_cursor, stream
@@ -262,7 +262,7 @@ class Api:
         projection = (await run_in_threadpool(projection_for, form))()  # the first use imports it
         await run_in_threadpool(self._must_be_short, name)
         parts = export_session(self._store, name, projection, redact((), self._serving.tokens.secrets) if masked else None)
-        return StreamingResponse(parts, media_type=TYPES.get(projection.output, "application/octet-stream"))
+        return await in_parts(parts, self._serving.exports, TYPES.get(projection.output, "application/octet-stream"))
 
     def _must_be_short(self, name: str) -> None:
         if self._store[name].head().bytes > self._serving.limits.export:

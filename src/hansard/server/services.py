@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
 from hansard.agents.hub import Hub
@@ -13,6 +14,9 @@ from hansard.server.presence import Presence
 from hansard.server.protocol import Limits
 from hansard.server.session_list import SessionIndex
 from hansard.server.tokens import Token, Tokens
+
+EXPORTS = 2
+"""So many exports are made at the same time: the other threads are there for shorter work."""
 
 
 class ServerContext:
@@ -32,6 +36,7 @@ class ServerContext:
         self.since = time.monotonic()
         self.connections = 0
         """Sockets and streams that are open."""
+        self.exports = asyncio.Semaphore(EXPORTS)
         self._buckets: dict[str, Bucket] = {}
 
     def bucket(self, who: Token) -> Bucket:

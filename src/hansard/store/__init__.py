@@ -65,11 +65,13 @@ def is_database(place: object) -> bool:
 
 def display_location(place: StoreLocation) -> str:
     """A place as it can be shown: without the password."""
-    return (
-        re.sub(r"(?<=password=)[^&]*", "…", re.sub(r"(?<=://)([^:/@]*):.*@(?=[^@]*$)", r"\1@", str(place)))
-        if is_database(place)
-        else str(place)
-    )
+    if not is_database(place):
+        return str(place)
+    scheme, _, rest = str(place).partition("://")
+    login, at, host = rest.rpartition("@")
+    user, _, _ = login.partition(":")
+    address = str(place) if "/" in user else f"{scheme}://{user}{at}{host}"
+    return re.sub(r"(?<=password=)[^&]*", "…", address)
 
 
 def open_store(place: str | os.PathLike[str] | None = None, fsync: Literal["default", "always"] = "default") -> Store:

@@ -14,6 +14,7 @@ from hansard.adapters.acp import blocks, wire
 from hansard.adapters.acp.fields import NO_META, present
 from hansard.adapters.background import is_launch
 from hansard.adapters.blocks import only_text, text_of
+from hansard.adapters.fields import text_between
 from hansard.events import ToolCallPayload, ToolKind, ToolResultPayload
 from hansard.events.content import AnyBlock, TerminalBlock, TextBlock
 from hansard.events.lenient import as_int, as_list, as_object
@@ -32,12 +33,11 @@ _KINDS: dict[str, ToolKind] = {
 }
 _AGENTS = {"agent", "task", "subagent"}
 # Gemini CLI 0.61.0 puts the tool's name nowhere but into the id: run_shell_command__run_shell_command_1794773416396_0
-_GEMINI_ID = re.compile(r"(.+)__\1_\d+_\d+")
+_GEMINI_ID = re.compile(r"(.+)_\d+_\d+")
 _NAME = re.compile(r"[\w-]+")
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d+)")
 # Qwen Code 0.15.10 says so at the end of what it shows of a command, and calls the command completed
 _LAST_EXIT_CODE = re.compile(r"^Exit Code: (-?\d+)\nSignal: ", re.MULTILINE)
-_STOPPED = re.compile(r"<shell_metadata>\n(.*?)\n</shell_metadata>", re.DOTALL)
 
 
 class Terminal:
@@ -257,8 +257,8 @@ class Call:
         if "error" in args and args.keys() == {"tool", "error"} and args["tool"] == self.first_title:
             return str(args["error"])
         if fields and self.kind == "execute" and as_object(fields.get("metadata")).get("exit", 0) is None:
-            note = _STOPPED.search(str(fields.get("output")))
-            return note.group(1) if note else "no exit code"
+            note = text_between(str(fields.get("output")), "<shell_metadata>\n", "\n</shell_metadata>")
+            return "no exit code" if note is None else note
         return None
 
     def _error(self, fields: dict[str, Any]) -> str | None:
@@ -288,7 +288,11 @@ class Call:
 def _name_in(call_id: str) -> str | None:
     """Return the tool's name in a call's id. It is needed several times during a call."""
     gemini = _GEMINI_ID.fullmatch(call_id)
-    return None if gemini is None else gemini.group(1)
+    if gemini is None:
+        return None
+    twice = gemini.group(1)
+    name = twice[: len(twice) // 2 - 1]
+    return name if name and twice == f"{name}__{name}" else None
 
 
 _FENCE = 24

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any, cast
 
 from hansard import events as ev
 from hansard.adapters.base import Wire, declare, nested
 from hansard.adapters.blocks import raw_block, read_blocks, text_of
+from hansard.adapters.fields import text_between
 from hansard.errors import CannotEncode
 from hansard.events.lenient import read
 from hansard.events.structs import prepare, union_of
@@ -194,19 +194,12 @@ def refusal(text: str | None, category: str | None, explanation: str | None) -> 
     return ev.RefusalBlock(text=text or "", category=category, explanation=explanation)
 
 
-_COMMAND = re.compile(r"<command-name>(.*?)</command-name>", re.DOTALL)
-_ARGS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
-_OUTPUT = re.compile(r"<local-command-stdout>(.*?)</local-command-stdout>", re.DOTALL)
-
-
 def slash_command(text: str) -> ev.SlashCommandBlock | None:
     """The command that the harness's tags speak of. The text itself is always kept beside it."""
-    name, args, output = _COMMAND.search(text), _ARGS.search(text), _OUTPUT.search(text)
+    name, args, output = (text_between(text, f"<{tag}>", f"</{tag}>") for tag in ("command-name", "command-args", "local-command-stdout"))
     if name is None and output is None:
         return None
-    return ev.SlashCommandBlock(
-        name=name.group(1).lstrip("/") if name else "", args=args.group(1) if args else None, output=output.group(1) if output else None
-    )
+    return ev.SlashCommandBlock(name=(name or "").lstrip("/"), args=args, output=output)
 
 
 def from_block(block: ev.AnyBlock) -> Any:

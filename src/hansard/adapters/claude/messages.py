@@ -17,7 +17,7 @@ from hansard.adapters.claude.fields import usage_of
 from hansard.adapters.claude.plan import Plan
 from hansard.adapters.claude.team import Team
 from hansard.adapters.claude.wire import Tokens
-from hansard.adapters.fields import mcp_server, tag_of
+from hansard.adapters.fields import mcp_server, tag_of, text_between
 from hansard.events.lenient import as_object
 from hansard.events.structs import prepare
 
@@ -195,10 +195,9 @@ def task_ended(text: str) -> Iterator[ev.Event]:
     """Yields how a background task ended, if a message of the harness tells it."""
     if not text.startswith("<task-notification>"):
         return
-    call, status, summary = (re.search(f"<{name}>(.*?)</{name}>", text, re.DOTALL) for name in ("tool-use-id", "status", "summary"))
+    call, status, summary = (text_between(text, f"<{tag}>", f"</{tag}>") for tag in ("tool-use-id", "status", "summary"))
     if call is not None and status is not None:
-        title = None if summary is None else summary.group(1)
-        yield ev.tool_progress(tool_call_id=call.group(1), status=status.group(1), title=title)
+        yield ev.tool_progress(tool_call_id=call, status=status, title=summary)
 
 
 def split_results(items: list[Any], read: Callable[[Any, Any], Any]) -> tuple[list[Any], list[Any]]:

@@ -28,7 +28,7 @@ from hansard.adapters.claude.messages import (
     user_message,
 )
 from hansard.adapters.claude.outcomes import error_of
-from hansard.adapters.fields import camel_fields, parse_iso_ms, place_in_message, tag_of, whole_ms
+from hansard.adapters.fields import camel_fields, parse_iso_ms, place_in_message, tag_of, text_between, whole_ms
 from hansard.adapters.framing import Lines
 from hansard.adapters.usage import make_usage
 from hansard.adapters.workspace import workspace_of
@@ -38,7 +38,7 @@ _INTERRUPTED = "[Request interrupted by user"
 _CAVEAT = "<local-command-caveat>"
 _PRINTED = ("<local-command-stdout>", "<local-command-stderr>", "<bash-stdout>", "<bash-stderr>")
 _COMMAND = ("<command-name>", "<command-message>", "<bash-input>")
-_STDOUT = re.compile(r"<local-command-(?:stdout|stderr)>(.*?)</local-command-(?:stdout|stderr)>", re.DOTALL)
+_OUTPUT_TAG = re.compile(r"<(local-command-(?:stdout|stderr))>")
 _API_ERROR = re.compile(r'"type":\s*"(\w+_error)"')
 _AGENTS = ("agent", "coordinator", "peer", "teammate")
 """Origins of what another agent said: one that this one started, or the one that started it."""
@@ -480,8 +480,9 @@ class ClaudeSession(Adapter):
             case disk.ApiError():
                 yield from self.api_error(message)
             case disk.LocalCommand():
-                printed = _STDOUT.search(message.content)
-                text = printed.group(1) if printed else message.content
+                tag = _OUTPUT_TAG.search(message.content)
+                printed = text_between(message.content, tag.group(), f"</{tag.group(1)}>") if tag else None
+                text = message.content if printed is None else printed
                 yield ev.AssistantDone(payload=ev.AssistantDonePayload(text=text, phase="local_command"))
                 yield from context_usage(message.context_usage)
                 if self.inferred.local:

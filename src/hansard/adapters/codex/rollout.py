@@ -7,7 +7,6 @@ with the event's data.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
@@ -29,7 +28,7 @@ from hansard.events.lenient import as_list, as_object
 from hansard.events.lineage import HISTORY_BASE
 
 # What the program takes out of a message before it shows it.
-_HIDDEN = re.compile(r"<(proposed_plan|oai-mem-citation)>.*?</\1>\n?", re.DOTALL)
+_HIDDEN = ("proposed_plan", "oai-mem-citation")
 
 
 class CodexRollout(Codex):
@@ -316,7 +315,7 @@ class CodexRollout(Codex):
     # ---- what the model said
 
     def is_echo(self, message_id: str | None, text: str) -> bool:
-        return super().is_echo(message_id, text) or (message_id is None and _HIDDEN.sub("", text) in self.seen.unmatched)
+        return super().is_echo(message_id, text) or (message_id is None and _without_hidden(text) in self.seen.unmatched)
 
     def agent_said(self, message_id: str | None, text: str, phase: str | None, citation: Any) -> Iterator[ev.Event]:
         self.spoke = True
@@ -440,3 +439,16 @@ def _plan_steps(plan: Any) -> list[tuple[str, str]]:
     """Return the steps and states of a plan, from the arguments of ``update_plan``."""
     steps = [as_object(step) for step in as_list(as_object(plan).get("plan"))]
     return [(step["step"], str(step.get("status", "unknown"))) for step in steps if isinstance(step.get("step"), str)]
+
+
+def _without_hidden(text: str) -> str:
+    """Returns a text without the elements that Codex does not show."""
+    for tag in _HIDDEN:
+        kept: list[str] = []
+        position = 0
+        while (start := text.find(f"<{tag}>", position)) >= 0 and (end := text.find(f"</{tag}>", start)) >= 0:
+            kept.append(text[position:start])
+            position = end + len(f"</{tag}>")
+            position += text.startswith("\n", position)
+        text = "".join(kept) + text[position:]
+    return text

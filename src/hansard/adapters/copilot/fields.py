@@ -53,7 +53,7 @@ _TYPES: dict[str, ErrorCode] = {
     "context_length_exceeded": "context_overflow",
     "insufficient_quota": "rate_limit",
 }
-_TOO_LONG = re.compile(r"input token count .* exceeds|context.length.exceeded|maximum (number of tokens|context length)", re.IGNORECASE)
+_TOO_LONG = re.compile(r"input token count .{0,80} exceeds|context.length.exceeded|maximum (number of tokens|context length)", re.I)
 
 
 def tool_kind(name: str, server: str | None) -> ToolKind:

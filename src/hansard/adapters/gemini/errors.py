@@ -39,7 +39,7 @@ _WORDS: dict[str, ErrorCode] = {
 }
 _SENTENCES: list[tuple[re.Pattern[str], ErrorCode]] = [
     (
-        re.compile(r"input token count .* exceeds|context window will overflow|exceeds the maximum number of tokens", re.I),
+        re.compile(r"input token count .{0,80} exceeds|context window will overflow|exceeds the maximum number of tokens", re.I),
         "context_overflow",
     ),
     (re.compile(r"truncated because it exceeded the token limit|MAX_TOKENS", re.I), "output_length"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, cast
 
 from hansard import events as ev
@@ -10,7 +9,7 @@ from hansard.adapters.gemini.wire import Call, FileChange, Part
 from hansard.adapters.gemini_parts import diff_block, media_block, screen_text
 from hansard.events.lenient import as_list, as_object, read
 
-_SERVER = re.compile(r" \((.+) MCP Server\)$")
+_SERVER = " MCP Server)"
 
 
 def parts_of(content: Any) -> list[Any]:
@@ -85,5 +84,6 @@ def _change(display: Any) -> ev.AnyBlock:
 
 def server_of(call: Call) -> str | None:
     """The MCP server, which only the display name tells from the tool."""
-    found = _SERVER.search(call.display_name) if call.display_name is not None and call.display_name.endswith(" MCP Server)") else None
-    return found.group(1) if found else None
+    if call.display_name is None or not call.display_name.endswith(_SERVER):
+        return None
+    return call.display_name.removesuffix(_SERVER).partition(" (")[2] or None

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from hansard import events as ev
+from hansard.adapters.fields import text_between
 from hansard.adapters.opencode import blocks, wire
 from hansard.adapters.opencode.state import PartState
 from hansard.events.lenient import as_int, as_list, as_object, as_text
-
-_STOPPED = re.compile(r"<shell_metadata>\n(.*?)\n</shell_metadata>", re.DOTALL)
-_TASK_RESULT = re.compile(r"<task_result>\n(.*)\n</task_result>", re.DOTALL)
 
 
 def tool_name(part: wire.ToolPart) -> str:
@@ -30,8 +27,11 @@ def child_session(part: wire.ToolPart) -> str | None:
 
 def task_result(part: wire.ToolPart) -> str | None:
     """Return the last message of a subagent, which the result of its call contains."""
-    found = _TASK_RESULT.search(part.state.output) if isinstance(part.state.output, str) else None
-    return None if found is None else found.group(1)
+    if not isinstance(part.state.output, str):
+        return None
+    _, started, rest = part.state.output.partition("<task_result>\n")
+    result, ended, _ = rest.rpartition("\n</task_result>")
+    return result if started and ended else None
 
 
 def running(known: PartState, part: wire.ToolPart, name: str, new: bool) -> Iterator[ev.Event]:
@@ -83,5 +83,5 @@ def tool_result(part: wire.ToolPart, name: str) -> ev.Event:
 
 def _stop_note(output: Any) -> str:
     """Return why a command has no exit code: its output ends in a note, such as ``User aborted the command``."""
-    found = _STOPPED.search(output) if isinstance(output, str) else None
-    return "the command was stopped" if found is None else found.group(1)
+    note = text_between(output, "<shell_metadata>\n", "\n</shell_metadata>") if isinstance(output, str) else None
+    return "the command was stopped" if note is None else note

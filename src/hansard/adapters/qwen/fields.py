@@ -32,7 +32,7 @@ _STATUS = re.compile(r"^(?:\[API Error: )?(\d{3}) ")
 _STATUSES: dict[int, ErrorCode] = {401: "provider_auth", 402: "provider_auth", 403: "provider_auth", 429: "rate_limit"}
 _SENTENCES: list[tuple[re.Pattern[str], ErrorCode]] = [
     (
-        re.compile(r"input token count .* exceeds|maximum (number of tokens|context length)|context.length.exceeded", re.I),
+        re.compile(r"input token count .{0,80} exceeds|maximum (number of tokens|context length)|context.length.exceeded", re.I),
         "context_overflow",
     ),
     (re.compile(r"operation cancelled|request cancelled|was aborted", re.I), "aborted"),

@@ -65,5 +65,5 @@ def _function(path: Path, names: dict[Path, str]) -> str:
 def _import_pattern(names: str) -> str:
     """What is imported, as a pattern: ``{ a, b as c }`` or ``standard``."""
     if names.startswith("{"):
-        return re.sub(r"(\w+) as (\w+)", r"\1: \2", names)
+        return re.sub(r"\b(\w+) as (\w+)", r"\1: \2", names)
     return f"{{ default: {names} }}"

@@ -13,7 +13,7 @@ from functools import cache
 from typing import NamedTuple
 
 from hansard.projections.redaction.contexts import CONTEXTS, is_placeholder
-from hansard.projections.redaction.prefilter import MARKS, may_hold_a_format, may_hold_a_secret
+from hansard.projections.redaction.prefilter import MARKS, may_hold_a_format, may_hold_a_secret, texts_in_base64
 from hansard.projections.redaction.rules import RULES, Rule
 
 BEFORE = 400
@@ -138,7 +138,7 @@ class Patterns:
         view = View(text[base:])
         found = [
             SecretMatch(base + view.place(start), base + view.place(end), base + view.place(first), base + view.place(last), kind)
-            for start, end, first, last, kind in self._matches(view.text)
+            for start, end, first, last, kind in _matches(view.text)
         ]
         for secret in self._own:
             position = text.find(secret, start)
@@ -147,19 +147,6 @@ class Patterns:
                 found.append(SecretMatch(position, end, position, end, "own"))
                 position = text.find(secret, end)
         return _joined(match for match in found if match.last > start)
-
-    def _matches(self, text: str) -> Iterator[SecretMatch]:
-        if may_hold_a_format(text.encode("utf-8", "surrogatepass")):
-            for rule in dict.fromkeys([rule for anchor, rule in _BY_ANCHOR if anchor in text]):
-                yield from rule.find(text)
-        lower = text.lower() if text.isascii() else "".join(char.lower() if char < "\x80" else char for char in text)
-        for kind, context in CONTEXTS.items():
-            for one in context(text, lower):
-                yield SecretMatch(one.start, one.last, one.first, one.last, kind)
-        if any(mark in text for mark in _BASE64_MARKS):
-            for pattern in (_BASE64, _BASE64_START):
-                for match in pattern.finditer(text):
-                    yield SecretMatch(*match.span(), *match.span(), "base64")
 
     def undecided(self, text: str, start: int, found: Sequence[SecretMatch], likely: bool) -> int:
         """Returns where the text begins that may become a secret, or a longer one, with what comes next.
@@ -171,6 +158,27 @@ class Patterns:
         if likely and (value := _OPEN_VALUE.search(text, max(0, len(text) - TAIL))):
             hold = min(hold, max(start, value.end() - len(value.group(value.lastindex or 0))))
         return min([hold, *(one.first for one in found if one.end > hold or one.end == len(text))])
+
+
+def _matches(text: str) -> Iterator[SecretMatch]:
+    yield from _plain_matches(text)
+    for start, end, inner in texts_in_base64(text.encode("ascii", "replace")):
+        if next(_plain_matches(inner), None) is not None:
+            yield SecretMatch(start, end, start, end, "base64")
+
+
+def _plain_matches(text: str) -> Iterator[SecretMatch]:
+    if may_hold_a_format(text.encode("utf-8", "surrogatepass")):
+        for rule in dict.fromkeys([rule for anchor, rule in _BY_ANCHOR if anchor in text]):
+            yield from rule.find(text)
+        if any(mark in text for mark in _BASE64_MARKS):
+            for pattern in (_BASE64, _BASE64_START):
+                for match in pattern.finditer(text):
+                    yield SecretMatch(*match.span(), *match.span(), "base64")
+    lower = text.lower() if text.isascii() else "".join(char.lower() if char < "\x80" else char for char in text)
+    for kind, context in CONTEXTS.items():
+        for one in context(text, lower):
+            yield SecretMatch(one.start, one.last, one.first, one.last, kind)
 
 
 def _joined(found: Iterator[SecretMatch]) -> list[SecretMatch]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import string
 from base64 import b64encode
-from collections.abc import Mapping
+from binascii import a2b_base64
+from collections.abc import Iterator, Mapping
 
 from hansard.projections.redaction.rules import RULES
 
@@ -16,6 +18,28 @@ def in_base64(text: str) -> list[str]:
         spelled = b64encode(b"\0" * before + text.encode()).decode()
         spellings.append(spelled[-(-8 * before // 6) : 8 * (before + len(text)) // 6])
     return spellings
+
+
+_RUN = b"a" * 32
+_WHERE_BASE64 = bytes(ord("a") if chr(byte).isascii() and (chr(byte).isalnum() or byte in b"+/") else ord(" ") for byte in range(256))
+_PRINTED = string.printable.encode()
+_BEGINNING = 64
+
+
+def texts_in_base64(data: bytes) -> Iterator[tuple[int, int, str]]:
+    """Yields from where to where there is base64 of a text, and that text. Most long words are something else, as their beginning shows."""
+    words = data.translate(_WHERE_BASE64)
+    end = 0
+    while (start := words.find(_RUN, end)) >= 0:
+        end = words.find(b" ", start)
+        end = len(words) if end < 0 else end
+        if not a2b_base64(data[start : start + min(end - start, _BEGINNING) // 4 * 4]).translate(None, _PRINTED):
+            yield start, end, _decode(data[start:end]).decode("utf-8", "replace")
+
+
+def _decode(encoded: bytes) -> bytes:
+    more = len(encoded) % 4
+    return a2b_base64(encoded + b"=" * (4 - more)) if more > 1 else a2b_base64(encoded[: len(encoded) - more])
 
 
 _RARE = b"JQXZKVGYHUWBPFCDMLNRITOESA"
@@ -38,13 +62,13 @@ MARKS = [
 
 _anchors = sorted({anchor.encode() for rule in RULES for anchor in rule.anchors})
 _MARKS = tuple(mark.encode() for mark in MARKS)
-_RUN = rb"[A-Za-z0-9_-]{16}"
+_WORD = rb"[A-Za-z0-9_-]{16}"
 _MARKED = (
-    re.compile(rb"_(?=" + _RUN + rb")"),
-    re.compile(rb"-(?<![0-9a-f]-)(?=" + _RUN + rb")"),
+    re.compile(rb"_(?=" + _WORD + rb")"),
+    re.compile(rb"-(?<![0-9a-f]-)(?=" + _WORD + rb")"),
     re.compile(rb"-(?=[A-Za-z0-9_-]{30})"),  # a UUID is shorter than that behind its first "-"
-    re.compile(rb"\.(?=" + _RUN + rb")"),
-    re.compile(rb"[~](?=" + _RUN + rb")"),
+    re.compile(rb"\.(?=" + _WORD + rb")"),
+    re.compile(rb"[~](?=" + _WORD + rb")"),
     re.compile(rb"[$](?=[\w./$=,+-]{16})"),
 )
 _SUFFIX = 3
@@ -153,7 +177,7 @@ _USER_INFO = re.compile(rb"""://[^\s/:@"'<>]{0,100}(?::|%3[aA])""")
 
 def may_hold_a_secret(data: bytes) -> bool:
     """Whether a text contains anything that a secret has. A text without it contains no secret."""
-    return may_hold_a_context(data) or may_hold_a_format(data) or _has_escaped_mark(data)
+    return may_hold_a_context(data) or may_hold_a_format(data) or _has_escaped_mark(data) or _has_secret_in_base64(data)
 
 
 def may_hold_a_context(data: bytes) -> bool:
@@ -164,6 +188,10 @@ def may_hold_a_context(data: bytes) -> bool:
         or (b"@" in data and _USER_INFO.search(data) is not None)
         or (_SHORT_OPTION.search(lower) is not None and any(word in lower for word in _COMMANDS))
     )
+
+
+def _has_secret_in_base64(data: bytes) -> bool:
+    return any(may_hold_a_context(text.encode()) or may_hold_a_format(text.encode()) for _, _, text in texts_in_base64(data))
 
 
 def _has_escaped_mark(data: bytes) -> bool:

@@ -1,7 +1,7 @@
 """Masks secrets in events, also those that arrive in pieces. The log itself keeps them.
 
-It works on plain text and on JSON as written, and never cuts an escape in two, so that JSON stays valid. Known limits: inside base64,
-only secrets with a long prefix are found; of base64 in several lines, only one line is masked.
+It works on plain text and on JSON as written, and never cuts an escape in two, so that JSON stays valid. Known limits: of base64 in
+several lines, each line is a text of its own; base64 that is longer than what is held back of a stream is known by its beginning only.
 
 Nearly all events hold no secret and nothing like one, so events are first checked in blocks: a block without any of a few telling words is
 passed on as it is, and only the others are looked at more closely, down to a single event.
@@ -39,7 +39,7 @@ HELD_TEXT = 64 * 1024
 
 REMEMBERED = 256
 
-BLOCK = 128
+BLOCK = 512
 FEW = 8
 """So many events are looked at together; fewer than these, one by one."""
 
@@ -226,7 +226,7 @@ class Redacted:
             for event in self._events:
                 if isinstance(event, ev.SessionLifecycle):
                     self._learn(event)
-                yield from self._one(event)
+                yield from self._each((event,))
         yield from self.finish()
 
     def take(self, block: Sequence[ev.Event]) -> list[ev.Event]:
@@ -235,7 +235,7 @@ class Redacted:
             if type(event) is ev.SessionLifecycle:
                 self._learn(event)
         if len(block) <= FEW:
-            return [ready for event in block for ready in self._one(event)]
+            return list(self._each(block))
         passed = self._pass(block)
         if passed is not None:
             return passed
@@ -260,13 +260,24 @@ class Redacted:
             self._secrets += tuple(sorted(new))
             self._patterns = patterns_for(self._secrets)
 
-    def _one(self, event: ev.Event) -> Iterator[ev.Event]:
-        if isinstance(event, Chunk):
-            self._chunk(event)
-        else:
+    def _each(self, events: Sequence[ev.Event]) -> Iterator[ev.Event]:
+        """Look at each event. The chunks of a stream that follow each other are looked at together."""
+        longer: dict[Key, PendingText] = {}
+        for event in events:
+            if isinstance(event, Chunk):
+                key = _STREAM_OF[type(event)](event)
+                longer[key] = self._chunk(key, event)
+                continue
+            self._settle_each(longer)
+            longer.clear()
             self._decide(event)
             self._add(Slot(self._clean(event)))
-        return self._ready(event)
+        self._settle_each(longer)
+        return self._ready(events[-1])
+
+    def _settle_each(self, streams: dict[Key, PendingText]) -> None:
+        for stream in streams.values():
+            self._settle(stream, len(stream.text) - stream.sent > HELD_TEXT)
 
     # Many events
 
@@ -283,8 +294,8 @@ class Redacted:
         passed += block[:cut]
         self._queue.clear()
         self._frame = None
-        for event in block[cut:]:
-            passed += self._one(event)
+        if cut < len(block):
+            passed += self._each(block[cut:])
         return passed
 
     def _add(self, slot: Slot) -> None:
@@ -301,16 +312,16 @@ class Redacted:
 
     # Texts in pieces
 
-    def _chunk(self, event: Chunk) -> None:
+    def _chunk(self, key: Key, event: Chunk) -> PendingText:
         slot = Slot(self._clean_original(event))
         self._add(slot)
-        stream = self._streams.setdefault(_STREAM_OF[type(event)](event), PendingText())
+        stream = self._streams.setdefault(key, PendingText())
         start = len(stream.text)
         stream.text += _text(event)
         stream.waiting.append(Waiting(slot, self._frame, start, len(stream.text)))
         for held in _slots(slot, self._frame):
             held.waits += 1
-        self._settle(stream, len(stream.text) - stream.sent > HELD_TEXT)
+        return stream
 
     def _decide(self, event: ev.Event) -> None:
         """Nothing more comes to the streams that this event ends."""

@@ -34,10 +34,11 @@ export async function get(path) {
  */
 export async function* lines(path, signal) {
   const answer = await ask(path, { signal });
-  const reader = /** @type {ReadableStream<Uint8Array>} */ (answer.body).pipeThrough(new TextDecoderStream()).getReader();
+  const reader = /** @type {ReadableStream<Uint8Array>} */ (answer.body).getReader();
+  const decoder = new TextDecoder();
   let begun = "";
   for (let part = await reader.read(); !part.done; part = await reader.read()) {
-    const whole = (begun + part.value).split("\n");
+    const whole = (begun + decoder.decode(part.value, { stream: true })).split("\n");
     begun = whole.pop() ?? "";
     for (const line of whole) yield JSON.parse(line);
   }

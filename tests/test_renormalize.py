@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from hansard.adapters import adapter_for
+from hansard.adapters.base import Context
+from hansard.adapters.framing import Frame
 from hansard.adapters.normalize import normalize
 from hansard.agents.base import Options
 from hansard.agents.renormalize import renormalize
 from hansard.agents.session import Session
 from hansard.errors import UsageError
-from hansard.events import raw, session_lifecycle
+from hansard.events import raw, session_lifecycle, user_message
 from hansard.events.summary import LAUNCHED_SUBTYPE
 from hansard.store import JsonlStore
 from tests.driving.surroundings import idle, until
@@ -19,6 +23,9 @@ from tests.promises.streams import put_on_record
 from tests.proof import proves
 from tests.recorded import streams
 from tests.renormalized import check_again
+
+NOW = 1_795_000_000_000
+CREATED = {"type": "response.created", "response": {"id": "r", "object": "response", "status": "in_progress", "model": "m", "output": []}}
 
 
 async def test_what_was_driven_is_the_same_again(tmp_path: Path) -> None:
@@ -80,6 +87,24 @@ def test_a_line_that_was_cut_off_with_its_program_stays(tmp_path: Path) -> None:
     with JsonlStore(tmp_path) as store:
         store.create("old", format="acp")
         store["old"].append([launches[0], *normalize(b'{"jsonrpc":"2.0","meth', "acp"), launches[1]])
+        check_again(store, "old")
+
+
+def test_a_frame_that_is_closed_at_once_keeps_its_time(tmp_path: Path) -> None:
+    """The last words arrive after the interrupt is on the record, so nothing stands between them and their end."""
+    adapter = adapter_for("openai-responses")(Context())
+    words = {"type": "response.output_text.delta", "item_id": "m", "output_index": 0, "content_index": 0, "delta": "Once"}
+    _, begun = adapter.send(user_message(text="Tell a story"), NOW, frame=b'{"model":"m","input":"Tell a story","stream":true}')
+    begun += adapter.feed(Frame(b"event: response.created\ndata: " + json.dumps(CREATED).encode() + b"\n", time=NOW))
+    last = adapter.feed(Frame(b"event: response.output_text.delta\ndata: " + json.dumps(words).encode() + b"\n", time=NOW + 1))
+    closing = adapter.finish("interrupted", "interrupted", None)
+    for event in closing:
+        event.timestamp = NOW + 40
+    launch = session_lifecycle(subtype=LAUNCHED_SUBTYPE, detail={"agent": "openai-responses", "options": {}})
+    with JsonlStore(tmp_path) as store:
+        store.create("old", format="openai-responses")
+        store["old"].append([launch, *begun, *last, *closing])
+        assert [event.timestamp for event in last] == [NOW + 1] and closing
         check_again(store, "old")
 
 

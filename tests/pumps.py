@@ -12,10 +12,12 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from re import _constants as op  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
+from types import ModuleType
 from typing import Any, NamedTuple
 
 LINEAR = 1.2
@@ -240,8 +242,8 @@ def expressions() -> tuple[list[Expression], list[str]]:
 
     def recorded(pattern: Any, flags: int) -> Any:
         frame = sys._getframe(1)
-        while frame is not None and frame.f_code.co_filename == re.__file__:
-            frame = frame.f_back  # type: ignore[assignment]
+        while frame.f_code.co_filename == re.__file__ and frame.f_back is not None:
+            frame = frame.f_back
         found = compiled(pattern, flags)
         made[frame.f_code.co_filename].append((frame.f_lineno, found.pattern, found.flags))
         return found
@@ -265,14 +267,8 @@ def expressions() -> tuple[list[Expression], list[str]]:
         for use in _uses(ast.parse(Path(file).read_text())):
             found = [(pattern, flags) for line, pattern, flags in made[file] if use.first <= line <= use.last]
             if not found and use.argument is not None:
-                try:
-                    pattern, flags = (
-                        eval(compile(ast.Expression(part), file, "eval"), vars(module)) if part else 0 for part in (use.argument, use.flags)
-                    )
-                except NameError:
-                    pass
-                else:
-                    found = [(pattern, int(flags))]
+                with suppress(NameError):
+                    found = [(_value(use.argument, module), int(_value(use.flags, module) if use.flags else 0))]
             if not found:
                 unseen.append(f"{where}: {ast.unparse(use.argument) if use.argument else use.function}")
             if use.function != "compile":
@@ -287,6 +283,10 @@ def expressions() -> tuple[list[Expression], list[str]]:
                     where, use.first, pattern, flags, methods if known is None else methods | known.methods
                 )
     return list(seen.values()), unseen
+
+
+def _value(part: ast.expr, module: ModuleType) -> Any:
+    return eval(compile(ast.Expression(part), str(module.__file__), "eval"), vars(module))
 
 
 if __name__ == "__main__":  # in a process of its own: what is imported already is not compiled again

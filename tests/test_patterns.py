@@ -30,7 +30,7 @@ def seen() -> tuple[list[Expression], list[str]]:
     """Every regular expression of the code, and those that only a call makes."""
     printed = subprocess.run([sys.executable, "-m", "tests.pumps"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     found, unseen = ast.literal_eval(printed)
-    return [Expression(*fields, frozenset(methods)) for *fields, methods in found], unseen
+    return [Expression(file, line, pattern, flags, frozenset(methods)) for file, line, pattern, flags, methods in found], unseen
 
 
 @pytest.fixture

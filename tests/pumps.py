@@ -50,11 +50,11 @@ def exponent(of_size: Callable[[int], Callable[[], object]], size: int, enough: 
     ``of_size`` prepares the call. What takes no time at sixteen times the size does not grow: that is 0.
     """
     least = math.inf
-    for _ in range(3):  # another program may disturb one measurement
-        now = size
-        while (cost(of_size(now), 1) < enough or (small := cost(of_size(now))) < enough) and now < 16 * size:
+    for longer in (1, STEP, STEP**2):  # another program disturbs a short measurement more than a long one
+        now, most = size, 16 * size * longer
+        while (cost(of_size(now), 1) < enough * longer or (small := cost(of_size(now))) < enough * longer) and now < most:
             now *= STEP
-        if now >= 16 * size:
+        if now >= most:
             return 0.0
         least = min(least, math.log(cost(of_size(STEP * now)) / small, STEP))
         if least < LINEAR:

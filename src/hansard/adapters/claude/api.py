@@ -14,11 +14,11 @@ from typing import Any
 
 from hansard import events as ev
 from hansard.adapters.authors import split_blocks
-from hansard.adapters.base import Context
+from hansard.adapters.base import Adapter, Context
 from hansard.adapters.blocks import text_of
 from hansard.adapters.claude import api_wire, blocks, wire
-from hansard.adapters.claude.api_stream import ApiStream
-from hansard.adapters.claude.messages import Message, split_results, tool_result, user_message
+from hansard.adapters.claude.message_pieces import MessagePieces
+from hansard.adapters.claude.messages import Message, Messages, split_results, tool_result, user_message
 from hansard.adapters.claude.outcomes import end_of, error_of
 from hansard.adapters.fields import declared_fields, input_hash, place_in_message
 from hansard.adapters.framing import DetectingFramer, Frame
@@ -68,7 +68,7 @@ class Conversation:
         return new
 
 
-class AnthropicApi(ApiStream):
+class AnthropicApi(Adapter):
     """``POST /v1/messages``."""
 
     formats = ("anthropic-api",)
@@ -79,6 +79,8 @@ class AnthropicApi(ApiStream):
 
     def __init__(self, context: Context | None = None) -> None:
         super().__init__(context)
+        self.messages = Messages()
+        self.pieces = MessagePieces(self.messages, self.read, self.open)
         self.status: int | None = None
         self.model: str | None = None
         self.tools: list[str] | None = None
@@ -100,7 +102,9 @@ class AnthropicApi(ApiStream):
 
     @classmethod
     def detects(cls, message: dict[str, Any]) -> bool:
-        """A response, or the first event of one."""
+        """A response, or the first event of one. A capture may have nothing but errors."""
+        if message.get("type") == "error" and "request_id" in message:
+            return {"type", "message"} <= as_object(message.get("error")).keys()
         told = as_object(message.get("message")) if message.get("type") == "message_start" else message
         return told.get("type") == "message" and told.get("role") == "assistant" and {"id", "model", "content", "usage"} <= told.keys()
 
@@ -128,7 +132,7 @@ class AnthropicApi(ApiStream):
 
     def told(self, message: Any) -> Iterable[ev.Event]:
         self.parent = self.current.parent
-        made = self.response(message) if isinstance(message, api_wire.Response) else self.stream_event(wire.StreamFields(event=message))
+        made = self.response(message) if isinstance(message, api_wire.Response) else self.streamed(message)
         return map(self.note_agent, made) if self.parent == self.main.parent else made
 
     def cut(self) -> Iterator[ev.Event]:
@@ -169,17 +173,24 @@ class AnthropicApi(ApiStream):
             for event in self.messages.block(block, item, self.parent, None):
                 yield place_in_message(event, message_id, index)
 
-    def message_delta(self, message_id: str | None, event: wire.MessageDelta, frame: wire.StreamFields) -> Iterable[ev.Event]:
-        self.stop = event.delta
-        return super().message_delta(message_id, event, frame)
+    def streamed(self, message: Any) -> Iterable[ev.Event]:
+        """A piece of a response."""
+        events = self.piece(message)
+        return chain(self.need_turn(), events) if self.turn is None and self.parent is None else events
 
-    def message_stop(self, message_id: str | None, event: wire.MessageStop, frame: wire.StreamFields) -> Iterable[ev.Event]:
-        stop, self.stop, self.arriving = self.stop, None, False
-        return chain(super().message_stop(message_id, event, frame), self.ended(stop))
-
-    def stream_error(self, message_id: str | None, event: wire.StreamError, frame: wire.StreamFields) -> Iterable[ev.Event]:
-        told, self.arriving = as_object(event.error), False
-        return (self.fail(error_of(str(told.get("type")), self.status, str(told.get("message", event.error)))),)
+    def piece(self, message: Any) -> Iterable[ev.Event]:
+        match message:
+            case wire.StreamError():
+                told, self.arriving = as_object(message.error), False
+                return (self.fail(error_of(str(told.get("type")), self.status, str(told.get("message", message.error)))),)
+            case wire.MessageDelta():
+                self.stop = message.delta
+            case wire.MessageStop():
+                stop, self.stop, self.arriving = self.stop, None, False
+                return chain(self.pieces.events(wire.StreamFields(event=message), self.parent), self.ended(stop))
+            case _:
+                pass
+        return self.pieces.events(wire.StreamFields(event=message), self.parent)
 
     def ended(self, stop: wire.Delta | None) -> Iterator[ev.Event]:
         """What the end of a response says, and the end of the turn if this was its last one."""
@@ -313,13 +324,6 @@ class AnthropicApi(ApiStream):
         yield from self.cut()
         self.parent = self.main.parent
         yield from self.settle()
-
-
-AnthropicApi.pieces = ApiStream.pieces | {
-    wire.MessageDelta: AnthropicApi.message_delta,
-    wire.MessageStop: AnthropicApi.message_stop,
-    wire.StreamError: AnthropicApi.stream_error,
-}
 
 
 def _session_of(metadata: api_wire.Metadata | None) -> str | None:

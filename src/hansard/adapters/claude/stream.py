@@ -6,20 +6,22 @@ Wire notes: README.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any, ClassVar, Literal, cast
 
 import msgspec
 
 from hansard import events as ev
 from hansard.adapters.authors import Author, author_of
-from hansard.adapters.base import ChunkDraft, Context
+from hansard.adapters.base import Adapter, ChunkDraft, Context
 from hansard.adapters.blocks import text_of
 from hansard.adapters.claude import blocks, wire
-from hansard.adapters.claude.api_stream import ApiStream
 from hansard.adapters.claude.control import Control
 from hansard.adapters.claude.fields import usage_of
+from hansard.adapters.claude.message_pieces import MessagePieces
 from hansard.adapters.claude.messages import (
     SYNTHETIC,
+    Messages,
     context_usage,
     split_results,
     tool_result,
@@ -35,7 +37,7 @@ _QUEUE = {"queued": "queued", "started": "sent", "cancelled": "cancelled"}
 Meanings = dict[type[Any], Callable[[Any, Any], Iterable[ev.Event]]]
 
 
-class ClaudeStream(ApiStream):
+class ClaudeStream(Adapter):
     """A running Claude Code, with what our side says to it."""
 
     formats = ("claude-stream-json", "claude-control")
@@ -47,6 +49,8 @@ class ClaudeStream(ApiStream):
 
     def __init__(self, context: Context | None = None) -> None:
         super().__init__(context)
+        self.messages = Messages()
+        self.pieces = MessagePieces(self.messages, self.read, self.open)
         self.control = Control(self.read, self.open)
         self.failure: ev.ErrorInfo | None = None
         self.turns = 0
@@ -237,6 +241,11 @@ class ClaudeStream(ApiStream):
             yield ev.queue_update(action=cast("Any", action), item_id=message.command_uuid)
 
     # ---- assistant messages
+
+    def stream_event(self, frame: wire.StreamFields) -> Iterable[ev.Event]:
+        self.parent = frame.parent_tool_use_id or self.parent
+        events = self.pieces.events(frame, self.parent)
+        return chain(self.need_turn(), events) if self.turn is None and self.parent is None else events
 
     def assistant(self, frame: wire.Assistant) -> Iterator[ev.Event]:
         self.parent = frame.parent_tool_use_id or self.parent

@@ -235,7 +235,7 @@ class Redacted:
             if type(event) is ev.SessionLifecycle:
                 self._learn(event)
         if len(block) <= FEW:
-            return list(self._each(block))
+            return list(self._each(block)) if block else []
         passed = self._pass(block)
         if passed is not None:
             return passed

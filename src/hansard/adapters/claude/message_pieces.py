@@ -3,41 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 from hansard import events as ev
-from hansard.adapters.base import Adapter, ChunkDraft, Context
+from hansard.adapters.base import ChunkDraft
 from hansard.adapters.claude import blocks, wire
 from hansard.adapters.claude.fields import merged
 from hansard.adapters.claude.messages import Messages, Streamed, tool_call
 from hansard.adapters.claude.outcomes import error_of
 from hansard.adapters.fields import camel_fields, parse_arguments, place_in_message
+from hansard.adapters.open_items import OpenItems
 from hansard.events.lenient import as_object
 
 
-class ApiStream(Adapter):
-    """A format in which messages come piece by piece."""
+class MessagePieces:
+    """The messages of a stream, as far as they have arrived."""
 
-    pieces: ClassVar[dict[type[Any], Callable[[Any, str | None, Any, wire.StreamFields], Iterable[ev.Event]]]]
-    """What each event of the stream means."""
-
-    def __init__(self, context: Context | None = None) -> None:
-        super().__init__(context)
-        self.messages = Messages()
-        self.streaming: dict[str | None, str | None] = {}
+    def __init__(self, messages: Messages, read: Callable[[Any, Any], Any], open: OpenItems) -> None:
+        self.messages = messages
+        self.read = read
+        self.open = open
+        self.parent: str | None = None
+        """The call that started the agent whose message is read."""
+        self.arriving: dict[str | None, str | None] = {}
         """The message that is arriving, by the call that started its agent."""
 
-    def stream_event(self, frame: wire.StreamFields) -> Iterable[ev.Event]:
-        self.parent = frame.parent_tool_use_id or self.parent
-        message_id = frame.api_message_id or self.streaming.get(self.parent)
-        said = self.pieces[type(frame.event)](self, message_id, frame.event, frame)
-        return chain(self.need_turn(), said) if self.turn is None and self.parent is None else said
+    def events(self, frame: wire.StreamFields, parent: str | None) -> Iterable[ev.Event]:
+        """Returns the events of one piece."""
+        self.parent = parent
+        return MEANINGS[type(frame.event)](self, frame.api_message_id or self.arriving.get(parent), frame.event, frame)
 
     def message_start(self, message_id: str | None, event: wire.MessageStart, frame: wire.StreamFields) -> ChunkDraft:
         started = event.message
         message_id = started.id or message_id
-        self.streaming[self.parent] = message_id
+        self.arriving[self.parent] = message_id
         message = self.messages.get(message_id)
         message.model, message.tokens = started.model, started.usage
         return ChunkDraft(ev.StatusChange, ev.StatusChangePayload("message_start", {"model": started.model}), message_id)
@@ -131,13 +130,14 @@ class ApiStream(Adapter):
                 pass
 
 
-ApiStream.pieces = {
-    wire.ContentBlockDelta: ApiStream.delta,
-    wire.ContentBlockStart: ApiStream.block_start,
-    wire.ContentBlockStop: ApiStream.block_stop,
-    wire.MessageStart: ApiStream.message_start,
-    wire.MessageDelta: ApiStream.message_delta,
-    wire.MessageStop: ApiStream.message_stop,
-    wire.Ping: ApiStream.ping,
-    wire.StreamError: ApiStream.stream_error,
+MEANINGS: dict[type[Any], Callable[[MessagePieces, str | None, Any, wire.StreamFields], Iterable[ev.Event]]] = {
+    wire.ContentBlockDelta: MessagePieces.delta,
+    wire.ContentBlockStart: MessagePieces.block_start,
+    wire.ContentBlockStop: MessagePieces.block_stop,
+    wire.MessageStart: MessagePieces.message_start,
+    wire.MessageDelta: MessagePieces.message_delta,
+    wire.MessageStop: MessagePieces.message_stop,
+    wire.Ping: MessagePieces.ping,
+    wire.StreamError: MessagePieces.stream_error,
 }
+"""What each kind of piece means."""

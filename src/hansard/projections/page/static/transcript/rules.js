@@ -142,7 +142,7 @@ export const SHELL_PROGRAM = "(?:.*/)?(?:ba|z|da)?sh";
 export const SHELL_OPTION = "-l?c";
 
 /** @type {string} */
-export const FILES_IN_PATCH = "^\\*\\*\\* (?:Add|Update|Delete) File: (.+?)\\s*$";
+export const FILES_IN_PATCH = "^\\*\\*\\* (?:Add|Update|Delete) File: (.*\\S)\\s*$";
 
 /** @type {string[]} */
 export const STEP_TEXTS = ["content", "step", "text", "description", "title"];

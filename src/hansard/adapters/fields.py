@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from hansard.events import ErrorCode, Event
-from hansard.events.lenient import encode
+from hansard.events.lenient import as_object, encode
 
 _NESTED = (msgspec.Struct, list)
 """Values that may hold structs."""
@@ -68,6 +68,12 @@ def parse_arguments(value: Any) -> Any:
         return msgspec.json.decode(value)
     except (ValueError, RecursionError):
         return value
+
+
+def session_of_user(user_id: str | None) -> str | None:
+    """Return the session that Claude Code writes into the user's id of a request, as JSON; None if another program sent it."""
+    session = as_object(parse_arguments(user_id)).get("session_id")
+    return session if isinstance(session, str) else None
 
 
 def json_line(**fields: Any) -> bytes:

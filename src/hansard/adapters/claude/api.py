@@ -6,7 +6,6 @@ those of its subagents, and questions beside them (titles). Wire notes: README-a
 
 from __future__ import annotations
 
-import json
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -20,7 +19,7 @@ from hansard.adapters.claude import api_wire, blocks, wire
 from hansard.adapters.claude.message_pieces import MessagePieces
 from hansard.adapters.claude.messages import Message, Messages, split_results, tool_result, user_message
 from hansard.adapters.claude.outcomes import end_of, error_of
-from hansard.adapters.fields import declared_fields, input_hash, place_in_message
+from hansard.adapters.fields import declared_fields, input_hash, place_in_message, session_of_user
 from hansard.adapters.framing import DetectingFramer, Frame
 from hansard.events.lenient import as_list, as_object, as_text
 
@@ -210,7 +209,7 @@ class AnthropicApi(Adapter):
 
     def request(self, message: api_wire.Request) -> Iterator[ev.Event]:
         yield from self.cut()
-        session = _session_of(message.metadata)
+        session = message.metadata and session_of_user(message.metadata.user_id)
         self.current = conversation = self.conversation_of(message, session is not None)
         self.waiting.append(conversation)
         self.parent = conversation.parent
@@ -324,16 +323,6 @@ class AnthropicApi(Adapter):
         yield from self.cut()
         self.parent = self.main.parent
         yield from self.settle()
-
-
-def _session_of(metadata: api_wire.Metadata | None) -> str | None:
-    """Returns the session of Claude Code that sent a request; None if another program did."""
-    try:
-        user = json.loads((metadata.user_id if metadata is not None else None) or "null")
-    except ValueError:
-        return None
-    session = as_object(user).get("session_id")
-    return session if isinstance(session, str) else None
 
 
 def _tool_names(tools: list[Any] | None) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 from hansard import events as ev
 from hansard.adapters.base import Adapter, Context
 from hansard.adapters.blocks import image_at, raw_block, split_data_url
-from hansard.adapters.fields import parse_arguments, place_in_message
+from hansard.adapters.fields import parse_arguments, place_in_message, session_of_user
 from hansard.adapters.framing import DocumentOrLines
 from hansard.adapters.messages import lists_wire as wire
 from hansard.adapters.messages.turns import Turns
@@ -59,7 +59,7 @@ class Lists(Adapter):
         """Yield a request: its model and its system prompt when they change, then its messages."""
         if body.model is not None and body.model != self._model:
             first, self._model = self._model is None, body.model
-            session = _session_of(body.metadata)
+            session = body.metadata and session_of_user(body.metadata.user_id)
             agent = self.source if session is None else "claude"
             yield (
                 ev.session_init(agent_id=agent, model=body.model, provider_session_id=session)
@@ -253,16 +253,6 @@ class AnthropicMessages(Lists):
 
     formats = ("anthropic-messages",)
     source = "anthropic"
-
-
-def _session_of(metadata: wire.Metadata | None) -> str | None:
-    """Returns the session of Claude Code that sent a request; None if another program did."""
-    try:
-        user = json.loads((metadata.user_id if metadata is not None else None) or "null")
-    except ValueError:
-        return None
-    session = as_object(user).get("session_id")
-    return session if isinstance(session, str) else None
 
 
 Api = Literal["openai", "anthropic"]

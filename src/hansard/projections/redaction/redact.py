@@ -230,7 +230,7 @@ class Redacted:
         yield from self.finish()
 
     def take(self, block: Sequence[ev.Event]) -> list[ev.Event]:
-        """What is decided when these events have come, in order. Many at once are less work than each alone."""
+        """What is decided when these events have come, in order. Many at once are less work than each alone; there may be none."""
         for event in block:
             if type(event) is ev.SessionLifecycle:
                 self._learn(event)

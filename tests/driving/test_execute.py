@@ -202,6 +202,9 @@ def test_a_function_of_the_callers_that_fails_is_heard_of_and_stops_the_agent(ho
 def test_a_session_goes_on_where_it_was(how: dict[str, Any]):
     first = hansard.execute("demo", "hello", model="cuckoo", **how)
     second = hansard.execute("demo", "say again", session=first.session_id, **how)
+    (info,) = JsonlStore(how["store"]).sessions()
+    third = hansard.execute("demo", "say more", session=info.agent_sessions[0].id, **how)  # by the agent's own id
+    assert (third.session_id, third.text) == (first.session_id, "more")
     assert (second.session_id, second.text) == (first.session_id, "again")
     assert (first.usage.input_tokens, second.usage.input_tokens) == (1, 2)
     assert len(second.messages) == 2

@@ -13,9 +13,11 @@ from hansard.errors import HansardError, InvalidSessionId, Refused, UnknownCurso
 from hansard.events import Event, PermissionRequest, TurnEnd, tool_result
 from hansard.server.protocol import Limits, SessionOptions
 from hansard.store import Cursor
+from tests import imported
 from tests.proof import proves
 from tests.server.cable import Cable
 from tests.server.served import eventually, process, served, words
+from tests.sessions import SESSION, project, turn
 
 pytestmark = pytest.mark.anyio
 
@@ -54,6 +56,23 @@ async def test_a_conversation(tmp_path: Path):
         await server.delete(made.id)
         with pytest.raises(UnknownSession):
             await server.session(made.id)
+
+
+@pytest.mark.parametrize("name", [SESSION, SESSION[:8]])
+async def test_a_session_may_be_named_by_the_agents_own_id(name: str, tmp_path: Path):
+    await asyncio.to_thread(imported.run, tmp_path / "store", project(tmp_path, turn(1)), closed=True)
+    async with served(tmp_path / "store") as here, hansard.connect(here.address, here.token) as server:
+        found = await server.session(name)
+        assert found.id == f"claude-{SESSION}"
+        async with aclosing(server.follow(name, live=False)) as events:
+            assert [event.seq async for event in events] == list(range(1, found.head + 1))
+        async with here.http() as http:
+            answer = await http.get("/api/search", params={"q": "why", "session": name})
+            assert f'"sessionId":"{found.id}"' in answer.text
+        assert await server.rename(name, "Why, indeed")
+        assert [one.title for one in await server.sessions()] == ["Why, indeed"]
+        with pytest.raises(UnknownSession):
+            await server.rename("nowhere", "Nothing")
 
 
 async def test_what_is_refused_is_raised(tmp_path: Path):

@@ -49,7 +49,7 @@ class ExecuteOptions(TypedDict, total=False):
     timeout: float
     """Seconds. The result has the agent's text until then."""
     session: str
-    """The session to continue."""
+    """The session to continue: its id, the agent's own id of it, or the beginning of one."""
     hand_off: bool
     """Let the agent continue in a new session of its own that gets the conversation so far, if it cannot resume the one it had."""
     store: Store | str | os.PathLike[str]
@@ -166,7 +166,7 @@ class ExecutionStream:
 
     async def _open_session(self, store: Store) -> Session:
         if self._session_id is not None:
-            return await Session.open(store, self._session_id)
+            return await Session.open(store, await off_loop(store.find, self._session_id) or self._session_id)
         return await Session.create(store, self._agent, Options(**self._chosen), title=self._title)
 
     @property

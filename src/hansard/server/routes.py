@@ -23,7 +23,7 @@ from hansard._version import __version__
 from hansard.agents import agents
 from hansard.agents.base import Agent, Options
 from hansard.agents.session import Session
-from hansard.errors import AgentError, BlobDamaged, HansardError, UnknownSession, UsageError
+from hansard.errors import AgentError, BlobDamaged, HansardError, UsageError
 from hansard.events import Event, session_lifecycle
 from hansard.importing.capture import search_captured
 from hansard.projections import format_names, projection_for
@@ -112,7 +112,7 @@ class Api:
         words, session = request.query_params.get("q", "").strip(), request.query_params.get("session")
         if not words or len(words) > MAX_QUERY:
             raise HttpError(400, "bad_request", "q has the words to look for")
-        sessions = [session] if session else None
+        sessions = None if not session else [await run_in_threadpool(self._store.find, session) or session]
         captured = search_captured(self._store, words, sessions)
         lines = match_lines(await run_in_threadpool(SearchQuery, self._store, words, sessions), captured)
         first = await run_in_threadpool(next, lines)  # until there is something to say, an error has its status
@@ -415,18 +415,15 @@ def routes(serving: ServerContext) -> list[Route]:
 
 
 def by_any_name(serving: ServerContext, work: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
-    """Also finds the session by the agent's own id, or by the beginning of an id, and reads it if it was only captured so far."""
+    """Finds the session of the path by any of its names, and reads it if it was only captured so far."""
 
     async def endpoint(request: Request) -> Response:
-        try:
+        async def with_session(name: str) -> Response:
+            request.path_params["session"] = name
             return await work(request)
-        except UnknownSession:
-            name = request.path_params.get("session")
-            found = None if name is None else await run_in_threadpool(serving.store.find, name)
-            if found is None or not (await serving.captures.read(found) or found != name):
-                raise
-            request.path_params["session"] = found
-            return await work(request)
+
+        name = request.path_params.get("session")
+        return await (work(request) if name is None else serving.by_any_name(name, with_session))
 
     return endpoint
 

@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 from hansard._version import __version__
 from hansard.agents.commands import command_id_of
 from hansard.agents.session import Session
-from hansard.errors import HansardError, LogReset, UnknownSession
+from hansard.errors import HansardError, LogReset
 from hansard.events import Event
 from hansard.projections.output import encode
 from hansard.server.auth import refuse_upgrade, token_of
@@ -294,13 +294,9 @@ class Connection:
                 raise HttpError(400, "bad_message", f"there is a subscription {wanted.id!r} already")
             if len(self._subscriptions) >= self._limits.subscriptions:
                 raise HttpError(429, "too_many", f"a socket may have {self._limits.subscriptions} subscriptions")
-            session = check_session_id(wanted.session)
-            try:
-                feed, at = await self._serving.feeds.subscribe(session, self._wake.set, state=wanted.state)
-            except UnknownSession:
-                if not await self._serving.captures.read(session):
-                    raise
-                feed, at = await self._serving.feeds.subscribe(session, self._wake.set, state=wanted.state)
+            feeds, name = self._serving.feeds, check_session_id(wanted.session)
+            feed, at = await self._serving.by_any_name(name, partial(feeds.subscribe, listener=self._wake.set, state=wanted.state))
+            session = feed.head.session_id
         except (HansardError, OSError) as problem:
             self._refuse(wanted.id, problem)
             return
@@ -380,7 +376,7 @@ class Connection:
 
     async def _do(self, session: str, command: Event, command_id: str) -> None:
         try:
-            seq = await self._serving.commands.do(session, command, self._who)
+            seq = await self._serving.by_any_name(session, partial(self._serving.commands.do, command=command, who=self._who))
         except (HansardError, OSError) as problem:
             self._refused(command_id, problem)
         else:

@@ -142,6 +142,13 @@ class Story:
         steps = [*self.served.script[: self.served.taken], *beside]
         return sum(step.tokens[0] for step in steps), sum(step.tokens[1] for step in steps)
 
+    def answered_so_far(self) -> list[tuple[int, int]]:
+        """The same for a program that runs on: an agent in `UNCOUNTED` shows calls beside the conversation, unless it cuts them off."""
+        sent, answered = self.answered()
+        beside = self.served.fillers if self.agent in UNCOUNTED else []
+        sums = [beside[:count] for count in range(len(beside) + 1)]
+        return [(sent + sum(step.tokens[0] for step in steps), answered + sum(step.tokens[1] for step in steps)) for steps in sums]
+
     def _told(self, session_id: str) -> list[tuple[str, str]]:
         events = [event for event in without_replays(self.around.store[session_id].conversation()) if is_main_agent(event)]
         said = [event for event in events if isinstance(event, AssistantDone) or is_prompt(event)]
@@ -200,6 +207,24 @@ async def test_an_imported_session_is_resumed_under_its_own_id(agent: str, tmp_p
         (info,) = await asyncio.to_thread(around.store.sessions)
         assert len(info.agent_sessions) == 1, "the agent began a session of its own"
         assert {outcome.state for outcome in await story.import_files()} == {"unchanged"}
+        assert await story.import_again() == NOTHING
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+async def test_an_import_while_the_agent_runs_leaves_its_session_for_later(agent: str, tmp_path: Path) -> None:
+    around = Surroundings(tmp_path)
+    with model(*script(), is_step=is_conversation) as served:
+        story = Story(agent, served, around)
+        session = await Session.create(around.store, agent, story.options())
+        for number in (0, 1):
+            await session.send(TURNS[number][0])
+            await idle(session)
+            assert {outcome.state for outcome in await story.import_files()} <= {"in use"}
+            assert await story.look() == {session.id: turns(*range(number + 1))}
+        await session.close()
+        await story.import_files()
+        assert await story.look() == {session.id: turns(0, 1)}
+        assert await story.counted() in story.answered_so_far()
         assert await story.import_again() == NOTHING
 
 

@@ -65,7 +65,7 @@ async def test_a_session_may_be_named_by_the_agents_own_id(name: str, tmp_path: 
         found = await server.session(name)
         assert found.id == f"claude-{SESSION}"
         async with aclosing(server.follow(name, live=False)) as events:
-            assert [event.seq async for event in events] == list(range(1, found.head + 1))
+            assert len([event async for event in events]) == found.head
         async with here.http() as http:
             answer = await http.get("/api/search", params={"q": "why", "session": name})
             assert f'"sessionId":"{found.id}"' in answer.text

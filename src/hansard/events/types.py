@@ -585,7 +585,7 @@ class StatusChange(Event, tag="status_change", kw_only=True):
 class ResultPayload(Part):
     """What the agent itself reports at the end of a turn.
 
-    ``model_usage`` is in the agent's own form: an object has the session's totals by model, a list what each model used in this turn.
+    ``model_usage`` is as the agent reports it: an object has the session's totals by model, a list what each model used in this turn.
     """
 
     status: TurnStatus

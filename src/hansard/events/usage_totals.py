@@ -135,7 +135,7 @@ class OpenTurn(Struct):
     running: dict[str, dict[str, Number]] | None = None
     """The agent's last running totals of the session, by model; "" is all models together."""
     calls: dict[str, dict[str, Number]] = field(default_factory=dict[str, dict[str, Number]])
-    """The agent's own word for all calls of the turn, by model: those of subagents and beside the conversation, too."""
+    """The agent's report of all calls of the turn, by model, with those of subagents and those for titles."""
     is_reported: bool = False
     """Whether the running totals were reported before its end, and so for it."""
     restarted: bool = False

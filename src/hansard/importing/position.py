@@ -81,7 +81,7 @@ def save(store: Store, session_id: str, memory: ImportPositions) -> None:
 def catch_up(store: Store, session_id: str, memory: ImportPositions, seq: int) -> bool:
     """Takes in what was added to the log since the note, up to ``seq``; False if frames were, or the log is another one.
 
-    Most of what others add is about the whole session, such as its parent, and is no reason to read all of it again.
+    Most of what others add is about the whole session, such as its parent, and does not require reading all of it again.
     """
     if memory.seq > seq:
         return False

@@ -65,7 +65,7 @@ KINDS: tuple[tuple[type[Exception], int, str], ...] = (
 SENTENCE = 2000
 """So long is what is said of a failure at most, whatever it names."""
 BEFORE_STATUS = 1024 * 1024
-"""So many bytes of an answer are there before its status is sent."""
+"""The bytes of an answer that are made before its status is sent."""
 CONFLICTS = {"not_found": 404, "bad_request": 400, "too_many": 429, "forbidden": 403}
 """Statuses of refusals by their word; every other is a conflict with how things stand."""
 
@@ -98,7 +98,7 @@ def answer(value: Any, status: int = 200) -> Response:
 
 
 async def in_parts(parts: Iterator[bytes], turns: asyncio.Semaphore, media_type: str) -> Response:
-    """An answer of any length, made on a thread when it is its turn. What fails in its first megabyte has a status that says so."""
+    """An answer of any length, made on a thread when it is its turn. A failure in its first megabyte becomes its status."""
 
     def begin() -> tuple[bytes, bool]:
         first = bytearray()

@@ -20,7 +20,7 @@ from hansard.server.tokens import Token, Tokens
 
 T = TypeVar("T")
 EXPORTS = 2
-"""So many exports are made at the same time: the other threads are there for shorter work."""
+"""The exports that are made at the same time: the other threads are there for shorter work."""
 
 
 class ServerContext:

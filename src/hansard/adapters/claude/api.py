@@ -1,7 +1,7 @@
 """Anthropic's Messages API, captured: requests and responses, streamed or whole, of Claude Code or any other client.
 
 Each request repeats its conversation, so only what is new in it becomes events. Claude Code has several conversations at a time: its own,
-those of its subagents, and questions beside them (titles). Wire notes: README-api.md.
+those of its subagents, and questions of the harness (titles). Wire notes: README-api.md.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hansard.adapters.framing import DetectingFramer, Frame
 from hansard.events.lenient import as_list, as_object, as_text
 
 _OPEN = ("tool_use", "pause_turn")
-"""The reasons to stop after which the same turn goes on."""
+"""The reasons to stop after which the same turn continues."""
 _SUBAGENT = "cc_is_subagent=true"
 """What Claude Code writes into the system prompt of a subagent's requests."""
 
@@ -39,7 +39,7 @@ class Conversation:
 
     def __init__(self, parent: str | None) -> None:
         self.parent = parent
-        """The call that started its agent; of a question beside the session, a name of ours. None: the session itself."""
+        """The call that started its agent; of a question of the harness, a name of ours. None: the session itself."""
         self.answered = False
         """Whether the response to its last request was captured."""
         self.system: str | None = None
@@ -88,8 +88,8 @@ class AnthropicApi(Adapter):
         self.ending: tuple[ev.TurnStatus, str | None, ev.ErrorInfo | None] | None = None
         """How the turn ends if no request continues it: Claude Code asks again after an error, a refusal, or a limit."""
         self.main = self.current = Conversation(self.context.parent_tool_call_id)
-        self.beside: dict[str, Conversation] = {}
-        """The conversations of subagents, and those beside the session, by how they begin."""
+        self.others: dict[str, Conversation] = {}
+        """The conversations of subagents, and those of the harness, by how they begin."""
         self.waiting: deque[Conversation] = deque()
         """Those whose response is to come, in the order of the requests."""
         self.agents: dict[str, str] = {}
@@ -119,7 +119,7 @@ class AnthropicApi(Adapter):
             return self.request(message)
         if isinstance(message, wire.MessageStart | api_wire.Response) or (isinstance(message, wire.StreamError) and self.waiting):
             return chain(self.cut(), self.begun(message))
-        return self.told(message)
+        return self.translate_piece(message)
 
     def begun(self, message: Any) -> Iterator[ev.Event]:
         """The first event of a response, or all of it."""
@@ -127,9 +127,9 @@ class AnthropicApi(Adapter):
         self.current.answered = not isinstance(message, wire.StreamError)
         self.arriving = isinstance(message, wire.MessageStart)
         self.ending = None if self.current is self.main else self.ending
-        yield from self.told(message)
+        yield from self.translate_piece(message)
 
-    def told(self, message: Any) -> Iterable[ev.Event]:
+    def translate_piece(self, message: Any) -> Iterable[ev.Event]:
         self.parent = self.current.parent
         made = self.response(message) if isinstance(message, api_wire.Response) else self.streamed(message)
         return map(self.note_agent, made) if self.parent == self.main.parent else made
@@ -192,7 +192,7 @@ class AnthropicApi(Adapter):
         return self.pieces.events(wire.StreamFields(event=message), self.parent)
 
     def ended(self, stop: wire.Delta | None) -> Iterator[ev.Event]:
-        """What the end of a response says, and the end of the turn if this was its last one."""
+        """Yields the events of the end of a response, and of the turn if this was its last one."""
         reason = None if stop is None else stop.stop_reason
         if reason == "refusal":
             told = as_object(None if stop is None else stop.stop_details)
@@ -219,7 +219,7 @@ class AnthropicApi(Adapter):
             conversation.system = text_of(system)
             yield self.add_message(system, "system")
         new = conversation.news(message.messages)
-        yield from self.said(new)
+        yield from self.translate_messages(new)
         yield from self.need_own_turn()
         detail = {"messages": len(message.messages), "new": len(new), "stream": message.stream is True}
         yield ev.status_change(status="request", detail=detail)
@@ -234,7 +234,7 @@ class AnthropicApi(Adapter):
         if started is None and not is_subagent and (_tool_names(message.tools) or not of_claude_code):
             return self.main
         beginning = started or input_hash([message.system, opening])
-        return self.beside.setdefault(beginning, Conversation(started or f"request-{self.frames}"))
+        return self.others.setdefault(beginning, Conversation(started or f"request-{self.frames}"))
 
     def introduce(self, message: api_wire.Request, session: str | None) -> Iterator[ev.Event]:
         """Who speaks, once, and what changes afterwards."""
@@ -254,7 +254,7 @@ class AnthropicApi(Adapter):
             self.settings = settings
             yield ev.configuration_change(subtype="parameters", options=settings)
 
-    def said(self, messages: list[Any]) -> Iterator[ev.Event]:
+    def translate_messages(self, messages: list[Any]) -> Iterator[ev.Event]:
         """The new messages of a request."""
         for value in messages:
             said = self.read(value, api_wire.Said)
@@ -263,7 +263,7 @@ class AnthropicApi(Adapter):
             elif said.role == "assistant":
                 yield from self.recall(said.content)
             elif said.role == "user":
-                yield from self.spoken(said.content)
+                yield from self.translate_content(said.content)
             else:
                 yield from self.need_own_turn()
                 yield self.add_message(blocks.to_blocks(said.content), said.role)
@@ -278,7 +278,7 @@ class AnthropicApi(Adapter):
         made = self.whole_blocks(f"{self.turn}:recalled-{self.recalled}", Message(), content)
         yield from map(self.note_agent, made) if self.parent == self.main.parent else made
 
-    def spoken(self, content: Any) -> Iterator[ev.Event]:
+    def translate_content(self, content: Any) -> Iterator[ev.Event]:
         """A message in the user's role: results of tools, what the harness adds, and what a person says, which begins a turn."""
         results, rest = split_results(blocks.items_of(content), self.read)
         for block in results:
@@ -319,7 +319,7 @@ class AnthropicApi(Adapter):
             self.messages.forget_counted()
 
     def end_of_stream(self) -> Iterator[ev.Event]:
-        """Whatever was asked and not answered is over."""
+        """Ends the turns of requests that have no answer."""
         yield from self.cut()
         self.parent = self.main.parent
         yield from self.settle()

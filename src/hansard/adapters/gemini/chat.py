@@ -30,7 +30,7 @@ _LOOP = "System: Potential loop detected."
 
 
 def only_folder(folders: list[str]) -> str | None:
-    """Of several, nobody knows in which the program was started."""
+    """Of several, the file does not name the one in which the program was started."""
     return folders[0] if len(folders) == 1 else None
 
 

@@ -110,7 +110,7 @@ def command(
 
 
 def copy_first(store: Store, memory: ImportMemory, jobs: list[Job], closed: bool, least: int, outcomes: list[ImportResult]) -> list[Job]:
-    """Copies the files of new sessions, if there are so many bytes of them; returns what is left to be read."""
+    """Copies the files of new sessions, if they are large; returns what is left to be read."""
     from hansard.importing.capture import capture
     from hansard.importing.session import ImportResult
 

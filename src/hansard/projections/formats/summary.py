@@ -27,7 +27,7 @@ class Summary(Struct, rename="camel"):
     turns: int
     messages: int
     copied_turns: int
-    """So many of the turns, of a fork, are copies of its parent's."""
+    """The turns of a fork that are copies of its parent's."""
     copied_messages: int
     last_message: MessagePreview | None
     cost_usd: float | None

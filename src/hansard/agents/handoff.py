@@ -29,8 +29,10 @@ class Handoff(Struct, frozen=True):
     """The agent's own id of the session to resume."""
     file: Path | None = None
     """The file of that session."""
-    written: bytes = b""
-    """What hansard wrote into the file."""
+    size: int = 0
+    frames: int = 0
+    digest: str = ""
+    """The SHA-256 of the file as hansard wrote it. A long conversation is many megabytes, which are hashed where they are written."""
 
     def event(self, agent: str) -> Event:
         """Returns the event that remembers the file, so that it is never taken for a conversation of its own."""
@@ -38,8 +40,8 @@ class Handoff(Struct, frozen=True):
             subtype=HANDOFF_WRITTEN,
             provider_session_id=self.session_id,
             path=str(self.file),
-            size=len(self.written),
-            detail={"agent": agent, "frames": self.written.count(b"\n"), "sha256": sha256(self.written).hexdigest()},
+            size=self.size,
+            detail={"agent": agent, "frames": self.frames, "sha256": self.digest},
         )
 
     def discard(self) -> None:
@@ -58,7 +60,7 @@ def write_handoff_file(form: ClaudeSession | CodexRollout, events: Iterable[Even
         folder.mkdir(0o700, exist_ok=True)
     with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as file:
         file.write(data)
-    return Handoff(session_id=form.session_id, file=place, written=data)
+    return Handoff(session_id=form.session_id, file=place, size=len(data), frames=data.count(b"\n"), digest=sha256(data).hexdigest())
 
 
 def handoff_block(events: Iterable[Event]) -> TextBlock | None:

@@ -46,7 +46,7 @@ def project(home: Path, *lines: bytes, session: str = SESSION) -> Path:
     folder = home / ".claude" / "projects" / "-w"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{session}.jsonl"
-    path.write_bytes(b"".join(lines))
+    path.write_bytes(b"".join(lines).replace(SESSION.encode(), session.encode()))
     return path
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from hansard.adapters import adapter_for
 from hansard.adapters.base import Context
-from hansard.adapters.framing import Frame
+from hansard.adapters.framing import Frame, ServerSentEvents
 from hansard.adapters.normalize import normalize
 from hansard.agents.base import Options
 from hansard.agents.renormalize import renormalize
@@ -95,8 +97,8 @@ def test_a_frame_that_is_closed_at_once_keeps_its_time(tmp_path: Path) -> None:
     adapter = adapter_for("openai-responses")(Context())
     words = {"type": "response.output_text.delta", "item_id": "m", "output_index": 0, "content_index": 0, "delta": "Once"}
     _, begun = adapter.send(user_message(text="Tell a story"), NOW, frame=b'{"model":"m","input":"Tell a story","stream":true}')
-    begun += adapter.feed(Frame(b"event: response.created\ndata: " + json.dumps(CREATED).encode() + b"\n", time=NOW))
-    last = adapter.feed(Frame(b"event: response.output_text.delta\ndata: " + json.dumps(words).encode() + b"\n", time=NOW + 1))
+    begun += adapter.feed(server_sent(CREATED, NOW))
+    last = adapter.feed(server_sent(words, NOW + 1))
     closing = adapter.finish("interrupted", "interrupted", None)
     for event in closing:
         event.timestamp = NOW + 40
@@ -106,6 +108,11 @@ def test_a_frame_that_is_closed_at_once_keeps_its_time(tmp_path: Path) -> None:
         store["old"].append([launch, *begun, *last, *closing])
         assert [event.timestamp for event in last] == [NOW + 1] and closing
         check_again(store, "old")
+
+
+def server_sent(message: dict[str, Any], time: int) -> Frame:
+    (frame,) = ServerSentEvents().feed(f"event: {message['type']}\ndata: {json.dumps(message)}\n\n".encode())
+    return msgspec.structs.replace(frame, time=time)
 
 
 def test_damage_stays_in_the_old_log(tmp_path: Path) -> None:

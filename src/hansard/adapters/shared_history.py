@@ -15,6 +15,7 @@ from msgspec import Struct
 from hansard import events as ev
 from hansard.adapters.linking import Formats, id_key
 from hansard.adapters.shared_ids import IdKind, copied_ids
+from hansard.events.lineage import is_parent_recorded
 from hansard.events.replays import MAX_SEQ, REPLAY_ENDED, REPLAY_STARTED
 
 Key = tuple[str, str]
@@ -41,7 +42,7 @@ class History:
 
     def __init__(self, events: Iterable[ev.Event], family: str) -> None:
         """``events`` are those of the session, in the order of the conversation."""
-        self.events = [event for event in events if ev.is_main_agent(event)]
+        self.events = [event for event in events if ev.is_main_agent(event) and not is_parent_recorded(event)]
         self.family = family
         self.keys: list[list[Key]] = []
         """The ids of each event."""

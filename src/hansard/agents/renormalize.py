@@ -380,7 +380,7 @@ def _reason(before: list[ev.Event]) -> str:
 def _time(before: list[ev.Event]) -> int | None:
     """When a frame arrived; None if all times are the wire's own."""
     arrived = next((event.received_at for event in before if event.received_at is not None), None)
-    times = {event.timestamp for event in before if not event.synthetic}
+    times = {event.timestamp for event in before if not event.synthetic} or {event.timestamp for event in before}
     return arrived if arrived is not None else times.pop() if len(times) == 1 else None
 
 

@@ -70,6 +70,11 @@ def recorded_lineage(event: SessionLifecycle) -> Lineage | None:
     return read_lineage(as_object(life.detail) | {"sessionId": life.parent_session_id, "seq": life.parent_seq})
 
 
+def is_parent_recorded(event: Event) -> bool:
+    """Returns whether hansard records the parent with this event."""
+    return isinstance(event, SessionLifecycle) and recorded_lineage(event) is not None
+
+
 def claimed_lineage(event: SessionLifecycle) -> Lineage | None:
     """Returns what an event says about the session's parent."""
     life = event.payload

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from hansard.events.lineage import is_parent_recorded
 from hansard.events.types import Event
 
 
 class ConversationOrder:
     """Puts late events, those with `Event.after`, directly behind the events that they follow. Feed it the whole log.
 
-    An event whose predecessor is not in the log keeps its place.
+    An event whose predecessor is not in the log keeps its place. Where the parent of a fork was recorded again, because both had more in
+    common later, all of these events follow the end of what both have now.
     """
 
     def __init__(self, late: Iterable[Event]) -> None:
         self._followers: dict[str, list[Event]] = {}
-        for event in late:
-            self._followers.setdefault(event.after or "", []).append(event)
+        events = list(late)
+        fork_point = next((event.after for event in reversed(events) if is_parent_recorded(event)), None)
+        for event in events:
+            self._followers.setdefault((fork_point if is_parent_recorded(event) else event.after) or "", []).append(event)
         self._given: set[str] = set()
 
     def feed(self, event: Event) -> Iterator[Event]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -63,7 +62,7 @@ def _import(root: StoreLocation, jobs: list[Job], closed: bool, quiet: float, pr
     stop = spawn.Event()
     with ProcessPoolExecutor(count, spawn, _begin, (str(root), stop)) as pool:
         try:
-            with _ignore_interrupts():
+            with _hold_interrupts():
                 waiting = [pool.submit(import_group, str(root), group, closed, quiet) for group in groups]
             for done in as_completed(waiting):
                 yield from done.result()
@@ -95,13 +94,13 @@ def import_group(root: str, jobs: list[Job], closed: bool, quiet: float) -> list
 
 
 @contextmanager
-def _ignore_interrupts() -> Generator[None]:
-    """Processes that are started meanwhile do not hear Ctrl-C, which reaches all of a terminal: they end when this one says so."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _hold_interrupts() -> Generator[None]:
+    """Processes that are started meanwhile do not hear Ctrl-C, which reaches all of a terminal: they end when this one says so.
+
+    This one hears it afterward.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -2,17 +2,22 @@
 
 /** @typedef {import("./types").Event} Event */
 
+const PARENT_SUBTYPES = new Set(["parent_found", "parent_updated"]);
+
 /**
  * The events of a log in the order of the conversation: late ones directly behind the event that they follow. One whose predecessor is
- * not here keeps its place.
+ * not here keeps its place. Where the parent of a fork was recorded again, all of these events follow the end of what both have now.
  * @param {Event[]} events
  * @returns {Event[]}
  */
 export function inConversationOrder(events) {
   /** @type {Map<string, Event[]>} */
   const followers = new Map();
+  const forkPoint = events.findLast((event) => event.after !== undefined && isParentRecorded(event))?.after;
   for (const event of events) {
-    if (event.after !== undefined) followers.set(event.after, [...(followers.get(event.after) ?? []), event]);
+    if (event.after === undefined) continue;
+    const before = isParentRecorded(event) ? (forkPoint ?? event.after) : event.after;
+    followers.set(before, [...(followers.get(before) ?? []), event]);
   }
   const given = new Set();
   /** @type {Event[]} */
@@ -32,4 +37,12 @@ export function inConversationOrder(events) {
     }
   }
   return ordered;
+}
+
+/**
+ * Whether hansard records the parent of the session with an event.
+ * @param {Event} event
+ */
+function isParentRecorded(event) {
+  return event.source === undefined && PARENT_SUBTYPES.has(event.payload?.subtype);
 }

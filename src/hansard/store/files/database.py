@@ -19,6 +19,7 @@ from typing import TypeVar
 import msgspec
 
 from hansard._version import __version__
+from hansard.store.catalog_rows import ROW_KEYS, row_columns
 from hansard.store.records import SessionInfo
 
 T = TypeVar("T")
@@ -33,7 +34,7 @@ CREATE TABLE sessions (id TEXT PRIMARY KEY, mark TEXT NOT NULL, info BLOB NOT NU
 CREATE TABLE scans (
   session TEXT PRIMARY KEY, mark TEXT NOT NULL, end INTEGER NOT NULL, in_order INTEGER NOT NULL, position BLOB NOT NULL
 ) WITHOUT ROWID;
-CREATE TABLE usage (session TEXT PRIMARY KEY, tally BLOB NOT NULL, used BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE folds (session TEXT PRIMARY KEY, tally BLOB NOT NULL, used BLOB NOT NULL, rows BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE blocks (id INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL, start INTEGER NOT NULL, end INTEGER NOT NULL);
 CREATE INDEX blocks_of_session ON blocks (session, start);
 CREATE VIRTUAL TABLE text USING fts5 (terms, content='', columnsize=0, detail=none, tokenize='ascii');
@@ -41,7 +42,10 @@ CREATE TABLE terms (term TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE files (path TEXT NOT NULL, session TEXT NOT NULL, mark TEXT NOT NULL, outcome TEXT NOT NULL, closed INTEGER NOT NULL);
 CREATE UNIQUE INDEX file_of_session ON files (path, session);
 CREATE INDEX files_of_session ON files (session);
-"""
+""" + "".join(
+    f"CREATE TABLE {table} (session TEXT NOT NULL, {', '.join(map(' '.join, row_columns(table).items()))}, PRIMARY KEY ({key})) WITHOUT ROWID;\n"
+    for table, key in ROW_KEYS.items()
+)
 VERSION = zlib.crc32(repr((SCHEMA, SessionInfo.__struct_fields__, REVISION, __version__)).encode()) & 0x7FFFFFFF
 
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}

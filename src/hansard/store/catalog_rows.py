@@ -33,6 +33,7 @@ from hansard.events import (
     is_main_agent,
 )
 from hansard.events import tool_inputs as tools
+from hansard.events.ledger import LEDGER_TYPES, SessionTally
 from hansard.events.lenient import as_list, as_object
 from hansard.events.structs import prepare
 from hansard.events.turns import Turn, TurnList, calendar_time
@@ -47,6 +48,8 @@ ROW_TYPES = frozenset(
     )
 )
 """The types of events that change a row."""
+FOLD_TYPES = ROW_TYPES | LEDGER_TYPES
+"""The types of events that `Folds` reads."""
 TEXT_CHARACTERS = 400
 """The length of the texts in a row. The log has all of them."""
 MAX_OPEN = 1_000
@@ -380,6 +383,19 @@ class RowFold(Struct):
         return [row]
 
 
+class Folds(Struct):
+    """What the events of a log add up to for the catalog: its rows, and what its turns used."""
+
+    tally: SessionTally = field(default_factory=SessionTally)
+    rows: RowFold = field(default_factory=RowFold)
+
+    def apply(self, event: Event) -> dict[tuple[str, int, int], Row]:
+        """Applies one event of `FOLD_TYPES`, and returns the rows that it changes, by their keys."""
+        if event.type in LEDGER_TYPES:
+            self.tally.apply(event)
+        return {row_key(row): row for row in self.rows.apply(event)} if event.type in ROW_TYPES else {}
+
+
 def usage_values(settled: SettledTurn) -> dict[str, Any]:
     """Returns what a turn used, by the names of the columns."""
     total: TotalUsage = settled.spent.total
@@ -424,7 +440,7 @@ def _asked(event: PermissionRequest | Question) -> str:
         asked = event.payload
         call = ToolCallPayload(asked.tool_call_id or "", asked.tool_name or "", asked.input)
         return _cut(asked.description) or _cut(plain_text(asked.input)) or call.tool_name
-    first = next((as_object(one) for one in as_list(event.payload.questions)), {})
+    first = next((as_object(one) for one in as_list(event.payload.questions)), dict[str, Any]())
     return _cut(event.payload.message) or _cut(plain_text(first.get("question"))) or ""
 
 

@@ -15,7 +15,8 @@ from contextlib import suppress
 from functools import partial
 from math import inf
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
+from urllib.parse import quote
 from zlib import compress, crc32, decompress
 
 import msgspec
@@ -23,11 +24,11 @@ from msgspec import Struct, field
 
 from hansard.errors import HansardError, UnknownSession
 from hansard.events import Event
-from hansard.events.ledger import LEDGER_TYPES, SessionTally, SessionUsage
+from hansard.events.ledger import SessionTally, SessionUsage
 from hansard.events.replays import has_marks
 from hansard.events.structs import prepare
 from hansard.store import lines
-from hansard.store.catalog_rows import ROW_KEYS, ROW_TABLES, ROW_TYPES, USAGE_COLUMNS, Row, RowFold, row_columns, row_key, usage_values
+from hansard.store.catalog_rows import FOLD_TYPES, Folds, Row, RowFold
 from hansard.store.files import lock
 from hansard.store.files import paths as files
 from hansard.store.files.captures import capture_names
@@ -39,12 +40,12 @@ from hansard.store.files.text_index import BLOCK_BYTES, Block, add_blocks, block
 from hansard.store.ids import check_session_id
 from hansard.store.interface import Candidates, Log
 from hansard.store.records import Record, SeenFile, SessionInfo, known_usage, newest_first
+from hansard.store.row_tables import forget_rows, write_rows
 from hansard.store.search_text import SEARCHED_TYPES, byte_hints, search_text
 
 T = TypeVar("T")
 _CHECK_BYTES = 1024
-_FOLD_TYPES = LEDGER_TYPES | ROW_TYPES
-_READ_TYPES = _FOLD_TYPES | SEARCHED_TYPES
+_READ_TYPES = FOLD_TYPES | SEARCHED_TYPES
 LOOK_SECONDS = 0.1
 MAX_LOOK_BYTES = 1024 * 1024
 """For how long a call that only lists may read logs, and how much of each."""
@@ -66,18 +67,11 @@ class Position(Struct, frozen=True):
     """Whether the log is one file, undamaged and in order. Another one has no blocks, and a search reads all of it."""
 
 
-class _Folds(Struct):
-    """What the events of a log add up to so far."""
-
-    tally: SessionTally = field(default_factory=SessionTally)
-    rows: RowFold = field(default_factory=RowFold)
-
-
 class _Scan(Struct):
     """What was read of a log since the last time."""
 
     position: Position
-    folds: _Folds
+    folds: Folds
     blocks: list[Block]
     changed: dict[tuple[str, int, int], Row] = field(default_factory=dict[tuple[str, int, int], Row])
     """The rows that changed."""
@@ -94,11 +88,7 @@ class _Scan(Struct):
 
     def apply(self, event: Event) -> None:
         """Applies one event to the folds."""
-        if event.type in LEDGER_TYPES:
-            self.folds.tally.apply(event)
-        if event.type in ROW_TYPES:
-            for row in self.folds.rows.apply(event):
-                self.changed[row_key(row)] = row
+        self.changed |= self.folds.apply(event)
 
 
 class FolderCatalog:
@@ -192,6 +182,15 @@ class FolderCatalog:
         with suppress(CatalogBusy):
             return self.database.run(look)
         return None
+
+    def connect(self) -> sqlite3.Connection:
+        """Opens the tables of all sessions, brought up to their logs, for someone who reads only."""
+        self.update_all()
+        if not self.database.in_memory and self.database.exists:
+            return sqlite3.connect(f"file:{quote(str(self.database.path))}?mode=ro", uri=True)
+        copy = sqlite3.connect(":memory:")
+        self.database.run(lambda connection: connection.backup(copy))
+        return copy
 
     # ---- the files that imports looked at
 
@@ -347,14 +346,14 @@ class FolderCatalog:
             if (info is not None and scan.is_complete) or time.monotonic() > until:
                 return info
 
-    def _scan(self, log: LogFiles, position: Position, folds: _Folds | None) -> _Scan:
+    def _scan(self, log: LogFiles, position: Position, folds: Folds | None) -> _Scan:
         is_marked = has_marks(log.first_event())
         scan = _scan_blocks(log, position, folds, counts=is_marked) if len(log.segments) == 1 else None
         if scan is None:
-            scan = _Scan(Position(log.size, in_order=False), _Folds(), [], anew=True)
+            scan = _Scan(Position(log.size, in_order=False), Folds(), [], anew=True)
         if scan.is_complete and not (is_marked and scan.position.in_order):
-            scan.folds, scan.settled, scan.changed, scan.folds_anew = _Folds(), 0, {}, True
-            for event in self._log(log.session_id).read(types=_FOLD_TYPES):
+            scan.folds, scan.settled, scan.changed, scan.folds_anew = Folds(), 0, {}, True
+            for event in self._log(log.session_id).read(types=FOLD_TYPES):
                 scan.apply(event)
         return scan
 
@@ -366,11 +365,11 @@ class _Before(Struct, frozen=True):
     position: Position = Position()
 
 
-def _scan_blocks(log: LogFiles, position: Position, folds: _Folds | None, counts: bool) -> _Scan | None:
+def _scan_blocks(log: LogFiles, position: Position, folds: Folds | None, counts: bool) -> _Scan | None:
     """Reads the blocks of a log of one file that the catalog does not have; None if the log is not in order."""
     file = log.segments[0].file
     is_known = position.in_order and 0 < position.end <= file.size and _check(file, position.end) == position.check
-    position, folds = (position, folds) if is_known and folds is not None else (Position(), _Folds())
+    position, folds = (position, folds) if is_known and folds is not None else (Position(), Folds())
     scan = _Scan(position, folds, [], settled=len(folds.tally.settled), anew=position.end == 0)
     start, end, seq = position.block, position.block, position.seq
     expected = seq + 1 if position.block == position.end else None
@@ -384,7 +383,7 @@ def _scan_blocks(log: LogFiles, position: Position, folds: _Folds | None, counts
         for record in records:
             if record.type in _READ_TYPES:
                 event = lines.decode_record(record)
-                if counts and record.seq > position.seq:
+                if counts and record.seq > position.seq and record.type in FOLD_TYPES:
                     scan.apply(event)
                 if record.type in SEARCHED_TYPES:
                     texts.append((record.type, search_text(event)))
@@ -451,9 +450,9 @@ def _read_scan(connection: sqlite3.Connection, name: str) -> _Before:
     return _Before() if found is None else _Before(found[0], _decode(found[1], Position))
 
 
-def _read_folds(connection: sqlite3.Connection, name: str) -> _Folds | None:
+def _read_folds(connection: sqlite3.Connection, name: str) -> Folds | None:
     found = connection.execute("SELECT tally, rows FROM folds WHERE session = ?", (name,)).fetchone()
-    return None if found is None else _Folds(_decode(decompress(found[0]), SessionTally), _decode(decompress(found[1]), RowFold))
+    return None if found is None else Folds(_decode(decompress(found[0]), SessionTally), _decode(decompress(found[1]), RowFold))
 
 
 def _write_scan(connection: sqlite3.Connection, name: str, mark: str, before: _Before, scan: _Scan) -> SessionInfo | None:
@@ -477,51 +476,16 @@ def _write_scan(connection: sqlite3.Connection, name: str, mark: str, before: _B
     folds = (name, compress(encoded, 1), compress(_encode(used), 1), compress(_encode(scan.folds.rows), 1))
     connection.execute("INSERT OR REPLACE INTO folds VALUES (?, ?, ?, ?)", folds)
     connection.execute("UPDATE sessions SET info = ? WHERE id = ?", (_encode(info), name))
-    _write_rows(connection, name, scan, used)
-    return info
-
-
-def _write_rows(connection: sqlite3.Connection, name: str, scan: _Scan, used: SessionUsage) -> None:
     if scan.anew or scan.folds_anew:
-        _forget_rows(connection, name)
-    rows: dict[str, list[tuple[Any, ...]]] = {}
-    for (table, _, _), row in scan.changed.items():
-        rows.setdefault(table, []).append((name, *map(_storable, msgspec.structs.astuple(row))))
-    for table, values in rows.items():
-        connection.executemany(_UPSERTS[table], values)
-    for turn in used.settled[scan.settled :]:
-        if turn.spent.turn_id is not None:
-            connection.execute(_SET_USAGE, usage_values(turn) | {"session": name, "turn": turn.spent.turn_id})
-
-
-def _storable(value: Any) -> Any:
-    """A value that SQLite can store: half an emoji has no bytes, and some integers are too large."""
-    if isinstance(value, str) and not value.isascii():
-        return value.encode("utf-8", "replace").decode()
-    return value if not isinstance(value, int) or abs(value) < 2**63 else None
-
-
-def _forget_rows(connection: sqlite3.Connection, name: str) -> None:
-    for table in ROW_TABLES:
-        connection.execute(f"DELETE FROM {table} WHERE session = ?", (name,))  # noqa: S608  # nosec B608
-
-
-def _upsert(table: str) -> str:
-    columns = [column for column in row_columns(table) if column not in USAGE_COLUMNS]
-    changes = ", ".join(f"{column} = excluded.{column}" for column in columns)
-    marks = ", ".join("?" * (len(columns) + 1))
-    named = ", ".join(["session", *columns])
-    return f"INSERT INTO {table} ({named}) VALUES ({marks}) ON CONFLICT ({ROW_KEYS[table]}) DO UPDATE SET {changes}"  # noqa: S608  # nosec B608
-
-
-_UPSERTS = {table: _upsert(table) for table in ROW_TABLES}
-_SET_USAGE = f"UPDATE turns SET {', '.join(f'{name} = :{name}' for name in USAGE_COLUMNS)} WHERE session = :session AND turn = :turn"  # noqa: S608  # nosec B608
+        forget_rows(connection, name)
+    write_rows(connection, name, scan.changed.values(), used.settled[scan.settled :])
+    return info
 
 
 def _forget(connection: sqlite3.Connection, names: Iterable[str]) -> None:
     for name in names:
         forget_blocks(connection, name)
-        _forget_rows(connection, name)
+        forget_rows(connection, name)
         for table, column in (("sessions", "id"), ("scans", "session"), ("folds", "session"), ("files", "session")):
             connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (name,))  # noqa: S608  # nosec B608
 

@@ -19,8 +19,8 @@ from typing import TypeVar
 import msgspec
 
 from hansard._version import __version__
-from hansard.store.catalog_rows import ROW_KEYS, row_columns
 from hansard.store.records import SessionInfo
+from hansard.store.row_tables import ROW_SCHEMA
 
 T = TypeVar("T")
 
@@ -42,11 +42,8 @@ CREATE TABLE terms (term TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE files (path TEXT NOT NULL, session TEXT NOT NULL, mark TEXT NOT NULL, outcome TEXT NOT NULL, closed INTEGER NOT NULL);
 CREATE UNIQUE INDEX file_of_session ON files (path, session);
 CREATE INDEX files_of_session ON files (session);
-""" + "".join(
-    f"CREATE TABLE {table} (session TEXT NOT NULL, {', '.join(map(' '.join, row_columns(table).items()))}, PRIMARY KEY ({key})) WITHOUT ROWID;\n"
-    for table, key in ROW_KEYS.items()
-)
-VERSION = zlib.crc32(repr((SCHEMA, SessionInfo.__struct_fields__, REVISION, __version__)).encode()) & 0x7FFFFFFF
+"""
+VERSION = zlib.crc32(repr((SCHEMA, ROW_SCHEMA, SessionInfo.__struct_fields__, REVISION, __version__)).encode()) & 0x7FFFFFFF
 
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_CONSTRAINT}
@@ -211,7 +208,7 @@ def _prepare(connection: sqlite3.Connection) -> None:
         for (name,) in connection.execute(virtual_first).fetchall():
             if not name.startswith("sqlite_"):
                 connection.execute(f'DROP TABLE IF EXISTS "{name}"')
-        for statement in SCHEMA.split(";\n"):
+        for statement in (SCHEMA + ROW_SCHEMA).split(";\n"):
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {VERSION}")
 

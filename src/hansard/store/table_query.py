@@ -172,7 +172,7 @@ def _go_on() -> int:
 
 def _explain(problem: Exception, question: str) -> str:
     text = str(problem)
-    if any(word in text for word in ("not authorized", "prohibited", "cannot modify")):
+    if any(word in text for word in ("not authorized", "authorization denied", "prohibited", "cannot modify")):
         return "the record can only be read: begin the question with SELECT or WITH"
     if text.startswith("no such table"):
         return f"{text}; there are {', '.join(TABLES)}"

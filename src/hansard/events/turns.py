@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -36,13 +36,6 @@ class Turn(Struct, rename="camel", frozen=True):
     """What it used, with its subagents."""
 
 
-class Clock(NamedTuple):
-    """When an event happened, as its agent says and as hansard received it."""
-
-    timestamp: int
-    received_at: int | None
-
-
 class TurnList(Struct):
     """The fold: `start`, `end` and `name` are called with the main agent's events, in order."""
 
@@ -50,20 +43,20 @@ class TurnList(Struct):
     """The turns that have an id."""
     count: int = 0
     """The number of turns that began, also without an id."""
-    clocks: dict[str, Clock] = field(default_factory=dict[str, Clock])
-    """When the open turns began, by id."""
+    began: dict[str, int] = field(default_factory=dict[str, int])
+    """When the open turns began, by id: as hansard received them, or else as their agent says."""
 
     def start(self, event: TurnStart) -> Turn | None:
         """A turn begins."""
         self.count += 1
         if event.turn_id:
-            _put(self.clocks, event.turn_id, Clock(event.timestamp, event.received_at))
+            _put(self.began, event.turn_id, _received(event))
         return self.change(event, number=self.count, status="running", started=calendar_time(event), duration_ms=None)
 
     def end(self, event: TurnEnd) -> Turn | None:
         """A turn ends."""
-        began = self.clocks.pop(event.turn_id or "", None)
-        return self.change(event, status=event.payload.status, duration_ms=None if began is None else _time_since(began, event))
+        began = self.began.pop(event.turn_id or "", None)
+        return self.change(event, status=event.payload.status, duration_ms=None if began is None else _time_since(began, _received(event)))
 
     def name(self, event: UserMessage) -> Turn | None:
         """The first message of a turn that is a prompt is its title."""
@@ -92,9 +85,12 @@ def calendar_time(event: Event) -> int | None:
     return event.timestamp if event.timestamp >= EARLIEST_CALENDAR_MS else None
 
 
-def _time_since(began: Clock, last: Event) -> int | None:
+def _received(event: Event) -> int:
+    return event.timestamp if event.received_at is None else event.received_at
+
+
+def _time_since(start: int, end: int) -> int | None:
     """Returns the milliseconds between two moments of the same clock."""
-    start, end = (clock[0] if clock[1] is None else clock[1] for clock in (began, (last.timestamp, last.received_at)))
     same_clock = (start >= EARLIEST_CALENDAR_MS) == (end >= EARLIEST_CALENDAR_MS)
     return end - start if same_clock and 0 <= start <= end else None
 

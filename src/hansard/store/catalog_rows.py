@@ -188,7 +188,7 @@ class RowFold(Struct):
     calls: dict[str, OpenCall] = field(default_factory=dict[str, OpenCall])
     requests: dict[str, RequestRow] = field(default_factory=dict[str, RequestRow])
     decisions: dict[str, RequestRow] = field(default_factory=dict[str, RequestRow])
-    """The last decision about each open call."""
+    """The answered requests of calls that have no result yet, by the seq of the request."""
     cwd: str | None = None
 
     def apply(self, event: Event) -> Iterable[Row]:
@@ -281,14 +281,15 @@ class RowFold(Struct):
         activity = self._note_activity(event) if is_main_agent(event) else None
         if activity is not None:
             activity.calls.add(call.tool_call_id)
-        known = self.calls.get(call.tool_call_id)
+        key = _call_key(event, call.tool_call_id)
+        known = self.calls.get(key)
         row = self._call_row(event)
         if known is not None and known.row.outcome == "running":  # it is told again, with more of its input
             row = replace(row, seq=known.row.seq, started=known.row.started, request=known.row.request)
-        asked = next((asked for asked in self.requests.values() if asked.call == call.tool_call_id), self.decisions.get(call.tool_call_id))
+        asked = next((one for one in (*self.requests.values(), *self.decisions.values()) if one.call == call.tool_call_id), None)
         if asked is not None:
             row.request = asked.seq
-        _put(self.calls, call.tool_call_id, OpenCall(row, call if call.kind == "edit" else None))
+        _put(self.calls, key, OpenCall(row, call if call.kind == "edit" else None))
         return [row]
 
     def _call_row(self, event: ToolCall) -> CallRow:
@@ -325,15 +326,16 @@ class RowFold(Struct):
         activity = self._note_activity(event) if is_main_agent(event) else None
         if activity is not None:
             activity.calls.discard(result.tool_call_id)
-        one = self.calls.pop(result.tool_call_id, None)
+        key = _call_key(event, result.tool_call_id)
+        one = self.calls.pop(key, None)
         if one is None:
             return ()
-        asked = self.decisions.pop(result.tool_call_id, None)
+        asked = self.decisions.pop(str(one.row.request), None)
         is_denied = asked is not None and asked.decision == "deny"
         call = Call(one.payload or ToolCallPayload(result.tool_call_id, one.row.tool, {}), result=result)
         row = one.row = replace(
             one.row,
-            outcome="denied" if is_denied else "cancelled" if event.synthetic else "failed" if call.failed else "ok",
+            outcome="denied" if is_denied else _outcome(event, call),
             exit_code=result.exit_code,
             duration_ms=_duration(one.row, event),
             error=_cut(result.error) if call.failed else None,
@@ -361,7 +363,7 @@ class RowFold(Struct):
         if before is not None:  # a permission request that turned into a question
             row.seq, row.time = before.seq, before.time
         _put(self.requests, asked.request_id, row)
-        one = self.calls.get(asked.tool_call_id or "")
+        one = self.calls.get(_call_key(event, asked.tool_call_id))
         if one is None:
             return [row]
         one.row = replace(one.row, request=row.seq)
@@ -379,7 +381,7 @@ class RowFold(Struct):
         row = replace(row, decision=decision, by=by, answer_seq=event.seq)
         row.waited_ms = max(0, time - row.time) if time is not None and row.time is not None else None
         if row.call is not None:
-            _put(self.decisions, row.call, row)
+            _put(self.decisions, str(row.seq), row)
         return [row]
 
 
@@ -432,6 +434,15 @@ def _patched_files(patch: str) -> Iterable[tuple[str, int, int]]:
     for place, following in zip(places, [*places[1:], None], strict=True):
         lines = patch[place.end() : None if following is None else following.start()].split("\n")
         yield place[1], sum(line.startswith("+") for line in lines), sum(line.startswith("-") for line in lines)
+
+
+def _outcome(event: ToolResult, call: Call) -> Outcome:
+    return "ok" if not call.failed else "cancelled" if event.synthetic else "failed"
+
+
+def _call_key(event: Event, call_id: str | None) -> str:
+    """What names a call: Qwen Code numbers those of a subagent like its own."""
+    return f"{event.parent_tool_call_id or ''} {call_id or ''}"
 
 
 def _asked(event: PermissionRequest | Question) -> str:

@@ -85,7 +85,7 @@ def find_failures(store: Store, wanted: SessionFilter = EVERY_SESSION) -> list[F
         is_meant = has_status(wanted.statuses, status) if wanted.statuses else status in FAILED
         if info is None or not is_meant or not wanted.has_time(started):
             continue
-        cause = str(code) if status == "error" else _OF_STATUS.get(status, status)
+        cause = str(code if status == "error" else _OF_STATUS.get(status, status))
         cause = cause if cause in CAUSES else "unknown"
         found.append(Failure(session, number, seq, status, cause, error, prompt, started or info.updated, info.agent))
     return sorted(found, key=lambda failure: (-(failure.time or 0), failure.session_id, -failure.seq))

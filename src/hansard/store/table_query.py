@@ -128,7 +128,9 @@ def table_rows(store: Store, table: str, sessions: Sequence[str] = ()) -> Rows:
         raise UsageError(f"there is no table {table!r}; there are {', '.join(TABLES)}")
     named = f" WHERE session IN ({', '.join('?' * len(sessions))})" if sessions else ""
     found = query(store, f"SELECT * FROM {table}{named}", sessions)  # noqa: S608  # nosec B608
-    return Rows(found.columns, list(found), [_arrow_type(column, TABLES[table][column]) for column in found.columns])
+    places = [place for place, column in enumerate(found.columns) if column in BOOLEAN_COLUMNS]
+    rows = [[bool(cell) if place in places else cell for place, cell in enumerate(row)] for row in found] if places else list(found)
+    return Rows(found.columns, rows, [_arrow_type(column, TABLES[table][column]) for column in found.columns])
 
 
 def _arrow_type(column: str, kind: str) -> str:

@@ -84,11 +84,12 @@ def _names(by: str, sessions: Mapping[str, SessionInfo]) -> Callable[[LedgerRow]
     """What names the group of a row."""
     match by:
         case "project":
-            return lambda row: sessions[row.session_id].project or NO_NAME
+            names = {name: info.project for name, info in sessions.items()}
         case "person":
-            return lambda row: sessions[row.session_id].person or NO_NAME
+            names = {name: info.person for name, info in sessions.items()}
         case _:
             return GROUPS[by]
+    return lambda row: names[row.session_id] or NO_NAME
 
 
 def _groups(rows: list[LedgerRow], ledger: Ledger, name: Callable[[LedgerRow], str]) -> list[tuple[str, UsageSum]]:

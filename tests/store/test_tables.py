@@ -139,7 +139,7 @@ def test_tables_are_frames(either: Store) -> None:
     calls = hansard.frame(either, "fails", table="tool_calls").to_pandas()
     assert calls.command.item() == "false" and str(calls.started.dtype).startswith("datetime64")
     assert either.query("SELECT sum(added) AS lines FROM edits").to_pandas().lines.item() == 2
-    with pytest.raises(UsageError, match="there is no table 'nope'"):
+    with pytest.raises(UsageError, match="unknown table 'nope'"):
         table_rows(either, "nope")
 
 
@@ -194,7 +194,7 @@ def test_times_are_read_as_people_write_them(text: str, start: str, end: str) ->
 
 
 @pytest.mark.parametrize(
-    ("words", "problem"), [({"since": "soon"}, "not a time"), ({"cost_over": "much"}, "not an amount"), ({"x": "y"}, "no filter 'x'")]
+    ("words", "problem"), [({"since": "soon"}, "not a time"), ({"cost_over": "much"}, "not an amount"), ({"x": "y"}, "unknown filter 'x'")]
 )
 def test_a_filter_that_is_none_is_an_error_that_says_what_there_is(words: dict[str, str], problem: str) -> None:
     with pytest.raises(UsageError, match=problem):

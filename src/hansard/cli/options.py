@@ -96,7 +96,7 @@ def _filter(words: dict[str, Any]) -> SessionFilter:
 
 def limit_option(default: int) -> Callable[[F], F]:
     """``--limit N``; with 0, there is none."""
-    help = "Show so many; 0 shows all."
+    help = "How many to show; 0 shows all."
     return click.option("--limit", type=click.IntRange(0), default=default, show_default=True, metavar="N", help=help)
 
 

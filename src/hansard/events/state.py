@@ -333,7 +333,7 @@ class State(Struct):
     """What became of the others."""
 
     turn_list: TurnList = field(default_factory=TurnList)
-    """The main agent's turns. What the newest one used may still change: see `snapshot`."""
+    """The main agent's turns. The counts of the newest one may still change: see `snapshot`."""
     turn_status: str | None = None
     activity: str | None = None
     doing: Running | None = None

@@ -1,4 +1,4 @@
-"""The turns of the main agent: the number, the title, and the end of each. What else belongs to a turn is added by whoever reads more."""
+"""The turns of the main agent: the number, the title, and the end of each."""
 
 from __future__ import annotations
 

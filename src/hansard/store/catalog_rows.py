@@ -356,7 +356,7 @@ class RowFold(Struct):
             kind="permission" if isinstance(event, PermissionRequest) else "question",
             call=asked.tool_call_id,
             tool=event.payload.tool_name if isinstance(event, PermissionRequest) else None,
-            asked=_asked(event),
+            asked=_request_text(event),
             time=calendar_time(event),
         )
         before = self.requests.get(asked.request_id)
@@ -445,7 +445,7 @@ def _call_key(event: Event, call_id: str | None) -> str:
     return f"{event.parent_tool_call_id or ''} {call_id or ''}"
 
 
-def _asked(event: PermissionRequest | Question) -> str:
+def _request_text(event: PermissionRequest | Question) -> str:
     """Returns what a request asks for, in a line."""
     if isinstance(event, PermissionRequest):
         asked = event.payload

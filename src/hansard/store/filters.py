@@ -89,7 +89,7 @@ def parse_filter(words: Mapping[str, Any], now: datetime, folder: str | None = N
     ``folder`` is what `.` and relative paths mean.
     """
     if unknown := sorted(words.keys() - FILTER_WORDS.keys()):
-        raise UsageError(f"there is no filter {unknown[0]!r}; there are {', '.join(FILTER_WORDS)}")
+        raise UsageError(f"unknown filter {unknown[0]!r}; the filters are {', '.join(FILTER_WORDS)}")
     texts = {name: [value] if isinstance(value, str) else list(value) for name, value in words.items() if value not in (None, "", ())}
     since, until = (parse_time(texts[name][-1], now, is_end=name == "until") if name in texts else None for name in ("since", "until"))
     touched = texts.get("touched", [None])[-1]

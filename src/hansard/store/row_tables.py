@@ -39,9 +39,9 @@ def forget_rows(connection: sqlite3.Connection, session: str) -> None:
 
 
 def storable(value: Any) -> Any:
-    """Returns a value that SQLite can store: half an emoji has no bytes, and some integers are too large."""
+    """Returns a value that SQLite can store: half an emoji, which has no bytes, is escaped, and some integers are too large."""
     if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-8", "replace").decode()
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
     return value if not isinstance(value, int) or abs(value) < 2**63 else None
 
 

@@ -1,4 +1,4 @@
-"""What an event says, in words that somebody may look for."""
+"""The text of events, in which people search."""
 
 from __future__ import annotations
 

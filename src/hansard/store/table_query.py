@@ -125,7 +125,7 @@ def query(store: Store, question: str, parameters: Sequence[Any] | Mapping[str, 
 def table_rows(store: Store, table: str, sessions: Sequence[str] = ()) -> Rows:
     """Returns a whole table, or the rows of some sessions."""
     if table not in TABLES:
-        raise UsageError(f"there is no table {table!r}; there are {', '.join(TABLES)}")
+        raise UsageError(f"unknown table {table!r}; the tables are {', '.join(TABLES)}")
     named = f" WHERE session IN ({', '.join('?' * len(sessions))})" if sessions else ""
     found = query(store, f"SELECT * FROM {table}{named}", sessions)  # noqa: S608  # nosec B608
     places = [place for place, column in enumerate(found.columns) if column in BOOLEAN_COLUMNS]

@@ -101,10 +101,6 @@ class ArrowTable(ABC):
 
         return self.to_arrow().to_pandas(types_mapper=kept)
 
-    def to_polars(self) -> Any:
-        """A `polars.DataFrame`."""
-        return require_module("polars", "frames").DataFrame(self.to_arrow())
-
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Arrow's own interface between libraries."""
         return self.reader().__arrow_c_stream__(requested_schema)

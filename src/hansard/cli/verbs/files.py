@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 def command(path: str | None, by_turn: bool, changed: bool, wanted: SessionFilter, limit: int, store: str | None, as_json: bool) -> None:
     """List the files that agents read and changed, the last used first.
 
-    With PATH, which sessions and turns used that file. Counted are the agents' own tools for files. What a shell command does with files is
-    not known: see `hansard commands`.
+    With PATH, which sessions and turns used that file. This counts the agents' own tools for files. It does not know what shell commands do
+    with files: see `hansard commands`.
     """
     import os
 

@@ -61,7 +61,7 @@ def command(query: str | None, what: tuple[str, ...], target: Path | None, store
 
 
 def _events_of(record: Store, what: tuple[str, ...], root: StoreLocation) -> Iterator[Event]:
-    """The events of what was named, one after the other. Files are opened now."""
+    """The events of sessions and files, one after the other. Files are opened now."""
     from hansard.cli.inputs import session_or_file
     from hansard.events.replays import without_replays
 
@@ -71,7 +71,7 @@ def _events_of(record: Store, what: tuple[str, ...], root: StoreLocation) -> Ite
 
 
 def _under(name: str, source: Source) -> Iterator[Event]:
-    """The events of a file; those of no session are told apart by the name of the file."""
+    """The events of a file. Those without a session get the name of the file."""
     from hansard.cli.inputs import events_of_file
 
     for event in events_of_file(source, AUTO):

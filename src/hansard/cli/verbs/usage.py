@@ -43,7 +43,7 @@ def command(by: str, wanted: SessionFilter, against: Path | None, as_csv: bool, 
     the agent reported. Where it reported none, it is computed from the list prices of the models. A model without a price is left out of
     the sum, and the sum says so. With --since or --until, the responses of that time count.
 
-    --against needs a CSV file with a column for the date and one for the cost (and one for the model, if the costs are told by model), as
+    --against needs a CSV file with a column for the date and one for the cost (and one for the model, if the costs are listed by model), as
     the consoles of providers export it. It lists the days and models by the difference between that file and the record.
 
     To set prices, write prices.toml in the folder of the store, or a file that HANSARD_PRICES names: a [[price]] table for each price, with

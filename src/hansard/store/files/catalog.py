@@ -27,6 +27,7 @@ from hansard.events import Event
 from hansard.events.ledger import SessionTally, SessionUsage
 from hansard.events.replays import has_marks
 from hansard.events.structs import prepare
+from hansard.events.summary import MAX_MODELS
 from hansard.store import lines
 from hansard.store.catalog_rows import FOLD_TYPES, Folds, Row, RowFold
 from hansard.store.files import lock
@@ -134,9 +135,11 @@ class FolderCatalog:
 
     @staticmethod
     def _with_usage(info: SessionInfo, known: dict[str, tuple[str, SessionInfo]]) -> SessionInfo:
-        """The usage stays as it was counted, if it is still the same log."""
+        """Keeps what only the whole log shows, if it is still the same log: its usage, and the models that nothing else names."""
         before = known[info.id][1] if info.id in known else None
-        return info if before is None or before.log_id != info.log_id else msgspec.structs.replace(info, usage=before.usage)
+        if before is None or before.log_id != info.log_id:
+            return info
+        return msgspec.structs.replace(info, usage=before.usage, models=info.models or before.models)
 
     # ---- updating
 
@@ -468,11 +471,12 @@ def _write_scan(connection: sqlite3.Connection, name: str, mark: str, before: _B
         remove_block(connection, name, scan.replaced)
     add_blocks(connection, name, scan.blocks)
     position, tally = scan.position, scan.folds.tally
-    info = msgspec.structs.replace(info, usage=known_usage(tally.fold.session()))
     values = (name, mark if scan.is_complete else "", position.end, position.in_order, _encode(position))
     connection.execute("INSERT OR REPLACE INTO scans VALUES (?, ?, ?, ?, ?)", values)
     encoded = _encode(tally)
     used = _decode(encoded, SessionTally).finish()
+    models = info.models or [*dict.fromkeys(entry.model for turn in used.settled for entry in turn.entries if entry.model)]
+    info = msgspec.structs.replace(info, usage=known_usage(tally.fold.session()), models=models[:MAX_MODELS])
     folds = (name, compress(encoded, 1), compress(_encode(used), 1), compress(_encode(scan.folds.rows), 1))
     connection.execute("INSERT OR REPLACE INTO folds VALUES (?, ?, ?, ?)", folds)
     connection.execute("UPDATE sessions SET info = ? WHERE id = ?", (_encode(info), name))

@@ -9,7 +9,7 @@
 
 In what is shown ``…`` stands for anything within a line, and for any number of lines where it is a line of its own. The home has what four
 runs of agents left there, from the recordings, and they are on the record unless the page itself imports them. Of the packages there are
-those of a plain install, of the extras that the page names (``hansard[sql]``), and what it installs beside. A server stays until the
+those of a plain install, of the extras that the page names (``hansard[frames]``), and what it installs beside. A server stays until the
 page ends; it takes a free port, which the page calls 7413, and wherever the page writes ``?token=…`` stands the token that it printed.
 """
 

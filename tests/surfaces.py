@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
+import msgspec
+
 from hansard import events as ev
 from hansard.cli.verbs.show import transcript
 from hansard.projections import project
@@ -20,6 +22,7 @@ from hansard.projections.output import encode
 from hansard.projections.reading import AnyItem, Failure, Message, Reader, ToolUse, TurnEnded
 from hansard.projections.reading_order import ReadingOrder
 from hansard.projections.text import block_text
+from hansard.store.catalog_rows import FOLD_TYPES, CallRow, Folds, Row, TurnRow, usage_values
 from tests.comparison import SHORT, Json, Text, Told, document_of, letters
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -193,6 +196,26 @@ def read_usage(events: list[ev.Event]) -> Told:
         "tokens": {turn["turnId"]: turn["main"] for turn in usage["turns"]},
         "costs": [turn["main"]["costUsd"] for turn in usage["turns"]],
         "cost": usage["session"]["costUsd"],
+    }
+
+
+def read_tables(events: list[ev.Event]) -> Told:
+    """The tables of the catalog: turns with what they used, calls with their outcomes."""
+    folds, found = Folds(), dict[tuple[str, int, int], Row]()
+    for number, event in enumerate(events, 1):
+        if event.type in FOLD_TYPES:
+            found |= folds.apply(msgspec.structs.replace(event, seq=number))  # some recordings are several files
+    rows = sorted(found.values(), key=lambda row: row.seq)
+    turns = [row for row in rows if isinstance(row, TurnRow)]
+    calls = [row for row in rows if isinstance(row, CallRow) and row.parent is None]
+    used = {turn.spent.turn_id: usage_values(turn) for turn in folds.tally.finish().settled}
+    return {
+        "ends": [row.status for row in turns],
+        "codes": [row.error_code for row in turns],
+        "total tokens": {row.turn: used.get(row.turn, {}) for row in turns},
+        "total costs": [used.get(row.turn, {}).get("cost_usd") for row in turns],
+        "called": sorted((row.call, row.tool) for row in calls),
+        "drawn failures": sum(row.outcome in ("failed", "denied", "cancelled") for row in calls),
     }
 
 
@@ -464,6 +487,7 @@ SURFACES: dict[str, Callable[[list[ev.Event]], Told]] = {
     "state": read_state,
     "summary": read_summary,
     "usage": read_usage,
+    "tables": read_tables,
     "consumer-messages": read_consumer_messages,
     "standard-messages": read_standard_messages,
     "messages-parsed": read_parsed_messages,
@@ -514,6 +538,7 @@ LACKING: dict[str, dict[str, str]] = {
         "tokens": "it has the sum of the session",
     },
     "usage": {"statuses": "it has counts alone", "codes": "it has counts alone"},
+    "tables": {"prompts": "a turn has the beginning of its first prompt", "answers": "the logs have them"},
     "standard-messages": {"statuses": "a message failed, or not", "tokens": OF_MESSAGES, "costs": "it has tokens alone"},
     "timeline": {"codes": "the row of a turn has its status"},
     "otel": {"prompts": WITHOUT_CONTENT, "answers": WITHOUT_CONTENT, "tokens": OF_MESSAGES, "costs": "the conventions have no cost"},

@@ -91,10 +91,20 @@ def test_sql_can_use_the_table_twice(store: Path, capfd: pytest.CaptureFixture[s
 
 
 def test_sql_reaches_no_file(store: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    for question in (f"copy events to '{tmp_path}/x.csv'", f"select * from read_text('{store}/one/events.jsonl')"):
+    questions = {
+        f"attach '{tmp_path}/x.sqlite' as other": "only be read",
+        f"vacuum into '{tmp_path}/x.sqlite'": "only be read",
+        "delete from turns": "only be read",
+        "insert into events (seq) values (1)": "only be read",
+        "create temp table mine (number)": "only be read",
+        "pragma query_only = 0": "only be read",
+        "select load_extension('x')": "only be read",
+        "select readfile('/etc/hostname')": "no such function",
+    }
+    for question, problem in questions.items():
         code, _, err = run_sql(capfd, question)
-        assert code == 2 and "disabled" in err
-    assert not (tmp_path / "x.csv").exists()
+        assert code == 2 and problem in err, (question, err)
+    assert not (tmp_path / "x.sqlite").exists()
 
 
 def test_a_question_that_is_none_is_an_error_of_one_line(store: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -61,10 +61,10 @@ sessions: 4 unchanged
 """,
     "sessions": """\
 $ hansard sessions
-SESSION                                      AGENT   PROJECT  TITLE                                     EVENTS  UPDATED           STATUS
+SESSION                                      AGENT   PROJECT  MODEL            TITLE                                EVENTS     COST  UPDATED           STATUS
 …
-gemini-af16f6f8-3f1e-4d56-9ce3-54dc626ae7ec  gemini  demo     How many ferries leave before noon?           15  2026-11-15 20:05  completed
-claude-e275c11f-816a-4b9d-a230-9cc0cebe4ae9  claude  demo     Let a helper look at the heron-subagent.      69  2026-11-15 19:47  completed
+gemini-af16f6f8-3f1e-4d56-9ce3-54dc626ae7ec  gemini  demo     gemini-2.5-pro   How many ferries leave before noon?      15           2026-11-15 20:05  completed
+claude-e275c11f-816a-4b9d-a230-9cc0cebe4ae9  claude  demo     claude-opus-5-5  Let a helper look at the heron-sub…      69  $0.0028  2026-11-15 19:47  completed
 …
 $ hansard sessions --json | head -n 3
 [

@@ -31,6 +31,7 @@ NAV: dict[str, list[str]] = {
         "start/team-server.md",
     ],
     "Guides": [
+        "questions.md",
         "how-it-works.md",
         "page.md",
         "agents.md",

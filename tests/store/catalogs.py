@@ -9,12 +9,14 @@ import msgspec
 
 from hansard.events.ledger import SessionTally
 from hansard.store import JsonlStore
+from hansard.store.catalog_rows import ROW_KEYS, RowFold
 
 TABLES = {
     "sessions": "SELECT id, mark, info FROM sessions ORDER BY id",
     "scans": "SELECT session, mark, in_order, position FROM scans ORDER BY session",
-    "usage": "SELECT session, tally FROM usage ORDER BY session",
+    "folds": "SELECT session, tally, rows FROM folds ORDER BY session",
     "blocks": "SELECT session, start, end FROM blocks ORDER BY session, start",
+    **{table: f"SELECT * FROM {table} ORDER BY {key}, session" for table, key in ROW_KEYS.items()},
 }
 TERMS = """
 SELECT session, start, term FROM blocks JOIN (SELECT doc, term FROM catalog_terms) ON doc = id ORDER BY session, start, term
@@ -27,7 +29,10 @@ def rows(store: JsonlStore) -> dict[str, list[Any]]:
     def read(connection: Any) -> dict[str, list[Any]]:
         connection.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.catalog_terms USING fts5vocab(main, text, instance)")
         found = {name: connection.execute(query).fetchall() for name, query in TABLES.items()}
-        found["usage"] = [(session, msgspec.json.decode(decompress(tally), type=SessionTally)) for session, tally in found["usage"]]
+        found["folds"] = [
+            (session, msgspec.json.decode(decompress(tally), type=SessionTally), msgspec.json.decode(decompress(rows), type=RowFold))
+            for session, tally, rows in found["folds"]
+        ]
         found["text"] = connection.execute(TERMS).fetchall()
         found["terms"] = connection.execute("SELECT DISTINCT term FROM terms WHERE term IN (SELECT term FROM catalog_terms)").fetchall()
         return found

@@ -202,7 +202,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "a table is missing": lambda path: execute(path, "DROP TABLE scans"),
     "another version": lambda path: execute(path, "PRAGMA user_version = 1"),
     "a row that is none": lambda path: execute(path, "UPDATE sessions SET info = x'00'"),
-    "a tally that is none": lambda path: execute(path, "UPDATE usage SET tally = x'00', used = x'00'"),
+    "a tally that is none": lambda path: execute(path, "UPDATE folds SET tally = x'00', used = x'00'"),
 }
 
 

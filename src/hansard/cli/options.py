@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
+from functools import wraps
 from itertools import chain
 from pathlib import Path
 from stat import S_ISREG
@@ -18,6 +19,7 @@ from hansard.errors import UsageError
 
 if TYPE_CHECKING:
     from hansard.store import Store
+    from hansard.store.filters import SessionFilter
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -57,6 +59,45 @@ def json_option(function: F) -> F:
 def json_anyway_option(function: F) -> F:
     """``--json`` where the output is JSON in any case, so that a script can say it to every command."""
     return click.option("--json", is_flag=True, expose_value=False, help="JSON; it is never anything else.")(function)
+
+
+def filter_options(*left_out: str) -> Callable[[F], F]:
+    """The filters, which the command gets as one ``wanted``, without those that mean nothing to it."""
+
+    def decorate(function: F) -> F:
+        from hansard.store.filters import FILTER_WORDS
+
+        names = [name for name in FILTER_WORDS if name not in left_out]
+
+        @wraps(function)
+        def command(**given: Any) -> Any:
+            words = {name: given.pop(name) for name in names}
+            return function(wanted=_filter(words), **given)
+
+        for name in reversed(names):
+            is_list = name in _LISTED
+            metavar = {"touched": "PATH", "cost_over": "USD", "since": "TIME", "until": "TIME"}.get(name, name.upper())
+            command = click.option(f"--{name.replace('_', '-')}", multiple=is_list, metavar=metavar, help=FILTER_WORDS[name])(command)
+        return cast("F", command)
+
+    return decorate
+
+
+_LISTED = {"project", "agent", "model", "status", "person"}
+
+
+def _filter(words: dict[str, Any]) -> SessionFilter:
+    from datetime import datetime
+
+    from hansard.store.filters import parse_filter
+
+    return parse_filter(words, datetime.now().astimezone(), os.getcwd())
+
+
+def limit_option(default: int) -> Callable[[F], F]:
+    """``--limit N``; with 0, there is none."""
+    help = "How many to show; 0 shows all."
+    return click.option("--limit", type=click.IntRange(0), default=default, show_default=True, metavar="N", help=help)
 
 
 def open_option(function: F) -> F:

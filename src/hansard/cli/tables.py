@@ -77,6 +77,30 @@ def style(text: str, **how: Any) -> str:
     return click.style(text, **how) if wants_colour(sys.stdout, os.environ.get("NO_COLOR")) else text
 
 
+def time_text(time: int | None) -> str:
+    """A moment in local time, to the minute; empty if it is not known."""
+    from hansard.events.times import to_datetime
+
+    return "" if not time else f"{to_datetime(time, None):%Y-%m-%d %H:%M}"
+
+
+def duration_text(milliseconds: int | None) -> str:
+    """How long something took."""
+    if milliseconds is None:
+        return ""
+    seconds = milliseconds / 1000
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, seconds = divmod(round(seconds), 60)
+    return f"{minutes} min {seconds:02} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} min"
+
+
+def print_rest(shown: int, total: int) -> None:
+    """Says how many rows were left out."""
+    if total > shown:
+        click.echo(f"{shown:,} of {total:,}; --limit shows more", err=True)
+
+
 def counted(number: int) -> str:
     """A number with separators."""
     return f"{number:,}"

@@ -348,16 +348,19 @@ def add_up(rows: Iterable[LedgerRow], notes: Iterable[SessionNote] = ()) -> Usag
     whole = UsageSum()
     sessions: set[str] = set()
     unpriced: set[str] = set()
-    for row in rows:
+    listed = list(rows)
+    for name in TOKENS:
+        setattr(whole, name, sum([getattr(row, name) or 0 for row in listed]))
+    for row in listed:
         sessions.add(row.session_id)
         whole.responses += row.is_response
-        for name in TOKENS:
-            setattr(whole, name, getattr(whole, name) + (getattr(row, name) or 0))
         if row.cost_source == "unknown":
             unpriced.add(row.session_id)
         elif row.cost_usd is not None:
-            part = f"{row.cost_source}_usd"
-            setattr(whole, part, (getattr(whole, part) or 0.0) + row.cost_usd)
+            if row.cost_source == "reported":
+                whole.reported_usd = (whole.reported_usd or 0.0) + row.cost_usd
+            else:
+                whole.priced_usd = (whole.priced_usd or 0.0) + row.cost_usd
             whole.cost_usd = (whole.cost_usd or 0.0) + row.cost_usd
     known = list(notes)
     whole.sessions = len(sessions | {note.session_id for note in known})

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -12,6 +13,7 @@ from hansard.events.times import to_datetime
 from hansard.events.types import EARLIEST_CALENDAR_MS
 
 MILLION = 1_000_000
+DAY_MS = 86_400_000
 CACHE_BESIDE_INPUT = frozenset({"acp", "anthropic", "claude", "opencode"})
 """The sources and agents that count cached tokens beside the input tokens; all others count them in."""
 REASONING_BESIDE_OUTPUT = frozenset({"gemini", "opencode"})
@@ -55,11 +57,14 @@ class PriceFile(Struct, rename="camel", frozen=True):
     """The day on which its prices were last compared with their sources."""
 
 
-class PriceTable(Struct, frozen=True):
+class PriceTable:
     """Prices, and the files that they come from. A later file replaces all prices of the models that it names."""
 
-    prices: list[Price] = []
-    files: list[PriceFile] = []
+    def __init__(self, prices: Sequence[Price] = (), files: Sequence[PriceFile] = ()) -> None:
+        self.prices = list(prices)
+        self.files = list(files)
+        self._found: dict[tuple[str, date | None], list[Price]] = {}
+        """The prices that were looked up, by model and day."""
 
     def cost(self, agent: str, model: str, time: int | None, numbers: Mapping[str, int | float], is_response: bool) -> float | None:
         """Returns the cost of tokens in US dollars; None if it is not known.
@@ -67,12 +72,19 @@ class PriceTable(Struct, frozen=True):
         Long prompts may have a price of their own. It is not known whether tokens that no response accounts for were in one.
         """
         used = _Tokens(agent, numbers)
-        day = None if time is None or time < EARLIEST_CALENDAR_MS else to_datetime(time).date()
-        found = [price for price in self.prices if price.holds(model, day)]
+        day = None if time is None or time < EARLIEST_CALENDAR_MS else _day(time // DAY_MS)
+        found = self._found.get((model, day))
+        if found is None:
+            found = self._found[model, day] = [price for price in self.prices if price.holds(model, day)]
         if not is_response and any(price.prompt_over for price in found):
             return None
         fitting = [price for price in found if used.prompt > price.prompt_over or not price.prompt_over]
         return used.cost(max(fitting, key=lambda price: price.prompt_over)) if fitting else None
+
+
+@lru_cache(maxsize=4096)
+def _day(number: int) -> date:
+    return to_datetime(number * DAY_MS).date()
 
 
 class _Tokens:

@@ -16,9 +16,9 @@ from hansard.events import decoder
 from hansard.events.closing import close_block, close_call, close_request, close_turn
 from hansard.events.lenient import as_object
 from hansard.events.structs import prepare
-from hansard.events.summary import SUMMARY_RULES, Summary, is_handoff, is_launch, is_stream_added, message_title
+from hansard.events.summary import SUMMARY_RULES, Summary, is_handoff, is_launch, is_stream_added
+from hansard.events.turns import Turn, TurnList, calendar_time
 from hansard.events.types import (
-    EARLIEST_CALENDAR_MS,
     LIVE_STREAM,
     TYPES,
     AgentCallback,
@@ -138,24 +138,6 @@ class Running(Struct, rename="camel", frozen=True):
     retry_ms: float | None = None
     """The time until the next try, as it was when the agent announced it."""
     since: int | None = None
-
-
-class Turn(Struct, rename="camel", frozen=True):
-    """A turn of the main agent."""
-
-    id: str
-    seq: int
-    """Its first event."""
-    number: int
-    """Its position among all turns of the session, from 1."""
-    title: str | None = None
-    """The beginning of the message that started it."""
-    status: str = "running"
-    """How it ended; ``running`` until it ends."""
-    started: int | None = None
-    duration_ms: int | None = None
-    usage: TotalUsage | None = None
-    """What it used, with its subagents."""
 
 
 class Task(Struct, rename="camel", frozen=True):
@@ -350,9 +332,8 @@ class State(Struct):
     outcomes: dict[str, Outcome] = field(default_factory=dict[str, Outcome])
     """What became of the others."""
 
-    turn_list: dict[str, Turn] = field(default_factory=dict[str, Turn])
-    """The main agent's turns that have an id. The counts of the newest may still change: see `snapshot`."""
-    turn_count: int = 0
+    turn_list: TurnList = field(default_factory=TurnList)
+    """The main agent's turns. The counts of the newest one may still change: see `snapshot`."""
     turn_status: str | None = None
     activity: str | None = None
     doing: Running | None = None
@@ -400,7 +381,7 @@ class State(Struct):
             _put(self.commands, event.command_id, event)
         if kind in USAGE_RULES:
             for settled in self.usage.apply(event):
-                _count_turn(self.turn_list, settled.spent)
+                _count_turn(self.turn_list.turns, settled.spent)
         rule = RULES.get(kind)
         if rule is not None:
             rule(self, event)
@@ -412,6 +393,11 @@ class State(Struct):
         """The folder that the agent works in."""
         named = None if self.init is None else self.init.cwd
         return named or (None if self.summary.workspace is None else self.summary.workspace.cwd)
+
+    @property
+    def turn_count(self) -> int:
+        """The number of turns."""
+        return self.turn_list.count
 
     @property
     def busy(self) -> bool:
@@ -431,15 +417,15 @@ class State(Struct):
         if self.gone or self.closed or not (self.turns or self.asked):
             return None
         if self.asked:
-            return Running("waiting", since=_calendar_time(next(iter(self.asked.values()))))
+            return Running("waiting", since=calendar_time(next(iter(self.asked.values()))))
         if self.calls and (self.doing is None or self.doing.what != "retrying"):
             call = next(reversed(self.calls.values()))
             return Running("tool", call.tool_name, since=call.since)
-        return self.doing or Running("working", since=_calendar_time(next(reversed(self.turns.values()))))
+        return self.doing or Running("working", since=calendar_time(next(reversed(self.turns.values()))))
 
     def snapshot(self) -> Snapshot:
         """Returns the state as a document."""
-        turns = dict(self.turn_list)
+        turns = dict(self.turn_list.turns)
         for spent in self.usage.open_turns():
             _count_turn(turns, spent)
         init = self.init or SessionInitPayload(agent_id="")
@@ -642,9 +628,8 @@ def _turn_start(state: State, event: TurnStart) -> None:
     if not is_main_agent(event):
         return
     _put(state.turns, event.turn_id or "", event)
-    state.turn_count += 1
     state.error, state.doing, state.closed, state.gone = None, None, False, False
-    _change_turn(state, event, number=state.turn_count, status="running", started=_calendar_time(event), duration_ms=None)
+    state.turn_list.start(event)
 
 
 @_on(TurnEnd)
@@ -656,7 +641,7 @@ def _turn_end(state: State, event: TurnEnd) -> None:
             _end_task(state, task.id, event, event.payload.status)
         return
     turn = event.turn_id or ""
-    start = state.turns.pop(turn, None)
+    state.turns.pop(turn, None)
     for name in [name for name, call in state.calls.items() if (call.turn_id or "") == turn and call.parent_tool_call_id is None]:
         del state.calls[name]
     for name in [name for name, asked in state.asked.items() if (asked.turn_id or "") == turn and asked.parent_tool_call_id is None]:
@@ -667,33 +652,13 @@ def _turn_end(state: State, event: TurnEnd) -> None:
     if event.payload.status == "completed":
         state.error = None  # the agent recovered from it
     state.error = event.payload.error or state.error
-    _change_turn(state, event, status=event.payload.status, duration_ms=None if start is None else _time_between(start, event))
-
-
-def _change_turn(state: State, event: Event, **changes: Any) -> None:
-    """Change a turn in the list; the first event of a turn puts it there."""
-    name = event.turn_id
-    if name:
-        known = state.turn_list.get(name) or _put(state.turn_list, name, Turn(name, event.seq, state.turn_count + 1))
-        state.turn_list[name] = msgspec.structs.replace(known, **changes)
+    state.turn_list.end(event)
 
 
 def _count_turn(turns: dict[str, Turn], spent: TurnSpent) -> None:
     known = turns.get(spent.turn_id or "")
     if known is not None and spent.total != NOTHING_USED:
         turns[known.id] = msgspec.structs.replace(known, usage=spent.total)
-
-
-def _calendar_time(event: Event) -> int | None:
-    """Returns when an event happened, if that is known: a recording may count from its start."""
-    return event.timestamp if event.timestamp >= EARLIEST_CALENDAR_MS else None
-
-
-def _time_between(first: Event, last: Event) -> int | None:
-    """Returns the milliseconds between two events of the same clock."""
-    start, end = (event.timestamp if event.received_at is None else event.received_at for event in (first, last))
-    same_clock = (start >= EARLIEST_CALENDAR_MS) == (end >= EARLIEST_CALENDAR_MS)
-    return end - start if same_clock and 0 <= start <= end else None
 
 
 @_on(Error)
@@ -722,16 +687,16 @@ def _do_status(state: State, event: StatusChange) -> None:
         _do(state, event, "compacting")
     elif "retr" in status.lower():
         wait = next((detail[name] for name in ("retryDelayMs", "retryInMs") if isinstance(detail.get(name), int | float)), None)
-        state.doing = Running("retrying", retry_ms=wait, since=_calendar_time(event))
+        state.doing = Running("retrying", retry_ms=wait, since=calendar_time(event))
     elif state.doing is not None and state.doing.retry_ms is not None:  # the wait is over
-        state.doing = Running("retrying", since=_calendar_time(event))
+        state.doing = Running("retrying", since=calendar_time(event))
 
 
 def _do(state: State, event: Event, what: Work, tool_name: str | None = None) -> None:
     """Note what an event shows an agent doing."""
     doing = state.doing
     if doing is None or doing.what != what or doing.tool_name != tool_name:
-        state.doing = Running(what, tool_name, since=_calendar_time(event))
+        state.doing = Running(what, tool_name, since=calendar_time(event))
 
 
 # ---- messages
@@ -772,9 +737,7 @@ def _user_message(state: State, event: UserMessage) -> None:
         _leave_queue(state, event)
     if message.author != "harness" and is_main_agent(event):
         _count_message(state, event, "user", message.text)
-        known = state.turn_list.get(event.turn_id or "")
-        if known is None or known.title is None:
-            _change_turn(state, event, title=message_title(message.text))
+        state.turn_list.name(event)
 
 
 @_on(UserAudio)
@@ -785,7 +748,7 @@ def _user_audio(state: State, event: UserAudio) -> None:
 
 def _count_message(state: State, event: Event, role: Literal["user", "assistant"], text: str, more: int = 1) -> None:
     state.messages += more
-    state.last_message = MessagePreview(role, text[:PREVIEW_CHARACTERS], len(text) > PREVIEW_CHARACTERS, _calendar_time(event))
+    state.last_message = MessagePreview(role, text[:PREVIEW_CHARACTERS], len(text) > PREVIEW_CHARACTERS, calendar_time(event))
 
 
 @_on(QueueUpdate)
@@ -876,7 +839,7 @@ def _tool_call(state: State, event: ToolCall) -> None:
         _start_task(state, event)
     else:
         _put(state.task_calls, call.tool_call_id, event)
-    made = OpenCall(call.tool_call_id, call.tool_name, call.title, event.parent_tool_call_id, event.turn_id, _calendar_time(event))
+    made = OpenCall(call.tool_call_id, call.tool_name, call.title, event.parent_tool_call_id, event.turn_id, calendar_time(event))
     _put(state.calls, call.tool_call_id, made)
 
 
@@ -906,7 +869,7 @@ def _tool_result(state: State, event: ToolResult) -> None:
 def _start_task(state: State, event: Event) -> None:
     call = event.payload
     title = call.title or as_object(call.args).get("description")
-    task = Task(call.tool_call_id, event.seq, call.tool_name, title if isinstance(title, str) else None, started=_calendar_time(event))
+    task = Task(call.tool_call_id, event.seq, call.tool_name, title if isinstance(title, str) else None, started=calendar_time(event))
     _put(state.tasks, task.id, task)
 
 
@@ -916,7 +879,7 @@ def _end_task(state: State, call_id: str | None, event: Event, status: str) -> N
     if task is None or task.status != "running":
         return
     took = event.payload.duration_ms if isinstance(event, ToolResult) else None
-    end = _calendar_time(event)
+    end = calendar_time(event)
     if not took and task.started is not None and end is not None and end > task.started:
         took = end - task.started
     state.tasks[task.id] = msgspec.structs.replace(task, status=status, duration_ms=took or None)

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from types import FrameType
 
@@ -22,6 +22,7 @@ from hansard.importing.job import Attachment, Job, SourceStream, files_of, group
 from hansard.importing.session import ImportResult, SessionImport, is_about_the_disk
 from hansard.store import Store, open_store
 from hansard.store.captures import Capture, CaptureRequest, Captures
+from hansard.store.filters import EVERY_SESSION, SessionFilter
 from hansard.store.lineage import find_parents
 from hansard.store.query import parse_pattern, parse_query
 from hansard.store.retirements import RetirementCache
@@ -218,7 +219,14 @@ def open_session(store: Store, session_id: str) -> None:
 
 
 def search_captured(
-    store: Store, query: str, sessions: Iterable[str] | None = None, types: Iterable[str] | None = None, regex: bool = False
+    store: Store,
+    query: str,
+    sessions: Iterable[str] | None = None,
+    types: Iterable[str] | None = None,
+    regex: bool = False,
+    *,
+    scopes: Collection[str] = (),
+    wanted: SessionFilter = EVERY_SESSION,
 ) -> Iterator[SearchHit | None]:
     """Searches the sessions that were only captured so far, the newest first.
 
@@ -228,14 +236,14 @@ def search_captured(
     if captures is None or not (found := captures.all()):
         return
     hints, reader = byte_hints((parse_pattern(query) if regex else parse_query(query)).words), CaptureReader(store)
-    wanted, read, yielded = None if sessions is None else set(sessions), set[str](), time.monotonic()
+    among = {info.id for info in captures.sessions() if wanted.matches_captured(info)} if sessions is None else set(sessions)
+    read, yielded = set[str](), time.monotonic()
     try:
         for one in found:
             name = one.session_id
-            is_wanted = wanted is None or name in wanted
-            if is_wanted and captures.contains(name, hints) and reader.read(name) is not None and not captures.has(name):
+            if name in among and captures.contains(name, hints) and reader.read(name) is not None and not captures.has(name):
                 read.add(name)
-                for hit in SearchQuery(store, query, [name], types, regex).stream():
+                for hit in SearchQuery(store, query, [name], types, regex, scopes=scopes).stream():
                     yielded = time.monotonic()
                     yield hit
             if time.monotonic() > yielded + PAUSE_SECONDS:

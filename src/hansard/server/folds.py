@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from hansard.events.state import Snapshot, State, Turn
+from hansard.events.state import Snapshot, State
+from hansard.events.turns import Turn
 from hansard.projections.output import encode
 from hansard.store import Log, Record, Store, lines
 

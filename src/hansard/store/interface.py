@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection,
 from contextlib import aclosing
 from math import inf
 from types import TracebackType
-from typing import Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 from hansard.errors import HansardError, UnknownSession, UsageError
 from hansard.events import Event, SessionLifecycle
@@ -24,6 +24,11 @@ from hansard.store import lines
 from hansard.store.captures import Captures
 from hansard.store.checkpoint import MAX_OPEN_RECORDS
 from hansard.store.records import Cursor, Finding, Head, MailboxMessage, Record, SeenFile, SessionInfo
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+    from hansard.store.table_query import Rows
 
 MAX_INLINE_BYTES = 1024 * 1024
 """A larger original becomes a blob."""
@@ -327,6 +332,22 @@ class Store(ABC):
         read.
         """
         return True
+
+    def connect_tables(self) -> Connection | None:
+        """Opens the tables that an engine keeps of all sessions, up to date and only for reading; None if it keeps none.
+
+        They are those of `hansard.store.catalog_rows`.
+        """
+        return None
+
+    def query(self, question: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> Rows:
+        """Answers a question in SQL to all sessions. Iterate over the rows, or use `Rows.to_pandas` and its neighbors.
+
+        The tables are `sessions`, `turns`, `tool_calls`, `edits`, `requests`, `usage`, `files`, and `events`.
+        """
+        from hansard.store.table_query import query  # it knows stores
+
+        return query(self, question, parameters)
 
     def find(self, name: str) -> str | None:
         """Returns the session with this id, or this id of the agent's, or the only one whose id begins so; None if there is none.

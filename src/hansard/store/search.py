@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from time import monotonic
 
@@ -11,8 +11,9 @@ from msgspec import Struct
 from hansard.errors import HansardError, LogDeleted, UnknownSession, UsageError
 from hansard.events.replays import mark
 from hansard.store import Candidates, Record, SessionInfo, Store, lines
+from hansard.store.filters import EVERY_SESSION, SessionFilter, select_sessions
 from hansard.store.query import parse_pattern, parse_query
-from hansard.store.search_text import SEARCHED_TYPES, byte_hints, search_text
+from hansard.store.search_text import SCOPES, SEARCHED_TYPES, byte_hints, is_in_scope, search_text
 
 CONTEXT_CHARS = 60
 """So many characters are shown before the first word that was found, and twice as many after it."""
@@ -35,13 +36,21 @@ class SearchQuery:
     """Every event that says all the words, the session that changed last first. Case does not matter.
 
     "Several words" are a phrase, ``pars*`` is the beginning of a word, and ``-word`` must not be there. With ``regex``, the query is a
-    regular expression, and all logs are read.
+    regular expression, and all logs are read. ``scopes`` are names of `SCOPES`; ``wanted`` chooses the sessions.
 
     Iterate over it once; it reads only as far as you do.
     """
 
     def __init__(
-        self, store: Store, query: str, sessions: Iterable[str] | None = None, types: Iterable[str] | None = None, regex: bool = False
+        self,
+        store: Store,
+        query: str,
+        sessions: Iterable[str] | None = None,
+        types: Iterable[str] | None = None,
+        regex: bool = False,
+        *,
+        scopes: Collection[str] = (),
+        wanted: SessionFilter = EVERY_SESSION,
     ) -> None:
         self.advance: Callable[[int], object] = lambda size: None
         """Called with how many bytes of logs are done with."""
@@ -55,6 +64,11 @@ class SearchQuery:
         if not self._types <= SEARCHED_TYPES:
             silent = ", ".join(sorted(self._types - SEARCHED_TYPES))
             raise UsageError(f"nothing is said by {silent}; search looks at {', '.join(sorted(SEARCHED_TYPES))}")
+        if unknown := sorted(set(scopes) - SCOPES.keys()):
+            raise UsageError(f"there is no {unknown[0]!r} to search in; there are {', '.join(SCOPES)}")
+        self._scopes = scopes
+        self._types &= frozenset().union(*(SCOPES[scope] for scope in scopes)) if scopes else SEARCHED_TYPES
+        self._wanted = wanted
         self._searched: dict[str, str] = {}
         """The log ids of the sessions that are searched."""
         self._sessions = None if sessions is None else {store[session].head().session_id for session in sessions}
@@ -80,7 +94,7 @@ class SearchQuery:
             yield from self._in_all([info for info in infos if info.id in late], self._candidates())
 
     def _begin(self) -> tuple[list[SessionInfo], Candidates]:
-        infos = [info for info in self._store.sessions() if self._sessions is None or info.id in self._sessions]
+        infos = [info for info in select_sessions(self._store, self._wanted) if self._sessions is None or info.id in self._sessions]
         self._searched, self.bytes = {info.id: info.log_id for info in infos}, sum(info.bytes for info in infos)
         return infos, self._candidates()
 
@@ -125,6 +139,8 @@ class SearchQuery:
             if not all(hint in line for hint in self._hints):
                 continue
             event = lines.decode_record(record)
+            if not is_in_scope(event, self._scopes):
+                continue
             text = search_text(event)
             if (place := self._query.find(text)) >= 0:
                 unmarked = self._store[info.id].unmarked_replays() if unmarked is None else unmarked

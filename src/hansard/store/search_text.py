@@ -1,10 +1,10 @@
-"""What an event says, in words that somebody may look for."""
+"""The text of events, in which people search."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from hansard.events import AgentMessage, Error, Event, PlanUpdate, ToolCall
 from hansard.events.replays import without_handoff
@@ -27,6 +27,22 @@ SEARCHED_TYPES = frozenset(
     }
 )
 """The types that are looked at: each says something whole. Pieces are not, because what they are pieces of is."""
+SCOPES: Mapping[str, frozenset[str]] = {
+    "said": frozenset({"user_message", "user_audio", "assistant_done", "content_block", "agent_message", "agent_callback", "audio_done"}),
+    "tools": frozenset({"tool_call"}),
+    "output": frozenset({"tool_result"}),
+    "thinking": frozenset({"thinking_done"}),
+    "edits": frozenset({"tool_call"}),
+}
+"""The types in which each part of the sessions is searched. Of the calls, `edits` are those that change files."""
+
+
+def is_in_scope(event: Event, scopes: Collection[str]) -> bool:
+    """Returns whether an event belongs to one of the scopes; to all, if there are none."""
+    if not scopes:
+        return True
+    is_other_call = isinstance(event, ToolCall) and event.payload.kind != "edit"
+    return any(event.type in SCOPES[scope] and not (scope == "edits" and is_other_call) for scope in scopes)
 
 
 def search_text(event: Event) -> str:

@@ -7,7 +7,8 @@ polars.DataFrame(hansard.frame("session.jsonl"))
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from itertools import chain, islice
 from pathlib import Path
@@ -65,26 +66,25 @@ _ROLES = {
 _TEXTS = ("text", "transcription", "transcript", "chunk", "message", "summary")
 
 
-class EventTable:
-    """Events as rows of `COLUMNS`. Anything that reads Arrow's C stream takes it as it is, batch by batch.
+class ArrowTable(ABC):
+    """Rows with named columns. Anything that reads Arrow's C stream takes it as it is, batch by batch."""
 
-    Repetitions by an agent that resumed a session have no rows.
+    @property
+    @abstractmethod
+    def arrow_types(self) -> Mapping[str, str | None]:
+        """The Arrow type of each column; None if it is that of the values."""
 
-    It can be read again, unless it was given events that come once.
-    """
-
-    def __init__(self, events: Callable[[], Iterable[Event]]) -> None:
-        self._events = events
-
+    @abstractmethod
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         """The rows."""
-        return map(event_row, without_replays(self._events()))
 
     def reader(self) -> Any:
         """A `pyarrow.RecordBatchReader`: the rows as they are read, never all at once."""
         arrow = require_module("pyarrow", "frames")
+        if None in self.arrow_types.values():
+            return self._guess_types(arrow).to_reader()
         kinds = {"timestamp": arrow.timestamp("ms"), "double": arrow.float64(), "bool": arrow.bool_()}
-        schema = arrow.schema([(name, kinds.get(kind) or getattr(arrow, kind)()) for name, kind in COLUMNS.items()])
+        schema = arrow.schema([(name, kinds.get(kind or "") or getattr(arrow, kind or "")()) for name, kind in self.arrow_types.items()])
         return arrow.RecordBatchReader.from_batches(schema, self._batches(arrow, schema))
 
     def to_arrow(self) -> Any:
@@ -112,9 +112,41 @@ class EventTable:
             arrays = [arrow.array(column, type=field.type) for column, field in zip(columns, schema, strict=True)]
             yield arrow.record_batch(arrays, schema=schema)
 
+    def _guess_types(self, arrow: Any) -> Any:
+        names, rows = list(self.arrow_types), list(self)
+        return arrow.table([arrow.array([row[place] for row in rows]) for place in range(len(names))], names=names)
 
-def frame(source: Iterable[Event] | Store | str | os.PathLike[str], *sessions: str) -> EventTable:
-    """A table of events: those given, those of a file (a log or any known wire), or those of a store (all sessions, or the ones named)."""
+
+class EventTable(ArrowTable):
+    """Events as rows of `COLUMNS`. Repetitions by an agent that resumed a session have no rows.
+
+    It can be read again, unless it was given events that come once.
+    """
+
+    def __init__(self, events: Callable[[], Iterable[Event]]) -> None:
+        self._events = events
+
+    @property
+    def arrow_types(self) -> Mapping[str, str | None]:
+        """Those of `COLUMNS`."""
+        return COLUMNS
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        """The rows."""
+        return map(event_row, without_replays(self._events()))
+
+
+def frame(source: Iterable[Event] | Store | str | os.PathLike[str], *sessions: str, table: str = "events") -> ArrowTable:
+    """A table of events: those given, those of a file (a log or any known wire), or those of a store (all sessions, or the ones named).
+
+    With ``table``, another table of a store: sessions, turns, tool_calls, edits, requests, usage, or files.
+    """
+    if table != "events":
+        from hansard.store.table_query import table_rows  # it makes tables of this kind
+
+        if not hasattr(source, "sessions"):
+            raise UsageError(f"only a store has a table {table!r}")
+        return table_rows(cast("Store", source), table, sessions)
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         return EventTable(lambda: read_path(path))

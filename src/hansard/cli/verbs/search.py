@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import sys
 from itertools import chain, islice
+from typing import TYPE_CHECKING
 
 import click
 
 from hansard.cli import completers
-from hansard.cli.options import json_option, store_option, store_place
+from hansard.cli.options import filter_options, json_option, store_option, store_place
 from hansard.cli.progress import progress
 from hansard.events.times import to_datetime
+from hansard.store.search_text import SCOPES
+
+if TYPE_CHECKING:
+    from hansard.store.filters import SessionFilter
 
 
 @click.command("search", context_settings={"ignore_unknown_options": True})
@@ -31,12 +36,28 @@ from hansard.events.times import to_datetime
     shell_complete=completers.event_types,
     help="Only in events of this type: user_message, tool_call, ….",
 )
+@click.option(
+    "--in",
+    "scopes",
+    multiple=True,
+    type=click.Choice(list(SCOPES)),
+    help="Only in what was said, in what tools were asked or returned, in thinking, or in edits.",
+)
+@filter_options()
 @click.option("--regex", is_flag=True, help="Search for a regular expression. Reads all logs.")
 @click.option("--limit", type=click.IntRange(1), default=100, show_default=True, metavar="N", help="Stop after so many places.")
 @store_option
 @json_option
 def command(
-    words: tuple[str, ...], sessions: tuple[str, ...], types: tuple[str, ...], regex: bool, limit: int, store: str | None, as_json: bool
+    words: tuple[str, ...],
+    sessions: tuple[str, ...],
+    types: tuple[str, ...],
+    scopes: tuple[str, ...],
+    wanted: SessionFilter,
+    regex: bool,
+    limit: int,
+    store: str | None,
+    as_json: bool,
 ) -> int:
     """Search the text of all sessions.
 
@@ -54,16 +75,18 @@ def command(
         raise click.NoSuchOption(unknown, ctx=click.get_current_context())
     root = store_place(store)
     with open_store(root) as record:
-        among = [need_session(root, name) for name in sessions]
+        among = [need_session(root, name) for name in sessions] or None
         query = " ".join(words) if regex or len(words) == 1 else " ".join(f'"{word}"' if " " in word else word for word in words)
-        search = SearchQuery(record, query, among or None, types or None, regex=regex)
+        search = SearchQuery(record, query, among, types or None, regex, scopes=scopes, wanted=wanted)
         total = 0
         if sys.stderr.isatty():
             total = sum(info.bytes for info in record.sessions())
             with progress("indexing", total) as advance:
                 record.update_index(advance=advance)
         with progress("searching", total) as search.advance:
-            captured = (hit for hit in search_captured(record, query, among or None, types or None, regex) if hit is not None)
+            captured = (
+                hit for hit in search_captured(record, query, among, types or None, regex, scopes=scopes, wanted=wanted) if hit is not None
+            )
             found = list(islice(chain(search, captured), limit + 1))
     shown = found[:limit]
     if as_json:

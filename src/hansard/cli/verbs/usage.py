@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from hansard.cli.options import json_option, note_captured, store_option, store_place
+from hansard.cli.options import filter_options, json_option, note_captured, store_option, store_place
 from hansard.events.times import to_datetime
 
 if TYPE_CHECKING:
     from hansard.events.ledger import Ledger, LedgerRow, UsageSum
     from hansard.events.prices import PriceFile
+    from hansard.store import SessionInfo
+    from hansard.store.filters import SessionFilter
 
 NO_NAME = "(unknown)"
 
@@ -21,19 +24,27 @@ NO_NAME = "(unknown)"
 @click.command("usage")
 @click.option(
     "--by",
-    type=click.Choice(["agent", "day", "week", "month", "model", "session"]),
+    type=click.Choice(["agent", "day", "week", "month", "model", "project", "person", "session"]),
     default="agent",
     show_default=True,
     help="Group the rows of the table.",
 )
+@filter_options()
+@click.option(
+    "--against", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Compare with a provider's CSV export of costs."
+)
+@click.option("--csv", "as_csv", is_flag=True, help="CSV instead of a table.")
 @store_option
 @json_option
-def command(by: str, store: str | None, as_json: bool) -> None:
+def command(by: str, wanted: SessionFilter, against: Path | None, as_csv: bool, store: str | None, as_json: bool) -> None:
     """Show what all sessions used: tokens and costs.
 
     Each response of a provider counts once: forks, resumed sessions, and imported copies of a live session do not add up. A cost is what
     the agent reported. Where it reported none, it is computed from the list prices of the models. A model without a price is left out of
-    the sum, and the sum says so.
+    the sum, and the sum says so. With --since or --until, the responses of that time count.
+
+    --against needs a CSV file with a column for the date and one for the cost (and one for the model, if the costs are listed by model), as
+    the consoles of providers export it. It lists the days and models by the difference between that file and the record.
 
     To set prices, write prices.toml in the folder of the store, or a file that HANSARD_PRICES names: a [[price]] table for each price, with
     models (a list of names), source, input, and output, and optionally cache_read, cache_write_5m, cache_write_1h, reasoning (all in US
@@ -41,24 +52,44 @@ def command(by: str, store: str | None, as_json: bool) -> None:
     """
     from hansard.events.ledger import add_up
     from hansard.store import display_location, open_store
+    from hansard.store.filters import select_sessions
     from hansard.store.usage import load_prices, read_ledger
 
     root = store_place(store)
     prices = load_prices(root)
-    opened = open_store(root)
-    ledger = read_ledger(opened, prices)
-    note_captured(opened)
-    rows = ledger.rows()
-    total = add_up(rows, ledger.notes.values())
-    groups = _groups(rows, ledger, GROUPS[by])
+    with open_store(root) as opened:
+        ledger = read_ledger(opened, prices)
+        note_captured(opened)
+        sessions = {info.id: info for info in select_sessions(opened, wanted)}
+    rows = [row for row in ledger.rows() if row.session_id in sessions and wanted.has_time(row.time)]
+    if against is not None:
+        _compare(against, rows, as_json)
+        return
+    total = add_up(rows, [note for name, note in ledger.notes.items() if name in sessions])
+    groups = _groups(rows, ledger, _names(by, sessions))
     if as_json:
         _print_json(by, groups, total, ledger, prices.files)
-        return
-    if not ledger.notes:
+    elif as_csv:
+        _print_csv(by, groups)
+    elif not ledger.notes:
         click.echo(f"No sessions in {display_location(root)}. `hansard import` adds the sessions that agents keep.")
-        return
-    _print_table(by, groups, total)
-    _print_notes(total, ledger, prices.files)
+    elif not rows:
+        click.echo("no session is like that, or none used anything")
+    else:
+        _print_table(by, groups, total)
+        _print_notes(total, ledger, prices.files)
+
+
+def _names(by: str, sessions: Mapping[str, SessionInfo]) -> Callable[[LedgerRow], str]:
+    """What names the group of a row."""
+    match by:
+        case "project":
+            names = {name: info.project for name, info in sessions.items()}
+        case "person":
+            names = {name: info.person for name, info in sessions.items()}
+        case _:
+            return GROUPS[by]
+    return lambda row: names[row.session_id] or NO_NAME
 
 
 def _groups(rows: list[LedgerRow], ledger: Ledger, name: Callable[[LedgerRow], str]) -> list[tuple[str, UsageSum]]:
@@ -99,6 +130,60 @@ GROUPS: dict[str, Callable[[LedgerRow], str]] = {
     "session": lambda row: row.session_id,
 }
 """What names the group of a row. A week is named by its Monday."""
+BAR_COLUMNS = 20
+BLOCKS = " ▏▎▍▌▋▊▉█"
+"""A bar is drawn in eighths of a column."""
+
+
+def _bar(amount: float, largest: float) -> str:
+    eighths = round(8 * BAR_COLUMNS * amount / largest) if largest > 0 else 0
+    return BLOCKS[8] * (eighths // 8) + BLOCKS[eighths % 8].strip()
+
+
+def _compare(path: Path, rows: list[LedgerRow], as_json: bool) -> None:
+    from hansard.cli.tables import print_json, print_table, print_wrapped
+    from hansard.projections.money import money
+    from hansard.store.invoice import compare_invoice, read_invoice
+
+    differences = compare_invoice(read_invoice(path), rows)
+    if as_json:
+        print_json(differences)
+        return
+
+    def amount(value: float | None) -> str:
+        return "" if value is None else money(value)
+
+    table = [
+        (
+            one.day,
+            one.model,
+            amount(one.invoiced_usd),
+            amount(one.recorded_usd),
+            f"{one.difference_usd:+,.2f}",
+            one.responses,
+            one.unpriced or None,
+        )
+        for one in differences
+    ]
+    print_table(("DAY", "MODEL", "INVOICED", "RECORDED", "DIFFERENCE", "RESPONSES", "UNPRICED"), table, right=(2, 3, 4, 5, 6), flexible=1)
+    invoiced, recorded = (sum(getattr(one, name) or 0 for one in differences) for name in ("invoiced_usd", "recorded_usd"))
+    print_wrapped(f"{money(invoiced)} invoiced, {money(recorded)} recorded on these days.")
+
+
+def _print_csv(by: str, groups: list[tuple[str, UsageSum]]) -> None:
+    import csv
+    import io
+
+    import msgspec
+
+    from hansard.cli.output import output
+
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    names = [field.name for field in msgspec.structs.fields(groups[0][1])] if groups else []
+    writer.writerow([by, *names])
+    writer.writerows([name, *(getattr(part, column) for column in names)] for name, part in groups)
+    output().write(text.getvalue().encode())
 
 
 def _print_json(by: str, groups: list[tuple[str, UsageSum]], total: UsageSum, ledger: Ledger, files: list[PriceFile]) -> None:
@@ -125,9 +210,10 @@ def _print_table(by: str, groups: list[tuple[str, UsageSum]], total: UsageSum) -
         counts = (part.sessions, part.input_tokens, part.output_tokens, part.cache_read_input_tokens, part.cache_creation_input_tokens)
         return (name, *(f"{count:,}" for count in counts), cost_text(part))
 
-    table = [cells(name, part) for name, part in groups]
-    headings = (by.upper(), "SESSIONS", "INPUT", "OUTPUT", "CACHE READ", "CACHE WRITE", "COST")
-    print_table(headings, [*table, cells("total", total)], right=(1, 2, 3, 4, 5))
+    largest = max((part.cost_usd or 0.0 for _, part in groups), default=0.0)
+    table = [(*cells(name, part), _bar(part.cost_usd or 0.0, largest)) for name, part in groups]
+    headings = (by.upper(), "SESSIONS", "INPUT", "OUTPUT", "CACHE READ", "CACHE WRITE", "COST", "")
+    print_table(headings, [*table, (*cells("total", total), "")], right=(1, 2, 3, 4, 5))
 
 
 def _print_notes(total: UsageSum, ledger: Ledger, files: list[PriceFile]) -> None:

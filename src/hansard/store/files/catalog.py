@@ -16,16 +16,20 @@ from functools import partial
 from math import inf
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import quote
 from zlib import compress, crc32, decompress
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from hansard.errors import HansardError, UnknownSession
-from hansard.events.ledger import LEDGER_TYPES, SessionTally, SessionUsage
+from hansard.events import Event
+from hansard.events.ledger import SessionTally, SessionUsage
 from hansard.events.replays import has_marks
 from hansard.events.structs import prepare
+from hansard.events.summary import MAX_MODELS
 from hansard.store import lines
+from hansard.store.catalog_rows import FOLD_TYPES, Folds, Row, RowFold
 from hansard.store.files import lock
 from hansard.store.files import paths as files
 from hansard.store.files.captures import capture_names
@@ -37,11 +41,12 @@ from hansard.store.files.text_index import BLOCK_BYTES, Block, add_blocks, block
 from hansard.store.ids import check_session_id
 from hansard.store.interface import Candidates, Log
 from hansard.store.records import Record, SeenFile, SessionInfo, known_usage, newest_first
+from hansard.store.row_tables import forget_rows, write_rows
 from hansard.store.search_text import SEARCHED_TYPES, byte_hints, search_text
 
 T = TypeVar("T")
 _CHECK_BYTES = 1024
-_READ_TYPES = LEDGER_TYPES | SEARCHED_TYPES
+_READ_TYPES = FOLD_TYPES | SEARCHED_TYPES
 LOOK_SECONDS = 0.1
 MAX_LOOK_BYTES = 1024 * 1024
 """For how long a call that only lists may read logs, and how much of each."""
@@ -67,14 +72,24 @@ class _Scan(Struct):
     """What was read of a log since the last time."""
 
     position: Position
-    tally: SessionTally
+    folds: Folds
     blocks: list[Block]
+    changed: dict[tuple[str, int, int], Row] = field(default_factory=dict[tuple[str, int, int], Row])
+    """The rows that changed."""
+    settled: int = 0
+    """How many turns were counted before."""
     replaced: Block | None = None
     """The block that grew, as it was."""
     anew: bool = False
     """Whether the log was read from its beginning."""
+    folds_anew: bool = False
+    """Whether its rows were, too, although the blocks were not."""
     is_complete: bool = True
     """Whether the log was read to its end."""
+
+    def apply(self, event: Event) -> None:
+        """Applies one event to the folds."""
+        self.changed |= self.folds.apply(event)
 
 
 class FolderCatalog:
@@ -120,9 +135,11 @@ class FolderCatalog:
 
     @staticmethod
     def _with_usage(info: SessionInfo, known: dict[str, tuple[str, SessionInfo]]) -> SessionInfo:
-        """The usage stays as it was counted, if it is still the same log."""
+        """Keeps what only the whole log shows, if it is still the same log: its usage, and the models that nothing else names."""
         before = known[info.id][1] if info.id in known else None
-        return info if before is None or before.log_id != info.log_id else msgspec.structs.replace(info, usage=before.usage)
+        if before is None or before.log_id != info.log_id:
+            return info
+        return msgspec.structs.replace(info, usage=before.usage, models=info.models or before.models)
 
     # ---- updating
 
@@ -157,8 +174,8 @@ class FolderCatalog:
     def used(self, session_id: str) -> SessionUsage | None:
         """Returns what a session used, if its log was read to its end."""
         query = (
-            "SELECT used FROM usage JOIN scans USING (session) JOIN sessions ON id = usage.session AND sessions.mark = scans.mark"
-            " WHERE usage.session = ?"
+            "SELECT used FROM folds JOIN scans USING (session) JOIN sessions ON id = folds.session AND sessions.mark = scans.mark"
+            " WHERE folds.session = ?"
         )
 
         def look(connection: sqlite3.Connection) -> SessionUsage | None:
@@ -168,6 +185,15 @@ class FolderCatalog:
         with suppress(CatalogBusy):
             return self.database.run(look)
         return None
+
+    def connect(self) -> sqlite3.Connection:
+        """Opens the tables of all sessions, brought up to their logs, for someone who reads only."""
+        self.update_all()
+        if not self.database.in_memory and self.database.exists:
+            return sqlite3.connect(f"file:{quote(str(self.database.path))}?mode=ro", uri=True)
+        copy = sqlite3.connect(":memory:")
+        self.database.run(lambda connection: connection.backup(copy))
+        return copy
 
     # ---- the files that imports looked at
 
@@ -314,24 +340,24 @@ class FolderCatalog:
         """Reads what is new in a log, some MB at once."""
         while True:
             mark = _mark(self._root / name)
-            before, tally = self.database.run(lambda connection: (_read_scan(connection, name), _read_tally(connection, name)))
+            before, folds = self.database.run(lambda connection: (_read_scan(connection, name), _read_folds(connection, name)))
             if before.mark == mark:
                 return self.database.run(partial(_read_info, name=name))
             with LogFiles(self._root / name) as log:
-                scan = self._scan(log, before.position, tally)
+                scan = self._scan(log, before.position, folds)
             info = self._transact(partial(_write_scan, name=name, mark=mark, before=before, scan=scan))
             if (info is not None and scan.is_complete) or time.monotonic() > until:
                 return info
 
-    def _scan(self, log: LogFiles, position: Position, tally: SessionTally | None) -> _Scan:
+    def _scan(self, log: LogFiles, position: Position, folds: Folds | None) -> _Scan:
         is_marked = has_marks(log.first_event())
-        scan = _scan_blocks(log, position, tally, counts=is_marked) if len(log.segments) == 1 else None
+        scan = _scan_blocks(log, position, folds, counts=is_marked) if len(log.segments) == 1 else None
         if scan is None:
-            scan = _Scan(Position(log.size, in_order=False), SessionTally(), [], anew=True)
+            scan = _Scan(Position(log.size, in_order=False), Folds(), [], anew=True)
         if scan.is_complete and not (is_marked and scan.position.in_order):
-            scan.tally = SessionTally()
-            for event in self._log(log.session_id).read(types=LEDGER_TYPES):
-                scan.tally.apply(event)
+            scan.folds, scan.settled, scan.changed, scan.folds_anew = Folds(), 0, {}, True
+            for event in self._log(log.session_id).read(types=FOLD_TYPES):
+                scan.apply(event)
         return scan
 
 
@@ -342,12 +368,12 @@ class _Before(Struct, frozen=True):
     position: Position = Position()
 
 
-def _scan_blocks(log: LogFiles, position: Position, tally: SessionTally | None, counts: bool) -> _Scan | None:
+def _scan_blocks(log: LogFiles, position: Position, folds: Folds | None, counts: bool) -> _Scan | None:
     """Reads the blocks of a log of one file that the catalog does not have; None if the log is not in order."""
     file = log.segments[0].file
     is_known = position.in_order and 0 < position.end <= file.size and _check(file, position.end) == position.check
-    position = position if is_known and tally is not None else Position()
-    scan = _Scan(position, tally if is_known and tally is not None else SessionTally(), [], anew=position.end == 0)
+    position, folds = (position, folds) if is_known and folds is not None else (Position(), Folds())
+    scan = _Scan(position, folds, [], settled=len(folds.tally.settled), anew=position.end == 0)
     start, end, seq = position.block, position.block, position.seq
     expected = seq + 1 if position.block == position.end else None
     for offset, data, is_full in _cut_blocks(file, start):
@@ -360,8 +386,8 @@ def _scan_blocks(log: LogFiles, position: Position, tally: SessionTally | None, 
         for record in records:
             if record.type in _READ_TYPES:
                 event = lines.decode_record(record)
-                if counts and record.seq > position.seq and record.type in LEDGER_TYPES:
-                    scan.tally.apply(event)
+                if counts and record.seq > position.seq and record.type in FOLD_TYPES:
+                    scan.apply(event)
                 if record.type in SEARCHED_TYPES:
                     texts.append((record.type, search_text(event)))
         start, end = offset, offset + len(data)
@@ -427,9 +453,9 @@ def _read_scan(connection: sqlite3.Connection, name: str) -> _Before:
     return _Before() if found is None else _Before(found[0], _decode(found[1], Position))
 
 
-def _read_tally(connection: sqlite3.Connection, name: str) -> SessionTally | None:
-    found = connection.execute("SELECT tally FROM usage WHERE session = ?", (name,)).fetchone()
-    return None if found is None else _decode(decompress(found[0]), SessionTally)
+def _read_folds(connection: sqlite3.Connection, name: str) -> Folds | None:
+    found = connection.execute("SELECT tally, rows FROM folds WHERE session = ?", (name,)).fetchone()
+    return None if found is None else Folds(_decode(decompress(found[0]), SessionTally), _decode(decompress(found[1]), RowFold))
 
 
 def _write_scan(connection: sqlite3.Connection, name: str, mark: str, before: _Before, scan: _Scan) -> SessionInfo | None:
@@ -444,20 +470,27 @@ def _write_scan(connection: sqlite3.Connection, name: str, mark: str, before: _B
     if scan.replaced is not None:
         remove_block(connection, name, scan.replaced)
     add_blocks(connection, name, scan.blocks)
-    position, info = scan.position, msgspec.structs.replace(info, usage=known_usage(scan.tally.fold.session()))
+    position, tally = scan.position, scan.folds.tally
     values = (name, mark if scan.is_complete else "", position.end, position.in_order, _encode(position))
     connection.execute("INSERT OR REPLACE INTO scans VALUES (?, ?, ?, ?, ?)", values)
-    tally = _encode(scan.tally)
-    used = _encode(_decode(tally, SessionTally).finish())
-    connection.execute("INSERT OR REPLACE INTO usage VALUES (?, ?, ?)", (name, compress(tally, 1), compress(used, 1)))
+    encoded = _encode(tally)
+    used = _decode(encoded, SessionTally).finish()
+    models = info.models or [*dict.fromkeys(entry.model for turn in used.settled for entry in turn.entries if entry.model)]
+    info = msgspec.structs.replace(info, usage=known_usage(tally.fold.session()), models=models[:MAX_MODELS])
+    folds = (name, compress(encoded, 1), compress(_encode(used), 1), compress(_encode(scan.folds.rows), 1))
+    connection.execute("INSERT OR REPLACE INTO folds VALUES (?, ?, ?, ?)", folds)
     connection.execute("UPDATE sessions SET info = ? WHERE id = ?", (_encode(info), name))
+    if scan.anew or scan.folds_anew:
+        forget_rows(connection, name)
+    write_rows(connection, name, scan.changed.values(), used.settled[scan.settled :])
     return info
 
 
 def _forget(connection: sqlite3.Connection, names: Iterable[str]) -> None:
     for name in names:
         forget_blocks(connection, name)
-        for table, column in (("sessions", "id"), ("scans", "session"), ("usage", "session"), ("files", "session")):
+        forget_rows(connection, name)
+        for table, column in (("sessions", "id"), ("scans", "session"), ("folds", "session"), ("files", "session")):
             connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (name,))  # noqa: S608  # nosec B608
 
 

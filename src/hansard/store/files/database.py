@@ -20,6 +20,7 @@ import msgspec
 
 from hansard._version import __version__
 from hansard.store.records import SessionInfo
+from hansard.store.row_tables import ROW_SCHEMA
 
 T = TypeVar("T")
 
@@ -33,7 +34,7 @@ CREATE TABLE sessions (id TEXT PRIMARY KEY, mark TEXT NOT NULL, info BLOB NOT NU
 CREATE TABLE scans (
   session TEXT PRIMARY KEY, mark TEXT NOT NULL, end INTEGER NOT NULL, in_order INTEGER NOT NULL, position BLOB NOT NULL
 ) WITHOUT ROWID;
-CREATE TABLE usage (session TEXT PRIMARY KEY, tally BLOB NOT NULL, used BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE folds (session TEXT PRIMARY KEY, tally BLOB NOT NULL, used BLOB NOT NULL, rows BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE blocks (id INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL, start INTEGER NOT NULL, end INTEGER NOT NULL);
 CREATE INDEX blocks_of_session ON blocks (session, start);
 CREATE VIRTUAL TABLE text USING fts5 (terms, content='', columnsize=0, detail=none, tokenize='ascii');
@@ -42,7 +43,7 @@ CREATE TABLE files (path TEXT NOT NULL, session TEXT NOT NULL, mark TEXT NOT NUL
 CREATE UNIQUE INDEX file_of_session ON files (path, session);
 CREATE INDEX files_of_session ON files (session);
 """
-VERSION = zlib.crc32(repr((SCHEMA, SessionInfo.__struct_fields__, REVISION, __version__)).encode()) & 0x7FFFFFFF
+VERSION = zlib.crc32(repr((SCHEMA, ROW_SCHEMA, SessionInfo.__struct_fields__, REVISION, __version__)).encode()) & 0x7FFFFFFF
 
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_CONSTRAINT}
@@ -207,7 +208,7 @@ def _prepare(connection: sqlite3.Connection) -> None:
         for (name,) in connection.execute(virtual_first).fetchall():
             if not name.startswith("sqlite_"):
                 connection.execute(f'DROP TABLE IF EXISTS "{name}"')
-        for statement in SCHEMA.split(";\n"):
+        for statement in (SCHEMA + ROW_SCHEMA).split(";\n"):
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {VERSION}")
 

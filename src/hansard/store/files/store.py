@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import ExitStack
@@ -79,6 +80,10 @@ class JsonlStore(Store):
         if from_scratch:
             self.catalog.database.drop()
         return self.catalog.update_all(seconds, advance)
+
+    def connect_tables(self) -> sqlite3.Connection:
+        """Opens the tables of the catalog."""
+        return self.catalog.connect()
 
     def delete(self, session_id: str, at: Cursor | None = None) -> None:
         """Deletes a session and everything that belongs to it; with ``at`` only if that is still its head, else raises `LogReset`.

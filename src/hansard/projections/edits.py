@@ -1,7 +1,7 @@
 """The exact edits of a session: each change of a file that an agent made with a tool, from what the log says of the call.
 
-An edit that was denied or failed is not one. What is known of the text differs: the whole text before and after, lines with their positions,
-lines without, or the path alone (`Edit.detail`). What the record shows of a file earlier completes what it shows later (`EditReader`).
+An edit that was denied or failed is not one. What is known of the text differs: the whole text before and after, lines with their
+positions, lines without, or the path alone (`Edit.detail`). What the record shows of a file earlier completes what it shows later.
 """
 
 from __future__ import annotations
@@ -387,9 +387,8 @@ def _of_claude(path: str, result: dict[str, Any]) -> FileChange:
         return FileChange(path, after=after, hunks=hunks)
     grown = sum(len(hunk.new) - len(hunk.old) for hunk in hunks)
     if after is None and pieces:
-        after = next(
-            (text for cut in (False, True) if (text := _replaced(before, pieces, cut)) is not None and _grew(before, text) == grown), None
-        )
+        texts = (_replaced(before, pieces, cut) for cut in (False, True))
+        after = next((text for text in texts if text is not None and _grew(before, text) == grown), None)
     if after is None:
         after = apply_hunks(before, hunks)
     return FileChange(path, before=before, after=after, hunks=hunks)
@@ -441,7 +440,7 @@ def _of_block(block: ev.DiffBlock, asked: list[FileChange]) -> FileChange:
             "add" if is_new else "change",
             before=block.old_text if whole else None,
             after=block.new_text,
-            hunks=[] if whole or is_new and block.new_text is not None else parse_diff(block.diff),
+            hunks=[] if whole or (is_new and block.new_text is not None) else parse_diff(block.diff),
         )
     if block.new_text is None:
         return FileChange(block.path, "delete", before=block.old_text)

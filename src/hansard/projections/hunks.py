@@ -160,7 +160,7 @@ def changed_blocks(old: Sequence[str], new: Sequence[str]) -> list[Block]:
     head = _equal_lines(old, new)
     tail = _equal_lines(old[head:][::-1], new[head:][::-1])
     old_end, new_end = len(old) - tail, len(new) - tail
-    if head == old_end or head == new_end or old_end + new_end - 2 * head > MAX_COMPARED_LINES:
+    if head in (old_end, new_end) or old_end + new_end - 2 * head > MAX_COMPARED_LINES:
         return [Block(head, old_end, head, new_end)] if head < max(old_end, new_end) else []
     matcher = SequenceMatcher(None, old[head:old_end], new[head:new_end], autojunk=False)
     return [

@@ -86,7 +86,7 @@ class Edit(Struct, rename="camel", omit_defaults=True, kw_only=True):
         if self.before is not None and self.after is not None:
             return "whole"
         if not self.hunks:
-            return "path" if self.after is None else "overwrite"
+            return "path" if self.after is None or self.change == "delete" else "overwrite"
         return "fragments" if any(hunk.start is None for hunk in self.hunks) else "lines"
 
     @property
@@ -108,6 +108,8 @@ class FileChange(Struct):
     hunks: list[Hunk] = field(default_factory=list[Hunk])
     replacements: list[tools.Replacement] = field(default_factory=list[tools.Replacement])
     """Pieces of the text and what they became, where the record has no lines."""
+    is_shown: bool = False
+    """Whether the texts are those of a change that was shown. They are whole, unless the file is known to have more."""
 
 
 class _Call(Struct):
@@ -234,7 +236,7 @@ class EditReader:
                 before=change.before,
                 after=change.after,
             )
-            self._complete(edit, change.replacements)
+            self._complete(edit, change.replacements, change.is_shown)
             yield edit
 
     def _absolute(self, path: str) -> str:
@@ -242,9 +244,11 @@ class EditReader:
             return path
         return f"{self._cwd.rstrip('/')}/{path.removeprefix('./')}"
 
-    def _complete(self, edit: Edit, replacements: list[tools.Replacement]) -> None:
+    def _complete(self, edit: Edit, replacements: list[tools.Replacement], is_shown: bool) -> None:
         """Adds what follows from the texts that the record has shown before."""
         known = self._known.pop(edit.old_path or edit.path, None)
+        if is_shown and known is not None and edit.before is not None and edit.before != known and edit.before in known:
+            replacements, edit.before, edit.after = [tools.Replacement(edit.before, edit.after or "")], None, None
         complete_edit(edit, known, replacements)
         if edit.after is not None and edit.change != "delete":
             self._known[edit.path] = edit.after
@@ -319,6 +323,8 @@ def _merged(found: list[FileChange], asked: list[FileChange]) -> list[FileChange
         other = _same_file(change, asked)
         if other is None:
             continue
+        if change.is_shown and other.hunks and all(hunk.start is not None for hunk in other.hunks):
+            change.before, change.after, change.hunks = None, None, other.hunks
         if other.old_path is not None and change.old_path is None:
             change.old_path = other.old_path if change.path.endswith(other.path) else change.path
             change.path = change.path if change.path.endswith(other.path) else _beside(change.path, other)
@@ -450,7 +456,7 @@ def _of_block(block: ev.DiffBlock, asked: list[FileChange]) -> FileChange:
     if any(piece.old == block.old_text for piece in pieces) or not block.old_text.endswith("\n"):
         other = _same_file(FileChange(block.path), asked)
         return FileChange(block.path, replacements=pieces if other is not None else [tools.Replacement(block.old_text, block.new_text)])
-    return FileChange(block.path, before=block.old_text, after=block.new_text)
+    return FileChange(block.path, before=block.old_text, after=block.new_text, is_shown=True)
 
 
 def _take_shown_diff(shown: dict[str, Any], asked: list[FileChange]) -> None:

@@ -76,6 +76,8 @@ class Edit(Struct, rename="camel", omit_defaults=True, kw_only=True):
     timestamp: int | None = None
     permission: Permission = field(default_factory=Permission)
     hunks: list[Hunk] = field(default_factory=list[Hunk])
+    replacements: list[tools.Replacement] = field(default_factory=list[tools.Replacement])
+    """Pieces of the text and what they became, where the record has nothing better."""
     before: str | None = None
     """All of the text before; None if the record does not have it. Of a new file, it is empty."""
     after: str | None = None
@@ -250,6 +252,8 @@ class EditReader:
         if is_shown and known is not None and edit.before is not None and edit.before != known and edit.before in known:
             replacements, edit.before, edit.after = [tools.Replacement(edit.before, edit.after or "")], None, None
         complete_edit(edit, known, replacements)
+        if edit.detail == "fragments":
+            edit.replacements = replacements
         if edit.after is not None and edit.change != "delete":
             self._known[edit.path] = edit.after
 

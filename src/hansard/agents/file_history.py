@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
-from hansard.agents.workspace import run_git
+from hansard.agents.workspace import GIT, run_git
+from hansard.errors import UsageError
 from hansard.events.remotes import without_credentials
 from hansard.store.edits import FilePlace
 
 MAX_NAMES = 50
+NOTES = "hansard"
+"""The notes are in ``refs/notes/hansard``."""
 
 
 def read_place(file: Path) -> FilePlace:
@@ -54,6 +58,20 @@ def _work_trees(root: str) -> list[str]:
     return [tree for row in rows if row.startswith("worktree ") and (tree := row.removeprefix("worktree ")) != root]
 
 
-def read_head(folder: str) -> str | None:
-    """Returns the commit that is checked out."""
-    return run_git(folder, "rev-parse", "--quiet", "--verify", "HEAD^{commit}")
+def is_committed(place: FilePlace) -> bool:
+    """Returns whether the file is in the commit that is checked out as it is in the work tree."""
+    committed = run_git(place.root, "rev-parse", "--quiet", "--verify", f"HEAD:{place.names[0]}")
+    return committed is not None and committed == run_git(place.root, "hash-object", "--", place.names[0])
+
+
+def read_note(root: str, commit: str) -> str:
+    """Returns the note of a commit; empty if it has none."""
+    return run_git(root, "notes", f"--ref={NOTES}", "show", commit) or ""
+
+
+def write_note(root: str, commit: str, text: str) -> None:
+    """Writes the note of a commit, in the place of the one that it has."""
+    command = [*GIT, "notes", f"--ref={NOTES}", "add", "--force", "--file=-", commit]
+    done = subprocess.run(command, cwd=root, input=text.encode(), capture_output=True)
+    if done.returncode != 0:
+        raise UsageError(f"git wrote no note: {done.stderr.decode(errors='backslashreplace').strip()}")

@@ -1,7 +1,8 @@
 """Who wrote each line of a text: by the exact edits on record, from the last one back to the first.
 
-The text is taken back edit by edit. A line that an edit added is its line; a line that the edit does not know was written later by something
-else, such as a person, a formatter, or a merge. Times only put the edits in order: a line is an agent's only if its call wrote these words.
+The text is taken back edit by edit. A line that an edit added is its line; a line that the edit does not know was written later by
+something else, such as a person, a formatter, or a merge. Times only put the edits in order: a line is an agent's only if its call wrote
+these words.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def _aligned(slots: list[_Slot], after: list[str]) -> list[_Slot]:
     Lines between two changes that have no words (a bracket, an empty line) may as well belong to the changes.
     """
     found: list[_Slot] = []
-    place = there = 0
+    there = 0
     blocks = changed_blocks(after, [slot.text for slot in slots])
     ends = [*blocks, (len(after), len(after), len(slots), len(slots))]
     for number, (first, last, start, end) in enumerate(ends):
@@ -106,8 +107,7 @@ def _aligned(slots: list[_Slot], after: list[str]) -> list[_Slot]:
         found += kept if trusted else [_Slot(slot.text) for slot in kept]
         _doubt_neighbors(slots, start, end)
         found += [_Slot(text) for text in after[first:last]]
-        place, there = last, end
-    assert place == len(after)
+        there = end
     return found
 
 

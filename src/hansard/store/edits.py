@@ -32,8 +32,7 @@ def file_edits(store: Store, place: FilePlace) -> list[Edit]:
     names = set(place.names)
     infos = sessions_that_changed(store, place)
     for info in infos:
-        for edit in _edits_of(store, info):
-            found.append((edit.timestamp or info.created or 0, info.id, edit.seq, edit))
+        found += [(edit.timestamp or info.created or 0, info.id, edit.seq, edit) for edit in _edits_of(store, info)]
     ordered = [(edit, _names(edit, place, info)) for edit, info in _by_time(found, infos)]
     kept: list[Edit] = []
     for edit, (name, old_name) in reversed(ordered):

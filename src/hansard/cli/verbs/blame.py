@@ -137,6 +137,7 @@ def about(edit: Edit) -> dict[str, Any]:
         "agent": edit.agent,
         "model": edit.model,
         "tool": edit.tool,
+        "call": edit.call,
         "timestamp": edit.timestamp,
         "permission": edit.permission,
         "allowed": edit.permission.text,

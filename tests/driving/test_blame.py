@@ -71,7 +71,17 @@ class Play(Struct):
         return Change(first, last, new)
 
     def apply(self, change: Change) -> None:
-        self.lines[change.first : change.last] = change.new
+        """Make the change. A line at either end of it that is equal to the line before keeps its owner: nobody wrote it anew."""
+        old, new = self.lines[change.first : change.last], list(change.new)
+        for place in range(min(len(old), len(new))):
+            if old[place].text != new[place].text:
+                break
+            new[place] = old[place]
+        for place in range(1, min(len(old), len(new)) + 1):
+            if old[-place].text != new[-place].text:
+                break
+            new[-place] = old[-place]
+        self.lines[change.first : change.last] = new
 
     def next_id(self) -> str:
         self.edits += 1

@@ -7,14 +7,15 @@ these words.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from hansard.projections.edits import Edit, complete_edit
-from hansard.projections.hunks import changed_blocks, find_lines, split_lines
+from hansard.projections.hunks import Block, Hunk, changed_blocks, find_lines, split_lines
 
 Verdict = Literal["agent", "none", "ambiguous"]
 """``none``: no edit on record wrote the line. ``ambiguous``: an edit may have, and an equal line beside it was there before."""
@@ -30,10 +31,10 @@ class BlamedLine(Struct, rename="camel"):
 
 
 class _Slot(Struct):
-    """A line of the text as it was at some time. ``line`` is None if it is not in the last text."""
+    """A line of the text as it was at some time. The ``line`` has the number 0 if it is not in the last text."""
 
     text: str
-    line: BlamedLine | None = None
+    line: BlamedLine
     twin: _Slot | None = None
     """An equal line beside it. One of the two was written by something else, and nothing tells which."""
 
@@ -46,7 +47,7 @@ def blame_text(text: str, edits: Sequence[Edit]) -> list[BlamedLine]:
     for edit in reversed(complete_edits(edits)):
         slots = _before(slots, edit, doubts)
     for line, twin in doubts:
-        if line.verdict == "ambiguous" and twin.line is not None and twin.line.verdict == "agent":
+        if line.verdict == "ambiguous" and twin.line.verdict == "agent":
             line.verdict = "agent"  # both are agents' lines
     return lines
 
@@ -76,7 +77,7 @@ def _before(slots: list[_Slot], edit: Edit, doubts: list[tuple[BlamedLine, _Slot
         case "overwrite":
             after = _aligned(slots, split_lines(edit.after or ""))
             for slot in after:
-                if slot.line is not None and slot.line.edit is None:
+                if slot.line.edit is None:
                     slot.line.verdict, slot.line.edit = "ambiguous", edit
             return after
         case "lines":
@@ -94,33 +95,46 @@ def _before(slots: list[_Slot], edit: Edit, doubts: list[tuple[BlamedLine, _Slot
 def _aligned(slots: list[_Slot], after: list[str]) -> list[_Slot]:
     """The lines that an edit left, each with its line in the last text if it is still there.
 
-    Lines between two changes that have no words (a bracket, an empty line) may as well belong to the changes.
+    Lines without words (a bracket, an empty line) between lines that something else wrote may be its own, too.
     """
     found: list[_Slot] = []
     there = 0
     blocks = changed_blocks(after, [slot.text for slot in slots])
-    ends = [*blocks, (len(after), len(after), len(slots), len(slots))]
-    for number, (first, last, start, end) in enumerate(ends):
+    for number, (first, last, start, end) in enumerate([*blocks, Block(len(after), len(after), len(slots), len(slots))]):
         kept = slots[there:start]
-        is_between = 0 < number < len(blocks)
-        trusted = not is_between or any(_has_words(slot.text) for slot in kept)
-        found += kept if trusted else [_Slot(slot.text) for slot in kept]
-        _doubt_neighbors(slots, start, end)
-        found += [_Slot(text) for text in after[first:last]]
+        is_inside = 0 < number < len(blocks) and (blocks[number - 1].new_start < there or start < end)
+        trusted = not is_inside or any(_has_words(slot.text) for slot in kept)
+        gone = [_lost(text) for text in after[first:last]]
+        found += [*(kept if trusted else [_lost(slot.text) for slot in kept]), *gone]
+        if first == last:
+            _doubt(slots[start:end], slots[:start], slots[end:])
+        elif start == end:
+            _doubt(gone, slots[:start], slots[end:])
         there = end
     return found
 
 
-def _doubt_neighbors(slots: list[_Slot], start: int, end: int) -> None:
-    """Lines beside an insertion that are equal to lines in it: the insertion may have been one line higher or lower."""
-    for shift in range(end - start):
-        if end + shift >= len(slots) or slots[start + shift].text != slots[end + shift].text:
+def _lost(text: str) -> _Slot:
+    """A line that is not in the last text."""
+    return _Slot(text, BlamedLine(0, text))
+
+
+def _doubt(run: list[_Slot], before: list[_Slot], after: list[_Slot]) -> None:
+    """Lines beside lines that came or went are in doubt if they are equal to them: the others may be those that came or went."""
+    for inside, outside in _shifts(run, before, after):
+        outside.twin = outside.twin or inside
+
+
+def _shifts(run: list[_Slot], before: list[_Slot], after: list[_Slot]) -> Iterator[tuple[_Slot, _Slot]]:
+    """The lines of a run, each with the equal line outside that takes its place if the run is moved up or down."""
+    for inside, outside in zip(run, after, strict=False):
+        if inside.text != outside.text:
             break
-        slots[end + shift].twin = slots[start + shift]
-    for shift in range(1, end - start + 1):
-        if start - shift < 0 or slots[start - shift].text != slots[end - shift].text:
+        yield inside, outside
+    for inside, outside in zip(reversed(run), reversed(before), strict=False):
+        if inside.text != outside.text:
             break
-        slots[start - shift].twin = slots[end - shift]
+        yield inside, outside
 
 
 def _has_words(text: str) -> bool:
@@ -136,37 +150,24 @@ def _taken_back(after: list[_Slot], before: list[str], edit: Edit, doubts: list[
     found: list[_Slot] = []
     place = 0
     for first, last, start, end in changed_blocks(before, [slot.text for slot in after]):
-        found += after[place:start]
+        gone = [_lost(text) for text in before[first:last]]
+        found += [*after[place:start], *gone]
+        if start == end:
+            _doubt(gone, after[:start], after[end:])
         _give(after, start, end, first == last, edit, doubts)
-        found += [_Slot(text) for text in before[first:last]]
         place = end
     return found + after[place:]
 
 
 def _give(slots: list[_Slot], start: int, end: int, is_insertion: bool, edit: Edit, doubts: list[tuple[BlamedLine, _Slot]]) -> None:
-    twins = _twins(slots, start, end) if is_insertion else {}
-    for place in range(start, end):
-        slot = slots[place]
-        if slot.line is None:
-            continue
-        twin = twins.get(place) or slot.twin
+    """These lines are of the edit. One that is equal to a line beside the insertion may have been there before, in its place."""
+    run = slots[start:end]
+    twins = {id(inside): outside for inside, outside in _shifts(run, slots[:start], slots[end:])} if is_insertion else {}
+    for slot in run:
+        twin = twins.get(id(slot)) or slot.twin
         slot.line.verdict, slot.line.edit = "agent" if twin is None else "ambiguous", edit
         if twin is not None:
             doubts.append((slot.line, twin))
-
-
-def _twins(slots: list[_Slot], start: int, end: int) -> dict[int, _Slot]:
-    """The lines of an insertion that are equal to lines beside it, which were there before."""
-    found: dict[int, _Slot] = {}
-    for shift in range(end - start):
-        if end + shift >= len(slots) or slots[start + shift].text != slots[end + shift].text:
-            break
-        found[start + shift] = slots[end + shift]
-    for shift in range(1, end - start + 1):
-        if start - shift < 0 or slots[end - shift].text != slots[start - shift].text:
-            break
-        found[end - shift] = slots[start - shift]
-    return found
 
 
 def _without_hunks(slots: list[_Slot], edit: Edit, doubts: list[tuple[BlamedLine, _Slot]]) -> list[_Slot]:
@@ -174,30 +175,54 @@ def _without_hunks(slots: list[_Slot], edit: Edit, doubts: list[tuple[BlamedLine
     shift = sum(len(hunk.new) - len(hunk.old) for hunk in edit.hunks)
     for hunk in reversed(edit.hunks):
         shift -= len(hunk.new) - len(hunk.old)
-        texts = [slot.text for slot in slots]
-        expected = (hunk.start or 0) + shift
-        places = find_lines(texts, hunk.new)
-        if places:
-            start = min(places, key=lambda place: abs(place - expected))
-            slots = _replaced(slots, start, start + len(hunk.new), hunk.old, edit, doubts)
-        else:
-            slots = _without_pieces(slots, [line[1:] for line in hunk.lines if line[0] == "+"], edit)
+        slots = _without_hunk(slots, hunk, (hunk.start or 0) + shift, edit, doubts)
     return slots
 
 
-def _replaced(slots: list[_Slot], start: int, end: int, old: list[str], edit: Edit, doubts: list[tuple[BlamedLine, _Slot]]) -> list[_Slot]:
-    inner = _taken_back(slots[start:end], old, edit, doubts)
-    return [*slots[:start], *inner, *slots[end:]]
+def _without_hunk(slots: list[_Slot], hunk: Hunk, expected: int, edit: Edit, doubts: list[tuple[BlamedLine, _Slot]]) -> list[_Slot]:
+    texts, new = [slot.text for slot in slots], hunk.new
+    places = find_lines(texts, new)
+    if places:
+        start = min(places, key=lambda place: abs(place - expected))
+        return _rows_taken_back(slots, start, start + len(new), hunk.lines, edit, doubts)
+    anchors = [place for place, text in enumerate(new) if _has_words(text) and texts.count(text) == new.count(text) == 1]
+    there = [texts.index(new[place]) for place in anchors]
+    if not anchors or there != sorted(there):
+        return slots
+    rows = _rows_between(hunk.lines, anchors[0], anchors[-1])
+    return _rows_taken_back(slots, there[0], there[-1] + 1, rows, edit, doubts)
 
 
-def _without_pieces(slots: list[_Slot], added: list[str], edit: Edit) -> list[_Slot]:
-    """Something else has changed lines of a hunk since. Those that are left are known by their words, if no other line has them."""
-    texts = [slot.text for slot in slots]
-    own = {text for text in added if _has_words(text) and texts.count(text) == added.count(text) == 1}
-    for slot in slots:
-        if slot.text in own and slot.line is not None:
-            slot.line.verdict, slot.line.edit = "agent" if slot.twin is None else "ambiguous", edit
-    return [slot for slot in slots if slot.text not in own]
+def _rows_between(rows: Sequence[str], first: int, last: int) -> list[str]:
+    """The rows of a hunk from one of its new lines to another one."""
+    number, found = -1, list[str]()
+    for row in rows:
+        number += row[0] != "-"
+        if first <= number <= last and not (number == last and row[0] == "-"):
+            found.append(row)
+    return found
+
+
+def _rows_taken_back(
+    slots: list[_Slot], start: int, end: int, rows: Sequence[str], edit: Edit, doubts: list[tuple[BlamedLine, _Slot]]
+) -> list[_Slot]:
+    """The lines before a hunk. Its rows tell which lines it added; something else may have changed some of them since."""
+    before, after = slots[:start], slots[end:]
+    found: list[_Slot] = []
+    inner = _aligned(slots[start:end], [row[1:] for row in rows if row[0] != "-"])
+    around = [*before, *inner, *after]
+    place = start
+    for sign, group in groupby(rows, key=lambda row: row[0]):
+        texts = [row[1:] for row in group]
+        if sign == "-":
+            found += [_lost(text) for text in texts]
+            continue
+        if sign == "+":
+            _give(around, place, place + len(texts), True, edit, doubts)
+        else:
+            found += around[place : place + len(texts)]
+        place += len(texts)
+    return [*before, *found, *after]
 
 
 def _without_fragments(slots: list[_Slot], edit: Edit, doubts: list[tuple[BlamedLine, _Slot]]) -> list[_Slot]:
@@ -208,8 +233,6 @@ def _without_fragments(slots: list[_Slot], edit: Edit, doubts: list[tuple[Blamed
             slots = _taken_back(slots, split_lines(text.replace(piece.new, piece.old)), edit, doubts)
     for hunk in reversed([] if edit.replacements else edit.hunks):
         places = find_lines([slot.text for slot in slots], hunk.new)
-        if len(places) == 1:
-            slots = _replaced(slots, places[0], places[0] + len(hunk.new), hunk.old, edit, doubts)
-        else:
-            slots = _without_pieces(slots, [line[1:] for line in hunk.lines if line[0] == "+"], edit)
+        if len(places) < 2:
+            slots = _without_hunk(slots, hunk, 0, edit, doubts)
     return slots

@@ -15,7 +15,17 @@ from hansard import events as ev
 from hansard.events import tool_inputs as tools
 from hansard.events.lenient import as_list, as_object, as_text
 from hansard.events.types import EARLIEST_CALENDAR_MS
-from hansard.projections.hunks import FilePatch, Hunk, apply_hunks, compare_texts, parse_diff, parse_patch, reverse_hunks, split_lines
+from hansard.projections.hunks import (
+    FilePatch,
+    Hunk,
+    apply_hunks,
+    compare_texts,
+    indent_hunks,
+    parse_diff,
+    parse_patch,
+    reverse_hunks,
+    split_lines,
+)
 
 EDIT_TYPES = frozenset(
     {
@@ -112,6 +122,8 @@ class FileChange(Struct):
     """Pieces of the text and what they became, where the record has no lines."""
     is_shown: bool = False
     """Whether the texts are those of a change that was shown. They are whole, unless the file is known to have more."""
+    is_trimmed: bool = False
+    """Whether the lines may be shown without their common indentation."""
 
 
 class _Call(Struct):
@@ -146,14 +158,20 @@ class EditReader:
         self._by_request: dict[str, _Call] = {}
         self._known: dict[str, str] = {}
         """The whole texts of files, as the last edits left them."""
-        self._waiting: list[tuple[_Call, ev.ToolResult]] = []
+        self._reads: dict[str, str] = {}
+        """The files that are being read, by call."""
+        self._waiting: list[tuple[_Call, ev.ToolResult] | tuple[str, str]] = []
+        """The edits, and the files that were read, in order."""
 
     def read(self, events: Iterable[ev.Event]) -> Iterator[Edit]:
         """Yields the edits of a whole session. What other streams tell of a call is known before its edit is made."""
         for event in events:
             self._see(event)
         for call, result in self._waiting:
-            yield from self._edits(call, result)
+            if isinstance(call, str):
+                self._known[call] = cast("str", result)
+            else:
+                yield from self._edits(call, cast("ev.ToolResult", result))
         self._waiting.clear()
 
     def _see(self, event: ev.Event) -> None:
@@ -164,6 +182,11 @@ class EditReader:
             case ev.ToolCall(payload=payload) if payload.kind == "edit":
                 call = _Call(event, self._turn(event), self._prompt, self._mode, self._model, inputs=[payload])
                 self._calls[payload.tool_call_id] = self._by_event[event.id] = call
+            case ev.ToolCall(payload=payload) if isinstance(asked := tools.tool_input(payload), tools.ReadFile):
+                self._reads[payload.tool_call_id] = self._absolute(asked.path)
+            case ev.ToolResult(payload=result) if result.tool_call_id in self._reads:
+                if (text := _whole_text(as_object(result.result))) is not None:
+                    self._waiting.append((self._reads[result.tool_call_id], text))
             case ev.ToolProgress(payload=progress) if progress.tool_call_id in self._calls:
                 self._calls[progress.tool_call_id].shown += _diffs(progress.content)
             case ev.ToolResult(payload=result) if result.tool_call_id in self._calls:
@@ -238,7 +261,7 @@ class EditReader:
                 before=change.before,
                 after=change.after,
             )
-            self._complete(edit, change.replacements, change.is_shown)
+            self._complete(edit, change)
             yield edit
 
     def _absolute(self, path: str) -> str:
@@ -246,16 +269,29 @@ class EditReader:
             return path
         return f"{self._cwd.rstrip('/')}/{path.removeprefix('./')}"
 
-    def _complete(self, edit: Edit, replacements: list[tools.Replacement], is_shown: bool) -> None:
+    def _complete(self, edit: Edit, change: FileChange) -> None:
         """Adds what follows from the texts that the record has shown before."""
-        known = self._known.pop(edit.old_path or edit.path, None)
-        if is_shown and known is not None and edit.before is not None and edit.before != known and edit.before in known:
+        known, replacements = self._known.pop(edit.old_path or edit.path, None), change.replacements
+        if change.is_shown and known is not None and edit.before is not None and edit.before != known and edit.before in known:
             replacements, edit.before, edit.after = [tools.Replacement(edit.before, edit.after or "")], None, None
-        complete_edit(edit, known, replacements)
+        if change.is_trimmed:
+            whole = None if known is None else indent_hunks(edit.hunks, known, ())
+            sources = [text for piece in replacements for text in (piece.old, piece.new)]
+            edit.hunks = whole or indent_hunks(edit.hunks, None, sources) or []
+            known = known if whole else None
+        complete_edit(edit, known, replacements if not edit.hunks else [])
         if edit.detail == "fragments":
             edit.replacements = replacements
         if edit.after is not None and edit.change != "delete":
             self._known[edit.path] = edit.after
+
+
+def _whole_text(result: dict[str, Any]) -> str | None:
+    """The text of a file, if a tool that read it has shown all of it. OpenCode leaves out the last line end."""
+    shown = as_object(as_object(result.get("metadata")).get("display"))
+    is_whole = shown.get("type") == "file" and shown.get("lineStart") == 1 and shown.get("lineEnd") == shown.get("totalLines")
+    text = as_text(shown.get("text"))
+    return f"{text}\n" if text and is_whole and shown.get("truncated") is False else None
 
 
 def complete_edit(edit: Edit, known: str | None, replacements: list[tools.Replacement] | None = None) -> None:
@@ -380,7 +416,8 @@ def _of_opencode(about: dict[str, Any], asked: list[FileChange]) -> list[FileCha
     if about.get("exists") is False:
         return [FileChange(asked[0].path, "add", after=asked[0].after)]
     if diff is not None and "@@" in diff:
-        return [FileChange(asked[0].path, after=asked[0].after, hunks=parse_diff(diff))]
+        one = asked[0]
+        return [FileChange(one.path, after=one.after, hunks=parse_diff(diff), replacements=one.replacements, is_trimmed=one.after is None)]
     return []
 
 

@@ -232,6 +232,45 @@ def find_lines(lines: Sequence[str], wanted: Sequence[str], after: int = 0) -> l
     return [place for place in range(after, last + 1) if lines[place] == wanted[0] and lines[place : place + len(wanted)] == wanted]
 
 
+def indent_hunks(hunks: Sequence[Hunk], before: str | None, known: Iterable[str]) -> list[Hunk] | None:
+    """Returns the hunks of a diff that was shown without its common indentation, with the indentation; None if nothing tells it.
+
+    The text before tells it, or else ``known``: texts that have some of the changed lines whole.
+    """
+    indent = _indent_in(hunks, {line for text in known for line in split_lines(text)[1:]}) if before is None else _indent_at(hunks, before)
+    if indent is None:
+        return None
+    return [Hunk([f"{line[0]}{indent if line[1:].strip() else ''}{line[1:]}" for line in hunk.lines], hunk.start) for hunk in hunks]
+
+
+def _indent_at(hunks: Sequence[Hunk], before: str) -> str | None:
+    """What stands before the lines of the hunks where the text has them."""
+    lines = split_lines(before)
+    found: set[str] = set()
+    for hunk in hunks:
+        start = hunk.start or 0
+        there = lines[start : start + len(hunk.old)]
+        if len(there) < len(hunk.old):
+            return None
+        for line, shown in zip(there, hunk.old, strict=True):
+            if shown.strip():
+                found.add(line.rstrip("\n")[: len(line.rstrip("\n")) - len(shown.rstrip("\n"))])
+            if not line.rstrip("\n").endswith(shown.rstrip("\n")):
+                return None
+    return found.pop() if len(found) == 1 and not "".join(found).strip() else None
+
+
+def _indent_in(hunks: Sequence[Hunk], known: set[str]) -> str | None:
+    """What stands before the changed lines in the known ones, if it is the same for all."""
+    found: set[str] | None = None
+    for line in (line for hunk in hunks for line in hunk.lines if line[0] != " " and line[1:].strip()):
+        indents = {one[: len(one) - len(line) + 1] for one in known if one.endswith(line[1:])}
+        indents = {indent for indent in indents if not indent.strip()}
+        if indents:
+            found = indents if found is None else found & indents
+    return found.pop() if found is not None and len(found) == 1 else None
+
+
 def reverse_hunks(text: str, hunks: Sequence[Hunk]) -> str | None:
     """Returns the text before the hunks, given the one after them; None if they do not fit exactly."""
     shift, turned = 0, list[Hunk]()

@@ -7,6 +7,7 @@ these words.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Literal
@@ -95,15 +96,16 @@ def _before(slots: list[_Slot], edit: Edit, doubts: list[tuple[BlamedLine, _Slot
 def _aligned(slots: list[_Slot], after: list[str]) -> list[_Slot]:
     """The lines that an edit left, each with its line in the last text if it is still there.
 
-    Lines without words (a bracket, an empty line) between lines that something else wrote may be its own, too.
+    Lines between those that something else wrote may be its own, too, if they are common ones: a bracket, an empty line, a return.
     """
+    counts = Counter(slot.text for slot in slots)
     found: list[_Slot] = []
     there = 0
     blocks = changed_blocks(after, [slot.text for slot in slots])
     for number, (first, last, start, end) in enumerate([*blocks, Block(len(after), len(after), len(slots), len(slots))]):
         kept = slots[there:start]
         is_inside = 0 < number < len(blocks) and (blocks[number - 1].new_start < there or start < end)
-        trusted = not is_inside or any(_has_words(slot.text) for slot in kept)
+        trusted = not is_inside or any(_has_words(slot.text) and counts[slot.text] == 1 for slot in kept)
         gone = [_lost(text) for text in after[first:last]]
         found += [*(kept if trusted else [_lost(slot.text) for slot in kept]), *gone]
         if first == last:

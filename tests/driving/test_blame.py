@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import subprocess
+from difflib import SequenceMatcher
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -71,16 +72,11 @@ class Play(Struct):
         return Change(first, last, new)
 
     def apply(self, change: Change) -> None:
-        """Make the change. A line at either end of it that is equal to the line before keeps its owner: nobody wrote it anew."""
+        """Make the change. A line that was there before keeps its owner: nobody wrote it anew."""
         old, new = self.lines[change.first : change.last], list(change.new)
-        for place in range(min(len(old), len(new))):
-            if old[place].text != new[place].text:
-                break
-            new[place] = old[place]
-        for place in range(1, min(len(old), len(new)) + 1):
-            if old[-place].text != new[-place].text:
-                break
-            new[-place] = old[-place]
+        matcher = SequenceMatcher(None, [line.text for line in old], [line.text for line in new], autojunk=False)
+        for block in matcher.get_matching_blocks():
+            new[block.b : block.b + block.size] = old[block.a : block.a + block.size]
         self.lines[change.first : change.last] = new
 
     def next_id(self) -> str:

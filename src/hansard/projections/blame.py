@@ -7,19 +7,29 @@ these words.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from hansard.projections.edits import Edit, complete_edit
-from hansard.projections.hunks import Block, Hunk, changed_blocks, find_lines, split_lines
+from hansard.projections.hunks import Block, Hunk, changed_blocks, find_lines, smallest_rows, split_lines
 
 Verdict = Literal["agent", "none", "ambiguous"]
 """``none``: no edit on record wrote the line. ``ambiguous``: an edit may have, and an equal line beside it was there before."""
+
+
+COMMON_WORDS = frozenset(
+    {
+        *("begin", "break", "catch", "continue", "default", "do", "done", "else", "end", "endif", "esac", "except", "false", "fi"),
+        *("finally", "nil", "none", "null", "pass", "return", "self", "then", "true", "try"),
+    }
+)
+"""A line that has no other words may stand anywhere."""
 
 
 class BlamedLine(Struct, rename="camel"):
@@ -108,10 +118,7 @@ def _aligned(slots: list[_Slot], after: list[str]) -> list[_Slot]:
         trusted = not is_inside or any(_has_words(slot.text) and counts[slot.text] == 1 for slot in kept)
         gone = [_lost(text) for text in after[first:last]]
         found += [*(kept if trusted else [_lost(slot.text) for slot in kept]), *gone]
-        if first == last:
-            _doubt(slots[start:end], slots[:start], slots[end:])
-        elif start == end:
-            _doubt(gone, slots[:start], slots[end:])
+        _doubt([*slots[start:end], *gone], slots[:start], slots[end:])
         there = end
     return found
 
@@ -128,19 +135,19 @@ def _doubt(run: list[_Slot], before: list[_Slot], after: list[_Slot]) -> None:
 
 
 def _shifts(run: list[_Slot], before: list[_Slot], after: list[_Slot]) -> Iterator[tuple[_Slot, _Slot]]:
-    """The lines of a run, each with the equal line outside that takes its place if the run is moved up or down."""
-    for inside, outside in zip(run, after, strict=False):
-        if inside.text != outside.text:
-            break
-        yield inside, outside
-    for inside, outside in zip(reversed(run), reversed(before), strict=False):
-        if inside.text != outside.text:
-            break
-        yield inside, outside
+    """The lines of a run, each with an equal line outside that may be in its place: the run may be higher or lower, or in two pieces."""
+    for ours, others in ((run, after), (run[::-1], before[::-1])):
+        for inside, outside in zip(ours, others, strict=False):
+            if inside.text != outside.text:
+                break
+            yield inside, outside
+        for outside in takewhile(lambda slot: not _has_words(slot.text), others):
+            yield from ((inside, outside) for inside in ours if inside.text == outside.text)
 
 
 def _has_words(text: str) -> bool:
-    return any(character.isalnum() for character in text)
+    """Whether a line has a word that not every text has."""
+    return any(word.lower() not in COMMON_WORDS for word in re.findall(r"\w+", text))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -156,15 +163,15 @@ def _taken_back(after: list[_Slot], before: list[str], edit: Edit, doubts: list[
         found += [*after[place:start], *gone]
         if start == end:
             _doubt(gone, after[:start], after[end:])
-        _give(after, start, end, first == last, edit, doubts)
+        _give(after, start, end, edit, doubts)
         place = end
     return found + after[place:]
 
 
-def _give(slots: list[_Slot], start: int, end: int, is_insertion: bool, edit: Edit, doubts: list[tuple[BlamedLine, _Slot]]) -> None:
-    """These lines are of the edit. One that is equal to a line beside the insertion may have been there before, in its place."""
+def _give(slots: list[_Slot], start: int, end: int, edit: Edit, doubts: list[tuple[BlamedLine, _Slot]]) -> None:
+    """These lines are of the edit. One that is equal to a line beside them may have been there before, in its place."""
     run = slots[start:end]
-    twins = {id(inside): outside for inside, outside in _shifts(run, slots[:start], slots[end:])} if is_insertion else {}
+    twins = {id(inside): outside for inside, outside in _shifts(run, slots[:start], slots[end:])}
     for slot in run:
         twin = twins.get(id(slot)) or slot.twin
         slot.line.verdict, slot.line.edit = "agent" if twin is None else "ambiguous", edit
@@ -209,7 +216,7 @@ def _rows_taken_back(
     slots: list[_Slot], start: int, end: int, rows: Sequence[str], edit: Edit, doubts: list[tuple[BlamedLine, _Slot]]
 ) -> list[_Slot]:
     """The lines before a hunk. Its rows tell which lines it added; something else may have changed some of them since."""
-    before, after = slots[:start], slots[end:]
+    before, after, rows = slots[:start], slots[end:], smallest_rows(rows)
     found: list[_Slot] = []
     inner = _aligned(slots[start:end], [row[1:] for row in rows if row[0] != "-"])
     around = [*before, *inner, *after]
@@ -220,7 +227,7 @@ def _rows_taken_back(
             found += [_lost(text) for text in texts]
             continue
         if sign == "+":
-            _give(around, place, place + len(texts), True, edit, doubts)
+            _give(around, place, place + len(texts), edit, doubts)
         else:
             found += around[place : place + len(texts)]
         place += len(texts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
+from itertools import groupby
 from typing import Literal, NamedTuple
 
 from msgspec import Struct, field
@@ -168,6 +169,24 @@ def changed_blocks(old: Sequence[str], new: Sequence[str]) -> list[Block]:
         for tag, first, last, start, end in matcher.get_opcodes()
         if tag != "equal"
     ]
+
+
+def smallest_rows(rows: Iterable[str]) -> list[str]:
+    """Returns the rows of a hunk in which no line is removed and added again."""
+    found: list[str] = []
+    for is_kept, group in groupby(rows, key=lambda row: row[0] == " "):
+        changed = list(group)
+        if is_kept:
+            found += changed
+            continue
+        old, new = ([row[1:] for row in changed if row[0] == sign] for sign in "-+")
+        place = 0
+        for first, last, start, end in changed_blocks(old, new):
+            found += [f" {line}" for line in old[place:first]]
+            found += [f"-{line}" for line in old[first:last]] + [f"+{line}" for line in new[start:end]]
+            place = last
+        found += [f" {line}" for line in old[place:]]
+    return found
 
 
 def _equal_lines(old: Iterable[str], new: Iterable[str]) -> int:

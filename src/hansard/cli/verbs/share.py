@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
@@ -78,21 +79,17 @@ Masked = dict[str, dict[str, int]]
 
 def write_file(record: Store, session: str, path: Path) -> Masked:
     """Write the file for this user alone, and return what was masked."""
-    from hansard.cli.verbs.export import opened
-
-    with opened(path) as out:
+    with open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), "r+b") as out:
         if path.suffix == ".html":
             pieces, masked = masked_page(record, session)
-            for piece in pieces:
-                out.write(piece)
+            out.writelines(pieces)
             return masked()
-        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:  # pyright: ignore[reportArgumentType]
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
             page, of_page = masked_page(record, session)
             log, of_log = masked_log(record, session)
             for name, pieces in ((f"{session}.html", page), (f"{session}.jsonl", log)):
                 with archive.open(name, "w") as file:
-                    for piece in pieces:
-                        file.write(piece)
+                    file.writelines(pieces)
         return of_page() | of_log()
 
 

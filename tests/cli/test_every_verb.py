@@ -57,9 +57,12 @@ TABLE = {
     "show": Verb("SESSION", session="NONE"),
     "search": Verb("caf", session="caf --session NONE", fits=True),
     "usage": Verb("", alone=0, fits=True),
+    "diff": Verb("SESSION", session="NONE"),
+    "blame": Verb("FILE", fits=False),
     "events": Verb("SESSION", session="NONE"),
     "sql": Verb("'select type, text from events'", session="'select 1' NONE"),
     "export": Verb("SESSION --to markdown", session="NONE --to markdown"),
+    "share": Verb("SESSION -o OTHER.html", session="NONE"),
     "normalize": Verb("FILE --from claude-stream-json"),
     "acp": Verb("", alone=0, session="NONE"),
     "mcp": Verb("NONE"),
@@ -105,6 +108,7 @@ def place(kept: Path, tmp_path: Path) -> Path:
 def arguments(verb: str, text: str, place: Path) -> list[str]:
     """The words of a line of the table."""
     names = {"SESSION": SESSION, "NONE": "words-of-mary", "FILE": str(place / "wire.jsonl"), "OTHER": str(place / "other")}
+    names["OTHER.html"] = str(place / "other.html")
     words: list[str] = re.findall(r"'[^']*'|\S+", text)
     return [verb, *(names.get(word, word.strip("'")) for word in words)]
 

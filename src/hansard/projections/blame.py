@@ -20,7 +20,7 @@ from hansard.projections.edits import Edit, complete_edit
 from hansard.projections.hunks import Block, Hunk, changed_blocks, find_lines, smallest_rows, split_lines
 
 Verdict = Literal["agent", "none", "ambiguous"]
-"""``none``: no edit on record wrote the line. ``ambiguous``: an edit may have, and an equal line beside it was there before."""
+"""``none``: no edit on record wrote the line. ``ambiguous``: an edit may have, and an equal line next to it was there before."""
 
 
 COMMON_WORDS = frozenset(
@@ -29,7 +29,7 @@ COMMON_WORDS = frozenset(
         *("finally", "nil", "none", "null", "pass", "return", "self", "then", "true", "try"),
     }
 )
-"""A line that has no other words may stand anywhere."""
+"""A line without other words may occur anywhere."""
 
 
 class BlamedLine(Struct, rename="camel"):
@@ -47,7 +47,7 @@ class _Slot(Struct):
     text: str
     line: BlamedLine
     twin: _Slot | None = None
-    """An equal line beside it. One of the two was written by something else, and nothing tells which."""
+    """An equal line next to it. One of the two was written by something else, and nothing tells which."""
 
 
 def blame_text(text: str, edits: Sequence[Edit]) -> list[BlamedLine]:
@@ -129,7 +129,7 @@ def _lost(text: str) -> _Slot:
 
 
 def _doubt(run: list[_Slot], before: list[_Slot], after: list[_Slot]) -> None:
-    """Lines beside lines that came or went are in doubt if they are equal to them: the others may be those that came or went."""
+    """Lines next to lines that came or went are in doubt if they are equal to them: the others may be those that came or went."""
     for inside, outside in _shifts(run, before, after):
         outside.twin = outside.twin or inside
 
@@ -155,7 +155,7 @@ def _has_words(text: str) -> bool:
 
 
 def _taken_back(after: list[_Slot], before: list[str], edit: Edit, doubts: list[tuple[BlamedLine, _Slot]]) -> list[_Slot]:
-    """The lines before an edit, given all of them after it. What it added is its own."""
+    """The lines before an edit, given all of them after it. Its additions are its own."""
     found: list[_Slot] = []
     place = 0
     for first, last, start, end in changed_blocks(before, [slot.text for slot in after]):
@@ -169,7 +169,7 @@ def _taken_back(after: list[_Slot], before: list[str], edit: Edit, doubts: list[
 
 
 def _give(slots: list[_Slot], start: int, end: int, edit: Edit, doubts: list[tuple[BlamedLine, _Slot]]) -> None:
-    """These lines are of the edit. One that is equal to a line beside them may have been there before, in its place."""
+    """These lines are of the edit. One that is equal to a line next to them may have been there before, in its place."""
     run = slots[start:end]
     twins = {id(inside): outside for inside, outside in _shifts(run, slots[:start], slots[end:])}
     for slot in run:

@@ -24,7 +24,7 @@ class Step(Struct, rename="camel", omit_defaults=True):
 
     kind: StepKind
     text: str
-    """What was said, or the call as JSON, with paths as seen from the working directory."""
+    """The message, or the call as JSON, with paths as seen from the working directory."""
     title: str
     """The same for people."""
     seq: int

@@ -110,7 +110,7 @@ class Edit(Struct, rename="camel", omit_defaults=True, kw_only=True):
 
 
 class FileChange(Struct):
-    """What one telling of a call says about one file."""
+    """The change of one file, as one report of a call has it."""
 
     path: str
     change: ChangeKind = "change"
@@ -164,7 +164,7 @@ class EditReader:
         """The edits, and the files that were read, in order."""
 
     def read(self, events: Iterable[ev.Event]) -> Iterator[Edit]:
-        """Yields the edits of a whole session. What other streams tell of a call is known before its edit is made."""
+        """Yields the edits of a whole session. An edit is made when all streams that report its call are read."""
         for event in events:
             self._see(event)
         for call, result in self._waiting:
@@ -344,7 +344,7 @@ def _diffs(content: list[ev.AnyBlock] | None) -> list[ev.DiffBlock]:
 
 def file_changes(call: _Call) -> list[FileChange]:
     """Returns what a call changed: as the agent's result has it, else as a change was shown, else as the input asks for it."""
-    asked = list(_asked(call))
+    asked = list(_requested_changes(call))
     for result in call.results:
         found = _in_result(as_object(result.result), asked)
         if found:
@@ -501,7 +501,7 @@ def _of_block(block: ev.DiffBlock, asked: list[FileChange]) -> FileChange:
 
 
 def _take_shown_diff(shown: dict[str, Any], asked: list[FileChange]) -> None:
-    """What a person saw who was asked: of a file that is written whole, this alone may show what was in it."""
+    """Takes the difference that a person was asked about: of a file that is written whole, only this may show the text before."""
     diff = as_text(shown.get("diff")) or as_text(as_object(shown.get("metadata")).get("diff"))
     if diff is None or len(asked) != 1 or asked[0].after is None:
         return
@@ -515,20 +515,20 @@ def _take_shown_diff(shown: dict[str, Any], asked: list[FileChange]) -> None:
 # What its input asks for
 
 
-def _asked(call: _Call) -> Iterator[FileChange]:
+def _requested_changes(call: _Call) -> Iterator[FileChange]:
     args = [payload for payload in call.inputs if payload.args]
     if call.decided is not None and call.decided.payload.updated_input is not None:
         changed = ev.ToolCallPayload("", call.event.payload.tool_name, call.decided.payload.updated_input, "edit")
-        yield from _asked_by(changed)
+        yield from _changes_in_input(changed)
         return
     for payload in args:
-        found = list(_asked_by(payload))
+        found = list(_changes_in_input(payload))
         if found:
             yield from found
             return
 
 
-def _asked_by(payload: ev.ToolCallPayload) -> Iterator[FileChange]:
+def _changes_in_input(payload: ev.ToolCallPayload) -> Iterator[FileChange]:
     match tools.tool_input(payload):
         case tools.EditFile(path=path, old=old, new=new, everywhere=everywhere):
             if old:

@@ -70,7 +70,7 @@ def split_lines(text: str) -> list[str]:
 
 
 def parse_diff(diff: str) -> list[Hunk]:
-    """Returns the hunks of a unified diff of one file. What stands around them is skipped."""
+    """Returns the hunks of a unified diff of one file. Everything else is skipped."""
     rows, hunks, place = diff.split("\n"), list[Hunk](), 0
     while place < len(rows):
         row = rows[place]
@@ -263,7 +263,7 @@ def indent_hunks(hunks: Sequence[Hunk], before: str | None, known: Iterable[str]
 
 
 def _indent_at(hunks: Sequence[Hunk], before: str) -> str | None:
-    """What stands before the lines of the hunks where the text has them."""
+    """Returns the indentation of the lines of the hunks where the text has them."""
     lines = split_lines(before)
     found: set[str] = set()
     for hunk in hunks:
@@ -280,7 +280,7 @@ def _indent_at(hunks: Sequence[Hunk], before: str) -> str | None:
 
 
 def _indent_in(hunks: Sequence[Hunk], known: set[str]) -> str | None:
-    """What stands before the changed lines in the known ones, if it is the same for all."""
+    """Returns the indentation of the changed lines in the known ones, if it is the same for all."""
     found: set[str] | None = None
     for line in (line for hunk in hunks for line in hunk.lines if line[0] != " " and line[1:].strip()):
         indents = {one[: len(one) - len(line) + 1] for one in known if one.endswith(line[1:])}

@@ -277,7 +277,7 @@ Row = tuple[str, Line]
 
 
 def _rows(lines: list[Line]) -> Iterator[Row]:
-    """The lines with their signs. In each group of changes the removed lines come first, and lines that came back are no change."""
+    """The lines with their signs. In each group of changes the removed lines come first, and lines that came back are not changes."""
     group: list[Line] = []
     for line in lines:
         if line.was and line.stays:

@@ -34,7 +34,7 @@ HEADERS = {
 """On every answer that does not say otherwise itself."""
 
 SHARED_PLACES = {"/", "/api", "/api/sessions", "/openapi.json"}
-"""What a token of one session opens beside that session; the list has only this one."""
+"""What a token of one session opens in addition to that session. The list has only this one."""
 JSON = {"application/json", "application/json;charset=utf-8"}
 READING = {"GET", "HEAD"}
 HEADER_BYTES = 64 * 1024

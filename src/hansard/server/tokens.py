@@ -50,7 +50,7 @@ class Token(Struct, frozen=True):
 
 
 def share_secret(secret: str, session: str, expires: int) -> str:
-    """Returns the secret of a token that only reads one session, until then. Whoever has a participant's secret can make one.
+    """Returns the secret of a token that only reads one session, until then. Anyone who has a participant's secret can make one.
 
     The server keeps no list of these tokens: it checks the signature. They end with the secret that signed them.
     """

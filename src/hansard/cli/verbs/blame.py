@@ -84,11 +84,11 @@ def split_line(name: str) -> tuple[Path, int | None]:
 def read_text(path: Path) -> str:
     """The text of a file."""
     if not path.is_file():
-        raise UsageError(f"{path} is no file")
+        raise UsageError(f"{path} is not a file")
     try:
         return path.read_bytes().decode()
     except UnicodeDecodeError as problem:
-        raise UsageError(f"{path} is no text in UTF-8") from problem
+        raise UsageError(f"{path} is not UTF-8 text") from problem
 
 
 def trace(place: FilePlace, lines: list[BlamedLine]) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def trace(place: FilePlace, lines: list[BlamedLine]) -> dict[str, Any]:
 
 
 def save_note(place: FilePlace, lines: list[BlamedLine]) -> None:
-    """Write the record into the note of the commit, beside those of other files."""
+    """Write the record into the note of the commit, which keeps those of other files."""
     from hansard.agents.file_history import is_committed, read_note, write_note
     from hansard.agents.workspace import read_commit
 

@@ -34,8 +34,8 @@ def command(session: str, other: str | None, turn: int | None, by_turn: bool, st
     """Show what a session changed, or compare two sessions.
 
     Prints one patch in git's format, with paths as seen from the repository or folder that the agent worked in. Pass it to `git apply`.
-    Behind the position of each hunk stand the tool calls that made it, and who allowed them. What the record does not have completely is
-    listed on stderr.
+    The header of each hunk names the tool calls that made it, and who allowed them. Changes that are not completely on record are listed on
+    stderr.
 
     With two sessions, compares outcome, time, tokens, cost, tools, and files, and shows where they differ first.
     """
@@ -79,7 +79,7 @@ def show(record: Store, session: str, turn: int | None, by_turn: bool, stat: boo
 
 
 def print_json(session: str, folder: str | None, found: list[tuple[int | None, list[Edit], list[FileDiff]]]) -> None:
-    """All that is known: the net patch file by file, and every edit."""
+    """Prints all that is known: the net patch file by file, and every edit."""
     import msgspec
 
     from hansard.cli import tables
@@ -140,7 +140,7 @@ def print_stat(files: list[FileDiff]) -> None:
 
 
 def note_problems(files: list[FileDiff]) -> None:
-    """What the patch does not have."""
+    """Says which changes the patch does not have."""
     for file in files:
         for problem in file.problems:
             note(f"{file.path}: {problem}")

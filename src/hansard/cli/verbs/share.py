@@ -1,4 +1,4 @@
-"""``hansard share``: a session as one masked file for somebody else, or a link to it that only reads and expires."""
+"""``hansard share``: a session as one masked file, or a link to it that only reads and expires."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def command(session: str, output: Path | None, link: bool, expires: Age, server:
     The HTML file needs nothing else: open it in a browser, or attach it to an issue. A .zip file has the masked log, too. Secrets are
     masked, and the command lists what it masked; look through the file before you pass it on, because no list of secrets is complete.
 
-    With --link, prints a link to the session on a running server. Whoever has it can read this one session as it is recorded, and nothing
-    else, until it expires. A new token of the server ends all its links.
+    With --link, prints a link to the session on a running server. Anyone who has the link can read this one session as it is recorded, and
+    nothing else, until it expires. A new token of the server ends all its links.
     """
     if link:
         if output is not None:

@@ -57,7 +57,7 @@ TABLE = {
     "show": Verb("SESSION", session="NONE"),
     "search": Verb("caf", session="caf --session NONE", fits=True),
     "usage": Verb("", alone=0, fits=True),
-    "diff": Verb("SESSION", session="NONE"),
+    "diff": Verb("SESSION --json", session="NONE"),
     "blame": Verb("FILE", fits=False),
     "events": Verb("SESSION", session="NONE"),
     "sql": Verb("'select type, text from events'", session="'select 1' NONE"),

@@ -30,6 +30,7 @@ from hansard.projections.hunks import (
 EDIT_TYPES = frozenset(
     {
         "configuration_change",
+        "control_request",
         "permission_request",
         "permission_response",
         "session_init",
@@ -42,6 +43,8 @@ EDIT_TYPES = frozenset(
     }
 )
 """The types of events that an `EditReader` needs."""
+WRITE_METHOD = "fs/write_text_file"
+"""How an agent asks its client to write a file, in the Agent Client Protocol."""
 PROMPT_CHARACTERS = 200
 """The length of the beginning of a prompt that is kept with an edit."""
 
@@ -139,6 +142,8 @@ class _Call(Struct):
     results: list[ev.ToolResultPayload] = field(default_factory=list[ev.ToolResultPayload])
     shown: list[ev.DiffBlock] = field(default_factory=list[ev.DiffBlock])
     """The changes that were shown while it ran."""
+    written: dict[str, str] = field(default_factory=dict[str, str])
+    """The files that the agent let its client write while the call ran, with their whole texts."""
     inputs: list[ev.ToolCallPayload] = field(default_factory=list[ev.ToolCallPayload])
     """The call as each stream tells it."""
 
@@ -149,6 +154,7 @@ class EditReader:
     def __init__(self, session: str = "") -> None:
         self._session = session
         self._cwd: str | None = None
+        self._agent: str | None = None
         self._model: str | None = None
         self._mode: str | None = None
         self._turns: dict[str, int] = {}
@@ -195,6 +201,8 @@ class EditReader:
                     self._waiting.append((call, event))
                 call.results.append(result)
                 self._by_event[event.id] = call
+            case ev.ControlRequest(payload=asked) if asked.method == WRITE_METHOD:
+                self._see_written(as_object(asked.params))
             case ev.PermissionRequest(payload=asked) if asked.tool_call_id in self._calls:
                 call = self._by_request[asked.request_id] = self._calls[asked.tool_call_id]
                 call.asked = event
@@ -202,6 +210,12 @@ class EditReader:
                 self._by_request[answer.request_id].decided = event
             case _:
                 self._see_setting(event)
+
+    def _see_written(self, params: dict[str, Any]) -> None:
+        path, content = as_text(params.get("path")), as_text(params.get("content"))
+        for call in self._calls.values():
+            if not call.results and path is not None and content is not None:
+                call.written[path] = content
 
     def _see_again(self, event: ev.Event) -> None:
         """Another stream tells what is known already: perhaps it tells more."""
@@ -224,6 +238,7 @@ class EditReader:
                 self._prompt = event
             case ev.SessionInit(payload=init) if ev.is_main_agent(event):
                 self._cwd = init.cwd or self._cwd
+                self._agent = init.agent_id or self._agent
                 self._model = init.model or self._model
                 self._mode = init.permission_mode or self._mode
             case ev.SessionLifecycle(payload=life) if life.workspace is not None:
@@ -242,6 +257,7 @@ class EditReader:
             return
         event = call.event
         for change in file_changes(call):
+            _take_written(change, call.written.get(self._absolute(change.path)))
             edit = Edit(
                 session=self._session or event.session_id,
                 seq=event.seq,
@@ -253,7 +269,7 @@ class EditReader:
                 prompt=None if call.prompt is None else call.prompt.payload.text[:PROMPT_CHARACTERS],
                 tool=event.payload.tool_name,
                 call=event.payload.tool_call_id,
-                agent=event.source,
+                agent=self._agent or event.source,
                 model=call.model,
                 timestamp=result.timestamp if result.timestamp >= EARLIEST_CALENDAR_MS else None,
                 permission=_permission(call),
@@ -513,6 +529,18 @@ def _take_shown_diff(shown: dict[str, Any], asked: list[FileChange]) -> None:
 
 # --------------------------------------------------------------------------------------------------------------------
 # What its input asks for
+
+
+def _take_written(change: FileChange, written: str | None) -> None:
+    """Takes the text that the agent's client was asked to write. With the piece that was replaced, it tells the text before."""
+    if written is None or change.after is not None:
+        return
+    before = written
+    for piece in reversed(change.replacements):
+        before = before.replace(piece.new, piece.old) if piece.new and before.count(piece.new) == 1 else None
+        if before is None:
+            return
+    change.after, change.before = written, before if change.replacements else change.before
 
 
 def _requested_changes(call: _Call) -> Iterator[FileChange]:

@@ -33,6 +33,7 @@ NAV: dict[str, list[str]] = {
     "Guides": [
         "how-it-works.md",
         "page.md",
+        "edits.md",
         "agents.md",
         "debugging.md",
         "moving.md",

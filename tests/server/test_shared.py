@@ -14,7 +14,6 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from hansard.server.protocol import CLOSE_EXPIRED
 from hansard.server.routes import OPERATIONS
 from hansard.server.tokens import Token, Tokens, share_secret
-from tests.proof import proves
 from tests.server.served import Here, served, words
 
 pytestmark = pytest.mark.anyio
@@ -34,7 +33,6 @@ def places(session: str) -> list[tuple[str, str]]:
     return [(one.method, one.path.replace("{session}", session).replace("{seq}", "1").replace("{sha256}", "0" * 64)) for one in OPERATIONS]
 
 
-@proves("S-05")
 async def test_every_route_of_another_session_is_closed(tmp_path: Path) -> None:
     async with served(tmp_path) as here:
         mine, other = here.session(5), here.session(5)
@@ -50,7 +48,6 @@ async def test_every_route_of_another_session_is_closed(tmp_path: Path) -> None:
                 assert other not in answer.text
 
 
-@proves("S-05")
 async def test_its_own_session_can_be_read_and_not_changed(tmp_path: Path) -> None:
     async with served(tmp_path) as here:
         mine, _ = here.session(5), here.session(5)
@@ -66,7 +63,6 @@ async def test_its_own_session_can_be_read_and_not_changed(tmp_path: Path) -> No
                     assert answer.status_code == 403, f"{method} {path}: {answer.status_code}"
 
 
-@proves("S-05")
 @pytest.mark.parametrize("name", ["..", "%2e%2e", ".", "", "%2F", "x"])
 async def test_no_other_name_leads_around_it(name: str, tmp_path: Path) -> None:
     async with served(tmp_path) as here:
@@ -83,7 +79,6 @@ async def test_no_other_name_leads_around_it(name: str, tmp_path: Path) -> None:
                 assert answer.status_code in (403, 404)
 
 
-@proves("S-05")
 async def test_the_socket_has_this_session_alone(tmp_path: Path) -> None:
     async with served(tmp_path) as here:
         mine, other = here.session(5), here.session(5)
@@ -103,7 +98,6 @@ async def test_the_socket_has_this_session_alone(tmp_path: Path) -> None:
             assert other not in json.dumps(peer.got)
 
 
-@proves("S-05")
 async def test_it_ends_when_its_time_is_over(tmp_path: Path) -> None:
     async with served(tmp_path) as here:
         mine = here.session(5)

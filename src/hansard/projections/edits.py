@@ -451,7 +451,7 @@ def _of_claude(path: str, result: dict[str, Any]) -> FileChange:
     grown = sum(len(hunk.new) - len(hunk.old) for hunk in hunks)
     if after is None and pieces:
         texts = (_replaced(before, pieces, cut) for cut in (False, True))
-        after = next((text for text in texts if text is not None and _grew(before, text) == grown), None)
+        after = next((text for text in texts if text is not None and (not hunks or _grew(before, text) == grown)), None)
     if after is None:
         after = apply_hunks(before, hunks)
     return FileChange(path, before=before, after=after, hunks=hunks)

@@ -61,10 +61,10 @@ sessions: 4 unchanged
 """,
     "sessions": """\
 $ hansard sessions
-SESSION                                      AGENT   PROJECT  MODEL            TITLE                                EVENTS     COST  UPDATED           STATUS
+SESSION … AGENT … PROJECT … MODEL … TITLE … EVENTS … COST … UPDATED … STATUS
 …
-gemini-af16f6f8-3f1e-4d56-9ce3-54dc626ae7ec  gemini  demo     gemini-2.5-pro   How many ferries leave before noon?      15           2026-11-15 20:05  completed
-claude-e275c11f-816a-4b9d-a230-9cc0cebe4ae9  claude  demo     claude-opus-5-5  Let a helper look at the heron-sub…      69  $0.0028  2026-11-15 19:47  completed
+gemini-af16f6f8-3f1e-4d56-9ce3-54dc626ae7ec  gemini  demo     gemini-2.5-pro   How many ferries leave before noon?  … 2026-11-15 20:05  completed
+claude-e275c11f-816a-4b9d-a230-9cc0cebe4ae9  claude  demo     claude-opus-5-5  Let a helper look at … $0.0028  2026-11-15 19:47  completed
 …
 $ hansard sessions --json | head -n 3
 [
@@ -87,6 +87,18 @@ SESSION … § … WHEN … WHAT … SAID
 gemini-af16f6f8-… user_message …
 …
 """,
+    "diff": """\
+$ hansard diff claude-7653 claude-e275 | tail -n 3
+First difference, after 0 equal steps:
+  §… prompt: Run the heron-tool-fail check.
+  §… prompt: Let a helper look at the heron-subagent.
+""",
+    "blame": """\
+$ echo 'Counted by hand' > notes.md
+$ hansard blame notes.md:1
+1: Counted by hand
+No edit on record wrote this line.
+""",
     "events": """\
 $ hansard events claude-7653 --type tool_result --no-original | head -n 1
 {"type":"tool_result",…"isError":true,"exitCode":3}}
@@ -103,6 +115,11 @@ $ hansard export claude-7653 --to html -o session.html
 $ hansard export claude-7653 --to openai-messages --report left-out.json | head -n 2
 [
 {"role":"user","content":"Run the heron-tool-fail check."},
+""",
+    "share": """\
+$ hansard share claude-7653 -o shared.html
+shared.html (… kB)
+Masked: nothing, no secrets were found
 """,
     "audit": """\
 $ hansard audit claude-7653

@@ -34,6 +34,7 @@ NAV: dict[str, list[str]] = {
         "questions.md",
         "how-it-works.md",
         "page.md",
+        "edits.md",
         "agents.md",
         "debugging.md",
         "moving.md",

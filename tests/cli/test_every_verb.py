@@ -57,9 +57,12 @@ TABLE = {
     "show": Verb("SESSION", session="NONE"),
     "search": Verb("caf", session="caf --session NONE", fits=True),
     "usage": Verb("", alone=0, fits=True),
+    "diff": Verb("SESSION --json", session="NONE"),
+    "blame": Verb("FILE", fits=False),
     "events": Verb("SESSION", session="NONE"),
     "sql": Verb("'select type, text from events'", session="'select 1' NONE"),
     "export": Verb("SESSION --to markdown", session="NONE --to markdown"),
+    "share": Verb("SESSION -o OTHER.html", session="NONE"),
     "normalize": Verb("FILE --from claude-stream-json"),
     "acp": Verb("", alone=0, session="NONE"),
     "mcp": Verb("NONE"),
@@ -105,6 +108,7 @@ def place(kept: Path, tmp_path: Path) -> Path:
 def arguments(verb: str, text: str, place: Path) -> list[str]:
     """The words of a line of the table."""
     names = {"SESSION": SESSION, "NONE": "words-of-mary", "FILE": str(place / "wire.jsonl"), "OTHER": str(place / "other")}
+    names["OTHER.html"] = str(place / "other.html")
     words: list[str] = re.findall(r"'[^']*'|\S+", text)
     return [verb, *(names.get(word, word.strip("'")) for word in words)]
 
@@ -346,9 +350,12 @@ MIDDLE = [
     ("show SESSION", "hansard.store.files.store:FolderLog.read"),
     ("search caf", "hansard.store.search:SearchQuery._in"),
     ("usage", "hansard.events.ledger:Ledger.add"),
+    ("diff SESSION", "hansard.store.files.store:FolderLog.read"),
+    ("blame FILE", "hansard.projections.blame:blame_text"),
     ("events SESSION", "hansard.store.files.store:FolderLog.records"),
     ("sql 'select 1'", "hansard.store.tables:read_store"),
     ("export SESSION --to markdown", "hansard.store.export:read_session"),
+    ("share SESSION -o OTHER.html", "hansard.store.export:read_session"),
     ("normalize FILE --from claude-stream-json", "hansard.cli.verbs.normalize:events_of"),
     ("acp", "hansard.server.acp_agent:RecordAgent"),
     ("verify", "hansard.store.files.store:FolderLog.verify"),

@@ -62,6 +62,8 @@ class Call(Struct):
     id: str = ""
     namespace: str | None = None
     """Where the tool is from, for the one API that says so apart from its name."""
+    free: str | None = None
+    """The input of a tool that takes text instead of arguments, which one API has."""
 
 
 class Step(Struct):
@@ -306,6 +308,13 @@ def responses(step: Step) -> Iterator[tuple[str, Any]]:
                     )
                 yield event("response.reasoning_summary_text.done", item_id=made["id"], output_index=index, summary_index=0, text=text)
                 made["summary"] = [{"type": "summary_text", "text": text}]
+            case Call(free=str(text)):
+                made = {"type": "custom_tool_call", "id": f"ctc_{name}_{index}", "call_id": item.id, "name": item.name}
+                yield event("response.output_item.added", output_index=index, item=made | {"input": "", "status": "in_progress"})
+                for part in halves(text):
+                    yield event("response.custom_tool_call_input.delta", item_id=made["id"], output_index=index, delta=part)
+                yield event("response.custom_tool_call_input.done", item_id=made["id"], output_index=index, input=text)
+                made |= {"input": text, "status": "completed"}
             case Call():
                 made = {
                     "type": "function_call",

@@ -20,13 +20,13 @@ PERSON_VARIABLE = "HANSARD_PERSON"
 
 def read_workspace(cwd: str, entry_point: str, environment: Mapping[str, str] = os.environ) -> Workspace:
     """Returns what git and the environment say about a folder. It waits for git: do not call it on the event loop."""
-    repository = _git(cwd, "rev-parse", "--show-toplevel")
-    remote = _git(cwd, "config", "--get", "remote.origin.url") if repository else None
+    repository = run_git(cwd, "rev-parse", "--show-toplevel")
+    remote = run_git(cwd, "config", "--get", "remote.origin.url") if repository else None
     return Workspace(
         cwd=cwd,
         repository=repository,
         remote=without_credentials(remote) if remote else None,
-        branch=_git(cwd, "symbolic-ref", "--quiet", "--short", "HEAD") if repository else None,
+        branch=run_git(cwd, "symbolic-ref", "--quiet", "--short", "HEAD") if repository else None,
         commit=read_commit(cwd) if repository else None,
         machine=platform.node() or None,
         person=_person(cwd, environment),
@@ -36,14 +36,14 @@ def read_workspace(cwd: str, entry_point: str, environment: Mapping[str, str] = 
 
 def read_commit(cwd: str) -> str | None:
     """Returns the commit that is checked out in a folder; None if there is none."""
-    return _git(cwd, "rev-parse", "--quiet", "--verify", "HEAD^{commit}")
+    return run_git(cwd, "rev-parse", "--quiet", "--verify", "HEAD^{commit}")
 
 
 def _person(cwd: str, environment: Mapping[str, str]) -> str | None:
     """Returns who works here: as the environment says, as git does, or the login name."""
     if (named := environment.get(PERSON_VARIABLE)) is not None:
         return named or None
-    found = _git(cwd, "config", "--get", "user.email") or _git(cwd, "config", "--get", "user.name")
+    found = run_git(cwd, "config", "--get", "user.email") or run_git(cwd, "config", "--get", "user.name")
     if found:
         return found
     try:
@@ -52,7 +52,7 @@ def _person(cwd: str, environment: Mapping[str, str]) -> str | None:
         return None
 
 
-def _git(cwd: str, *arguments: str) -> str | None:
+def run_git(cwd: str, *arguments: str) -> str | None:
     """Returns what a git command prints, without its line end; None if it fails, or if git is not installed."""
     quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name.startswith("GIT_CONFIG")}

@@ -33,6 +33,8 @@ HEADERS = {
 }
 """On every answer that does not say otherwise itself."""
 
+SHARED_PLACES = {"/", "/api", "/api/sessions", "/openapi.json"}
+"""What a token of one session opens in addition to that session. The list has only this one."""
 JSON = {"application/json", "application/json;charset=utf-8"}
 READING = {"GET", "HEAD"}
 HEADER_BYTES = 64 * 1024
@@ -71,6 +73,7 @@ class AuthMiddleware:
                 return
             by_header = self._identify(scope, headers)
             _same_site(scope, headers, host, by_header)
+            _must_be_shared(scope)
             if scope["method"] not in READING:
                 _may_write(scope)
                 receive = await self._body(scope, headers, receive)
@@ -197,6 +200,20 @@ def _same_site(scope: Scope, headers: Headers, host: str, by_header: bool) -> No
         raise HttpError(403, "forbidden", "another origin asks")
     if not origins and not by_header and (scope["type"] == "websocket" or scope["method"] not in READING):
         raise HttpError(403, "forbidden", "a request without an origin needs the token in a header")
+
+
+def _must_be_shared(scope: Scope) -> None:
+    """A token of one session opens this session, the page, and what the page asks of the server itself."""
+    token = token_of(scope)
+    if token.session is None:
+        return
+    place = _place(scope)
+    parts = place.split("/")
+    if parts[:3] == ["", "api", "sessions"] and len(parts) > 3:
+        if parts[3] != token.session:
+            raise HttpError(404, "unknown_session", "this link is for another session")
+    elif place not in SHARED_PLACES and not place.startswith("/assets/"):
+        raise HttpError(403, "forbidden", "this link is for one session, and for nothing else")
 
 
 def _may_write(scope: Scope) -> None:

@@ -129,7 +129,9 @@ class Api:
         found = [
             one
             for one in await self._serving.lists.all()
-            if one.archived == archived and all(word in f"{one.title or ''} {one.agent or ''} {one.id}".casefold() for word in words)
+            if token_of(request.scope).allows(one.id)
+            and one.archived == archived
+            and all(word in f"{one.title or ''} {one.agent or ''} {one.id}".casefold() for word in words)
         ]
         start = 0
         if before := asked_for.get("before"):
@@ -231,7 +233,8 @@ class Api:
 
     async def stream(self, request: Request) -> Response:
         """Server-sent events."""
-        return await stream(self._serving, request, _session(request), _filter(request, self._serving.limits.frame))
+        wanted = _filter(request, self._serving.limits.frame)
+        return await stream(self._serving, request, _session(request), wanted, token_of(request.scope).expires)
 
     # ---- other forms
 

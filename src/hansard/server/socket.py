@@ -21,6 +21,7 @@ from hansard.server.auth import refuse_upgrade, token_of
 from hansard.server.commands import Bucket
 from hansard.server.feed import MARGIN, Feed, FeedPosition, Filter
 from hansard.server.protocol import (
+    CLOSE_EXPIRED,
     CLOSE_FLOOD,
     CLOSE_PROTOCOL,
     CLOSE_STUCK,
@@ -295,6 +296,8 @@ class Connection:
             if len(self._subscriptions) >= self._limits.subscriptions:
                 raise HttpError(429, "too_many", f"a socket may have {self._limits.subscriptions} subscriptions")
             feeds, name = self._serving.feeds, check_session_id(wanted.session)
+            if not self._who.allows(name):
+                raise HttpError(404, "unknown_session", "this link is for another session")
             feed, at = await self._serving.by_any_name(name, partial(feeds.subscribe, listener=self._wake.set, state=wanted.state))
             session = feed.head.session_id
         except (HansardError, OSError) as problem:
@@ -340,7 +343,8 @@ class Connection:
             self._away(trouble)
 
     def _news(self, changed: list[Listed], removed: list[str]) -> None:
-        self._list(changed, removed)
+        if self._who.session is None or any(map(self._who.allows, [*(one.id for one in changed), *removed])):
+            self._list(changed, removed)
 
     def _away(self, problem: Exception | None) -> None:
         """The store cannot be read, or can again: then there is news of the list, if only that there is none."""
@@ -351,7 +355,8 @@ class Connection:
 
     def _list(self, changed: list[Listed], removed: Sequence[str] = (), *, all: bool = False) -> None:
         """Say it in as many messages as it takes: the first says that it is all of them, the others what there is besides."""
-        part, size = Sessions([], all=all, removed=list(removed)), MARGIN + sum(map(len, removed))
+        changed, removed = [one for one in changed if self._who.allows(one.id)], [name for name in removed if self._who.allows(name)]
+        part, size = Sessions([], all=all, removed=removed), MARGIN + sum(map(len, removed))
         for one in changed:
             size += len(encode(one)) + 1
             if size > self._limits.frame and part.changed:
@@ -394,6 +399,9 @@ class Connection:
         while self._closing is None:
             await asyncio.sleep(min(1.0, self._limits.idle_seconds / 4))
             now = time.monotonic()
+            if self._who.has_expired:
+                self._end(CLOSE_EXPIRED, "this link has expired")
+                return
             if self._sending_since is not None and now - self._sending_since > SLOW_CLIENT_SHARE * self._limits.idle_seconds:
                 self._end(CLOSE_STUCK, "no progress; come back with the cursor")
                 return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 
 import msgspec
@@ -24,8 +25,8 @@ ENDLESS = "hansard.endless"
 """In the scope of an answer that does not end by itself: a server that stops does not wait for it."""
 
 
-async def stream(serving: ServerContext, request: Request, session: str, wanted: Filter) -> Response:
-    """Everything after ``Last-Event-ID`` or ``after``, then everything as it is written."""
+async def stream(serving: ServerContext, request: Request, session: str, wanted: Filter, until: float | None = None) -> Response:
+    """Everything after ``Last-Event-ID`` or ``after``, then everything as it is written, to the time when the token expires."""
     if serving.connections >= serving.limits.connections:
         raise HttpError(503, "too_many", f"{serving.connections} connections are open already")
     after = cursor(request.headers.get("last-event-id")) or requested_cursor(request)
@@ -39,14 +40,16 @@ async def stream(serving: ServerContext, request: Request, session: str, wanted:
         serving.feeds.unsubscribe(feed, wake.set)
         raise
     request.scope[ENDLESS] = True
-    return EventStream(serving, feed, wake, place, wanted)
+    return EventStream(serving, feed, wake, place, wanted, until)
 
 
 class EventStream(StreamingResponse):
     """It has its place among the connections until it ends, however it ends."""
 
-    def __init__(self, serving: ServerContext, feed: Feed, wake: asyncio.Event, place: FeedPosition, wanted: Filter) -> None:
-        super().__init__(_events(feed, wake, place, wanted), media_type="text/event-stream")
+    def __init__(
+        self, serving: ServerContext, feed: Feed, wake: asyncio.Event, place: FeedPosition, wanted: Filter, until: float | None
+    ) -> None:
+        super().__init__(_events(feed, wake, place, wanted, until), media_type="text/event-stream")
         self._serving, self._feed, self._wake = serving, feed, wake
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -79,10 +82,10 @@ def requested_cursor(request: Request) -> Cursor | None:
     return cursor(f"{log_id}:{after}")
 
 
-async def _events(feed: Feed, wake: asyncio.Event, place: FeedPosition, wanted: Filter) -> AsyncIterator[bytes]:
+async def _events(feed: Feed, wake: asyncio.Event, place: FeedPosition, wanted: Filter, until: float | None) -> AsyncIterator[bytes]:
     try:
         yield b": hansard\n\n"
-        while True:
+        while until is None or time.time() < until:
             wake.clear()
             found = await feed.after(place, wanted)
             if found is not None:
@@ -92,7 +95,7 @@ async def _events(feed: Feed, wake: asyncio.Event, place: FeedPosition, wanted: 
                 await asyncio.sleep(0)
                 continue
             try:
-                async with asyncio.timeout(HEARTBEAT):
+                async with asyncio.timeout(HEARTBEAT if until is None else max(0.0, min(HEARTBEAT, until - time.time()))):
                     await wake.wait()
             except TimeoutError:
                 yield b": still here\n\n"

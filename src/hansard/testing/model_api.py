@@ -64,6 +64,10 @@ class Step(Struct):
     """More headers of an error."""
     hang: bool = False
     """Stop after half of the answer and say nothing more until the agent hangs up."""
+    unfinished: bool = False
+    """Say all of this, but not that it is over, and nothing more until the agent hangs up."""
+    stays: bool = False
+    """Whether this is also the answer to every later request of the turn."""
     tokens: tuple[int, int] = (10, 5)
     """What it reports that it read and wrote."""
     cached: tuple[int, int] = (0, 0)
@@ -121,7 +125,8 @@ def messages(step: Step) -> Iterator[ServerEvent]:
     for index, item in enumerate(step.items):
         match item:
             case Text(text=text):
-                block, deltas = {"type": "text", "text": ""}, [{"type": "text_delta", "text": part} for part in halves(text)]
+                block: dict[str, Any] = {"type": "text", "text": ""}
+                deltas = [{"type": "text_delta", "text": part} for part in halves(text)]
             case Thinking(text=text, signature=signature):
                 block = {"type": "thinking", "thinking": "", "signature": ""}
                 deltas = [{"type": "thinking_delta", "thinking": part} for part in halves(text)]
@@ -153,7 +158,7 @@ def whole_message(step: Step) -> dict[str, Any]:
 
 
 def _message(step: Step) -> dict[str, Any]:
-    message = {"id": step.name("msg_"), "type": "message", "role": "assistant", "model": step.model, "content": []}
+    message: dict[str, Any] = {"id": step.name("msg_"), "type": "message", "role": "assistant", "model": step.model, "content": []}
     return message | {"stop_reason": None, "stop_sequence": None}
 
 
@@ -182,7 +187,7 @@ def responses(step: Step) -> Iterator[ServerEvent]:
             case Text(text=text):
                 made: dict[str, Any] = {"type": "message", "id": f"msg_{name}_{index}", "role": "assistant", "status": "completed"}
                 where: dict[str, Any] = {"item_id": made["id"], "output_index": index, "content_index": 0}
-                part = {"type": "output_text", "text": "", "annotations": []}
+                part: dict[str, Any] = {"type": "output_text", "text": "", "annotations": []}
                 yield event("response.output_item.added", output_index=index, item=made | {"status": "in_progress", "content": []})
                 yield event("response.content_part.added", **where, part=part)
                 for piece in halves(text):
@@ -345,12 +350,14 @@ class Dialect(NamedTuple):
 
     stream: Callable[[Step], Iterator[ServerEvent]]
     whole: Callable[[Step], dict[str, Any]]
+    closing: int
+    """How many events at the end of an answer say that its last item, and the answer, are complete."""
 
 
 DIALECTS: dict[str, Dialect] = {
-    r"/messages$": Dialect(messages, whole_message),
-    r"/responses$": Dialect(responses, whole_response),
-    r"/chat/completions$": Dialect(chat, whole_chat),
-    r":(stream)?[gG]enerateContent$": Dialect(gemini, whole_gemini),
+    r"/messages$": Dialect(messages, whole_message, 3),
+    r"/responses$": Dialect(responses, whole_response, 3),
+    r"/chat/completions$": Dialect(chat, whole_chat, 3),
+    r":(stream)?[gG]enerateContent$": Dialect(gemini, whole_gemini, 1),
 }
 """By how the path of a request ends."""

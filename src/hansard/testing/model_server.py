@@ -6,12 +6,12 @@ import json
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, TypeVar
 
-from hansard.testing.model_api import DIALECTS, ServerEvent, Step, error_body
+from hansard.testing.model_api import DIALECTS, Dialect, ServerEvent, Step, error_body
 
 PACE_SECONDS = 0.002
 """How long the server waits between two pieces of an answer."""
@@ -51,7 +51,7 @@ Server = TypeVar("Server", bound=ModelServer)
 
 
 @contextmanager
-def serving(server: Server) -> Iterator[Server]:
+def serving(server: Server) -> Generator[Server]:
     """Runs a server until the block ends, also if it fails: a thread that serves a closed socket never rests."""
     with server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -62,10 +62,20 @@ def serving(server: Server) -> Iterator[Server]:
             server.shutdown()
 
 
+def pieces(dialect: Dialect, step: Step) -> list[ServerEvent]:
+    """Returns the events of an answer, as far as it goes."""
+    events = list(dialect.stream(step))
+    if step.hang:
+        return events[: len(events) // 2]
+    if step.unfinished:
+        return events[: -dialect.closing] if step.items else events[: len(events) > 1]
+    return events
+
+
 class _Exchange(BaseHTTPRequestHandler):
     """One connection."""
 
-    server: ModelServer
+    server: ModelServer  # pyright: ignore[reportIncompatibleVariableOverride] (it is made by one)
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
@@ -83,17 +93,17 @@ class _Exchange(BaseHTTPRequestHandler):
         if step.status != 200:
             self._whole(step.status, error_body(step), step.headers)
         elif request.get("stream") or path.endswith(":streamGenerateContent"):
-            self._stream(list(dialect.stream(step)), step.hang)
+            self._stream(pieces(dialect, step), step.hang or step.unfinished)
         else:
             self._whole(200, dialect.whole(step))
 
-    def _stream(self, pieces: list[ServerEvent], hang: bool) -> None:
+    def _stream(self, events: list[ServerEvent], hang: bool) -> None:
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("connection", "close")
         self.end_headers()
         try:
-            for name, piece in pieces[: len(pieces) // 2] if hang else pieces:
+            for name, piece in events:
                 data = piece if isinstance(piece, str) else json.dumps(piece)
                 self._send((f"event: {name}\n" if name else "") + f"data: {data}\n\n")
                 time.sleep(PACE_SECONDS)

@@ -54,19 +54,22 @@ class RecordedModel(Struct):
     subagents: list[RecordedSubagent] = field(default_factory=list[RecordedSubagent])
     in_one: bool = False
     """Whether the turns are one after the other, and nothing says which answer is whose."""
+    prompts: list[str] = field(default_factory=list[str])
+    """What was said to the main agent."""
 
 
 def recorded_model(events: Iterable[ev.Event], details: Details | None = None) -> RecordedModel:
     """Returns the answers of a session."""
     known = list(events)
+    said = [event.payload.text for event in prompts(known)]
     capture = _capture(known)
     if capture is not None:
         answers = _Answers([event for event in known if event.stream == capture], details or {})
-        return RecordedModel([RecordedTurn(answers.steps())], in_one=True)
+        return RecordedModel([RecordedTurn(answers.steps())], in_one=True, prompts=said)
     mine = [event for event in known if not event.replay]
     main = [event for event in mine if is_main_agent(event)]
     turns = [RecordedTurn(_Answers(turn, details or {}).steps()) for turn in _turns(main)]
-    return RecordedModel(turns, list(_subagents(mine, details or {})))
+    return RecordedModel(turns, list(_subagents(mine, details or {})), prompts=said)
 
 
 def prompts(events: Iterable[ev.Event]) -> list[ev.UserMessage]:

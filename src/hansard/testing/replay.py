@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Awaitable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Literal, cast
@@ -44,6 +44,8 @@ TURN_SECONDS = 600.0
 """How long a turn may take."""
 STOP_SECONDS = 10.0
 """How long an agent that took too long has to end its turn."""
+MAX_PAUSE_SECONDS = 5.0
+"""The longest pause before an interrupt that is made again."""
 POLL_SECONDS = 0.02
 """How often is looked whether the model has said everything before an interrupt."""
 _OWN = {"created", "checkpoint", "log_recovered", "closed", LAUNCHED_SUBTYPE}
@@ -69,6 +71,8 @@ class ReplayOptions(Struct, kw_only=True):
     permission_mode: str | None = None
     env: dict[str, str] = field(default_factory=dict[str, str])
     timeout: float = TURN_SECONDS
+    edit: Callable[[RecordedModel], RecordedModel] | None = None
+    """Changes the answers of the model before they are served: what does the agent do then?"""
 
 
 class ReplayResult(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -135,8 +139,17 @@ class _Turn(Struct):
     prompt: ev.UserMessage
     before: list[ev.ConfigurationChange] = field(default_factory=list[ev.ConfigurationChange])
     """Changes of settings before it."""
-    during: list[tuple[int, ev.UserMessage | ev.Interrupt]] = field(default_factory=list[Any])
-    """Steering messages and interrupts, each with the number of calls before it."""
+    during: list[_Intervention] = field(default_factory=list["_Intervention"])
+
+
+class _Intervention(Struct):
+    """A steering message or an interrupt, and when it came."""
+
+    event: ev.UserMessage | ev.Interrupt
+    calls: int
+    """The number of calls before it."""
+    seconds: float
+    """How long nothing else had happened."""
 
 
 class _Record:
@@ -189,7 +202,7 @@ class _Record:
 
 def _turns(events: list[ev.Event]) -> Iterator[_Turn]:
     said = {id(event) for event in prompts(events)}
-    turn, waiting, calls = None, list[ev.ConfigurationChange](), 0
+    turn, waiting, calls, last = None, list[ev.ConfigurationChange](), 0, 0
     for event in events:
         match event:
             case ev.UserMessage() if id(event) in said and not event.payload.steer:
@@ -197,13 +210,14 @@ def _turns(events: list[ev.Event]) -> Iterator[_Turn]:
                     yield turn
                 turn, waiting, calls = _Turn(event, waiting), [], 0
             case ev.UserMessage() | ev.Interrupt() if turn is not None and event.direction == "out":
-                turn.during.append((calls, event))
+                turn.during.append(_Intervention(event, calls, max(0, event.timestamp - last) / 1000))
             case ev.ConfigurationChange() if turn is not None and event.direction == "out" and event.payload.subtype in SETTINGS:
                 waiting.append(event)
             case ev.ToolCall() if is_main_agent(event) and not event.replay:
                 calls += 1
             case _:
                 pass
+        last = event.timestamp
     if turn is not None:
         yield turn
 
@@ -231,6 +245,8 @@ class _Replay:
         model = recorded_model(self._record.rest, self._details())
         if self._record.cwd is not None:
             model = moved(model, {self._record.cwd: str(self._cwd)})
+        if self._given.edit is not None:
+            model = self._given.edit(model)
         server = ReplayServer(model, without_tools=agent_for(self._agent).composes)
         with serving(server), self._store:
             options = self._options(server.url, model)
@@ -252,7 +268,7 @@ class _Replay:
         """The recorded options with what was chosen for the replay, for the model at this address."""
         launch, given = self._record.launch, self._given
         same = launch is not None and launch.agent == self._agent
-        options = replace(launch.options, resume=None, schema=None) if launch is not None and same else Options()
+        options = replace(launch.options, resume=None) if launch is not None and same else Options()
         program = given.program or (options.program if options.program and os.access(options.program, os.X_OK) else None)
         init = self._record.state.init
         mode = options.permission_mode or (None if self._record.live or init is None or not same else init.permission_mode)
@@ -371,8 +387,8 @@ def files_of_sessions(home: Path, sessions: Iterable[AgentSession]) -> Iterator[
 
 
 def details(events: Iterable[ev.Event]) -> Details:
-    """Returns the calls in these events, by id."""
-    return {event.payload.tool_call_id: event.payload for event in events if isinstance(event, ev.ToolCall)}
+    """Returns the calls in these events, by id. Of a call that was not allowed some agents only write that there was one."""
+    return {event.payload.tool_call_id: event.payload for event in events if isinstance(event, ev.ToolCall) and not event.synthetic}
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -431,17 +447,22 @@ class _Player:
         return True
 
     async def _intervene(self, turn: _Turn) -> None:
-        for calls, event in turn.during:
-            await self._until(calls, isinstance(event, ev.Interrupt))
+        for given in turn.during:
+            await self._until(given)
+            event = given.event
             if isinstance(event, ev.Interrupt):
                 await self._session.interrupt(by=event.payload.by)
             else:
                 await self._session.send(event.payload.text, event.payload.content, steer=True)
 
-    async def _until(self, calls: int, is_interrupt: bool) -> None:
+    async def _until(self, given: _Intervention) -> None:
         """Waits for the moment of an interrupt or a message: after so many calls, and after what the model said as far as it got."""
-        while self._calls < calls or (is_interrupt and not self._server.hanging.is_set() and not self._session.state.calls):
+        while self._calls < given.calls:
             await asyncio.sleep(POLL_SECONDS)
+        if isinstance(given.event, ev.Interrupt):
+            while not self._server.hanging.is_set() and (not self._session.state.calls or self._session.state.asked):
+                await asyncio.sleep(POLL_SECONDS)
+        await asyncio.sleep(min(given.seconds, MAX_PAUSE_SECONDS))
 
     async def _stop(self) -> None:
         try:

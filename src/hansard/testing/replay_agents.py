@@ -94,27 +94,20 @@ def _copilot(agent: str, options: Options, setup: ReplaySetup) -> Options:
 def _opencode(agent: str, options: Options, setup: ReplaySetup) -> Options:
     """OpenCode's rules are in its own settings, which are not on the record: it asks again for what it asked for."""
     provider, _, name = (options.model or setup.model or "hansard/replayed").partition("/")
-    known: dict[str, Any] = {"reasoning": True, "attachment": True, "tool_call": True, "limit": {"context": 200000, "output": 8192}}
-    known["modalities"] = {"input": ["text", "image"], "output": ["text"]}
-    config: dict[str, Any] = {
-        "autoupdate": False,
-        "share": "disabled",
-        "model": f"{provider}/{name}",
-        "small_model": f"{provider}/small",
-        "permission": {_OPENCODE_RULES.get(tool, tool): "ask" for tool in setup.asking_tools},
-        "provider": {
-            provider: {
-                "npm": "@ai-sdk/anthropic",
-                "options": {"baseURL": f"{setup.url}/v1", "apiKey": KEY},
-                "models": {name: known, "small": {}},
-            }
-        },
-    }
-    config = _merged(json.loads(options.env.get("OPENCODE_CONFIG_CONTENT") or "{}"), config)
+    model = {"model": f"{provider}/{name}", "small_model": f"{provider}/small", "provider": {provider: _opencode_provider(name, setup)}}
+    rules = {_OPENCODE_RULES.get(tool, tool): "ask" for tool in setup.asking_tools}
+    given = json.loads(options.env.pop("OPENCODE_CONFIG_CONTENT", "{}"))
+    config = _merged(_merged({"autoupdate": False, "share": "disabled", "permission": rules}, given), model)
     quiet = ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "SHARE", "DEFAULT_PLUGINS")
-    options.env.pop("OPENCODE_CONFIG_CONTENT", None)
     env = {f"OPENCODE_DISABLE_{name}": "1" for name in quiet} | {"OPENCODE_PURE": "1", "OPENCODE_CONFIG_CONTENT": json.dumps(config)}
     return replace(options, base_url=None, env=env)
+
+
+def _opencode_provider(model: str, setup: ReplaySetup) -> dict[str, Any]:
+    known: dict[str, Any] = {"reasoning": True, "attachment": True, "tool_call": True, "limit": {"context": 200000, "output": 8192}}
+    known["modalities"] = {"input": ["text", "image"], "output": ["text"]}
+    address = {"baseURL": f"{setup.url}/v1", "apiKey": KEY}
+    return {"npm": "@ai-sdk/anthropic", "options": address, "models": {model: known, "small": {}}}
 
 
 def _openai(agent: str, options: Options, setup: ReplaySetup) -> Options:

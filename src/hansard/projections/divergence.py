@@ -228,7 +228,9 @@ VOLATILE = [
     (re.compile(r"\b(?:127\.0\.0\.1|localhost):\d+\b"), "<address>"),
 ]
 """What differs from run to run in the results of tools, and what stands for it."""
-VOLATILE_FIELDS = frozenset({"processId", "process_id", "pid", "durationMs", "duration_ms", "timestamp"})
+VOLATILE_FIELDS = frozenset(
+    {"processId", "process_id", "pid", "durationMs", "duration_ms", "started_at_ms", "timestamp", "call_id", "turn_id"}
+)
 """Fields of arguments that an agent fills in, and not its model."""
 
 

@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hansard import events as ev
+from hansard.adapters.schema_instruction import is_instruction
 from hansard.events import is_main_agent
 from hansard.events import tool_inputs as tools
 from hansard.events.agent_family import agent_family
@@ -74,7 +75,8 @@ def recorded_model(events: Iterable[ev.Event], details: Details | None = None) -
 
 def prompts(events: Iterable[ev.Event]) -> list[ev.UserMessage]:
     """Returns the messages to the main agent that begin a turn or are sent into one: on a wire that we write, those that were sent."""
-    said = [event for event in events if isinstance(event, ev.UserMessage) and is_main_agent(event) and not event.replay]
+    mine = (event for event in events if is_main_agent(event) and not event.replay and not is_instruction(event))
+    said = [event for event in mine if isinstance(event, ev.UserMessage)]
     sent = [event for event in said if event.direction == "out"]
     return sent or [event for event in said if event.payload.author == "human" and event.payload.role is None]
 

@@ -209,7 +209,7 @@ def _turns(events: list[ev.Event]) -> Iterator[_Turn]:
                 if turn is not None:
                     yield turn
                 turn, waiting, calls = _Turn(event, waiting), [], 0
-            case ev.UserMessage() | ev.Interrupt() if turn is not None and event.direction == "out":
+            case ev.UserMessage() | ev.Interrupt() if turn is not None and _intervenes(event):
                 turn.during.append(_Intervention(event, calls, max(0, event.timestamp - last) / 1000))
             case ev.ConfigurationChange() if turn is not None and event.direction == "out" and event.payload.subtype in SETTINGS:
                 waiting.append(event)
@@ -220,6 +220,10 @@ def _turns(events: list[ev.Event]) -> Iterator[_Turn]:
         last = event.timestamp
     if turn is not None:
         yield turn
+
+
+def _intervenes(event: ev.UserMessage | ev.Interrupt) -> bool:
+    return event.direction == "out" and (isinstance(event, ev.Interrupt) or event.payload.steer)
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ from hansard.events.replays import without_handoff, without_replays
 from hansard.events.summary import LAUNCHED_SUBTYPE, AgentSession
 from hansard.importing.discovery import FileList, discover_sessions, homes, list_files
 from hansard.importing.job import adapter_context, read_frames
+from hansard.projections.call_text import DENIALS
 from hansard.projections.divergence import Comparison, Divergence, Fact, compare
 from hansard.store import JsonlStore, Store
 from hansard.testing.model_server import serving
@@ -530,7 +531,7 @@ class _Reply(Struct):
 
 
 class _Replies:
-    """What was decided and answered, each good once. A session without any decision on the record allows what had a good result."""
+    """What was decided and answered, each good once. Where no decision is on the record, the results tell what was denied."""
 
     def __init__(self, events: list[ev.Event]) -> None:
         mine = list(without_replays(events))
@@ -542,6 +543,8 @@ class _Replies:
                 self._decided.append((request, _Reply(event.payload, kinds.get(event.payload.option_id or ""))))
         self._unanswered = {request.tool_call_id for request in asked.values()} - {one.tool_call_id for one, _ in self._decided}
         self._knows_decisions = bool(asked)
+        results = [event.payload for event in mine if isinstance(event, ev.ToolResult)]
+        self._denied = {result.tool_call_id for result in results if result.error in DENIALS}
         self._answers = [event.payload for event in mine if isinstance(event, ev.Answer)]
 
     def decision(self, request: ev.PermissionRequestPayload) -> _Reply | None:
@@ -553,7 +556,7 @@ class _Replies:
                 return found[1]
         if request.tool_call_id in self._unanswered:
             return None
-        decision = "deny" if self._knows_decisions else "allow"
+        decision = "deny" if self._knows_decisions or request.tool_call_id in self._denied else "allow"
         kind = "reject_once" if decision == "deny" else "allow_once"
         return _Reply(ev.PermissionResponsePayload(request.request_id, decision), kind)
 

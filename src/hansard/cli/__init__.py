@@ -16,6 +16,7 @@ VERBS: dict[str, str] = {
     "show": "Print a session as a conversation.",
     "search": "Search the text of all sessions.",
     "usage": "Show what all sessions used: tokens and costs.",
+    "replay": "Run an agent again with the recorded answers of its model.",
     "events": "Print a session's events as JSON Lines.",
     "sql": "Query your sessions with SQL.",
     "export": "Convert a session to another format.",

@@ -49,6 +49,8 @@ MAX_PAUSE_SECONDS = 5.0
 """The longest pause before an interrupt that is made again."""
 POLL_SECONDS = 0.02
 """How often is looked whether the model has said everything before an interrupt."""
+SHOWN_CHARACTERS = 2000
+"""How much of a fact a report shows."""
 _OWN = {"created", "checkpoint", "log_recovered", "closed", LAUNCHED_SUBTYPE}
 """What a log says about itself, or about the process that wrote it."""
 
@@ -127,7 +129,8 @@ def report(result: ReplayResult) -> str:
 def _side(name: str, fact: Fact | None) -> str:
     if fact is None:
         return f"  {name}  nothing more"
-    return f"  {name}  §{fact.seq}  {fact.kind}  {json.dumps(fact.value, ensure_ascii=False)}"
+    value = json.dumps(fact.value, ensure_ascii=False)
+    return f"  {name}  §{fact.seq}  {fact.kind}  {value if len(value) <= SHOWN_CHARACTERS else value[:SHOWN_CHARACTERS] + '…'}"
 
 
 # --------------------------------------------------------------------------------------------------------------------

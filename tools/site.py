@@ -35,6 +35,7 @@ NAV: dict[str, list[str]] = {
         "page.md",
         "agents.md",
         "debugging.md",
+        "replay.md",
         "moving.md",
         "tools.md",
         "messages.md",

@@ -1,5 +1,4 @@
-"""For pytest: a store for a test, agents that are recorded while the code under test uses them, recordings that stand in for agents, and
-agents that are run again against their own record.
+"""For pytest: a store for a test, agents that are recorded while the code under test uses them, and recordings that stand in for agents.
 
     def test_the_bot_lists_the_files(fake_agent):
         agent = fake_agent("claude", "recordings/list_files.jsonl")     # a `claude` on the PATH that says what the recording says

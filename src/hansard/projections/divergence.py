@@ -25,7 +25,7 @@ FACT_KINDS: frozenset[FactKind] = frozenset(
 )
 """Everything that can be compared."""
 Places = Mapping[str, str]
-"""What stands for a path: ``{"/home/ada/work": "<work>"}``."""
+"""Names of paths: ``{"/home/ada/work": "<work>"}``."""
 
 
 class Fact(Struct, frozen=True, rename="camel"):
@@ -227,7 +227,7 @@ VOLATILE = [
     (re.compile(r"\b\d+(?:\.\d+)? ?(?:ms|µs|ns|s|sec|secs|seconds?|minutes?)\b"), "<duration>"),
     (re.compile(r"\b(?:127\.0\.0\.1|localhost):\d+\b"), "<address>"),
 ]
-"""What differs from run to run in the results of tools, and what stands for it."""
+"""Patterns of text that differs from run to run in the results of tools, each with its replacement."""
 VOLATILE_FIELDS = frozenset(
     {"processId", "process_id", "pid", "durationMs", "duration_ms", "started_at_ms", "timestamp", "call_id", "turn_id"}
 )

@@ -1,4 +1,4 @@
-"""What a model answers, in the words of the APIs by which agents ask it: streamed as server-sent events, or whole.
+"""The answers of a model as the APIs give them to agents: streamed as server-sent events, or whole.
 
 Each API is one function in `DIALECTS`. `ModelServer` serves them on loopback.
 """
@@ -12,16 +12,16 @@ from typing import Any, Literal, NamedTuple
 from msgspec import Struct, field
 
 BESIDE = ("Reply with ONLY the suggestion", "managed memory index")
-"""What agents ask their model with all their tools and yet beside the conversation."""
+"""Marks of requests that have all tools and are still not part of the conversation."""
 
 
 def conversation(request: dict[str, Any]) -> list[Any]:
-    """Returns what the model was shown of the conversation; each API has its own word for it."""
+    """Returns what the model was shown of the conversation; each API has another name for it."""
     return request.get("messages") or request.get("contents") or request.get("input") or []
 
 
 def is_conversation(request: dict[str, Any], without_tools: bool = False) -> bool:
-    """Returns whether a request is about the conversation. Agents ask for titles, topics, and summaries beside it, and offer no tools then.
+    """Returns whether a request is about the conversation. For titles, topics, and summaries, agents offer no tools.
 
     ``without_tools``: the agent never offers tools.
     """
@@ -75,12 +75,12 @@ class Step(Struct):
     reasoning: int = 0
     """How many tokens it reports that it thought."""
     stop: Literal["max_tokens", "refusal"] | None = None
-    """Why the answer ends, said in each API's own word, if it does not just end or call a tool."""
+    """Why the answer ends, if it does not just end or call a tool. Each API has another name for it."""
     model: str = "scripted"
     id: str | None = None
     """The id of the answer; without one it gets its own."""
     message: str | None = None
-    """What an error says."""
+    """The message of an error."""
 
     def name(self, prefix: str) -> str:
         """Returns the id of the answer."""
@@ -346,7 +346,7 @@ def _json(args: Any) -> str:
 
 
 class Dialect(NamedTuple):
-    """How an API is spoken."""
+    """The functions of an API."""
 
     stream: Callable[[Step], Iterator[ServerEvent]]
     whole: Callable[[Step], dict[str, Any]]

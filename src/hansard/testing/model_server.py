@@ -29,7 +29,7 @@ class ModelServer(ThreadingHTTPServer):
         self.hanging = threading.Event()
         """Whether it has stopped in the middle of an answer."""
         self.over = threading.Event()
-        """Whether it is closed; then no answer hangs any more."""
+        """Whether it is closed. Answers no longer hang then."""
 
     @property
     def url(self) -> str:

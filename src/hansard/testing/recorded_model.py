@@ -25,7 +25,7 @@ from hansard.testing.model_api import Call, Step, Text, Thinking
 API_FORMATS = frozenset({"anthropic-api", "anthropic-messages", "openai-chat-completions", "openai-responses", "openai-messages"})
 """Formats in which the model's own answers are recorded."""
 ERROR_STATUSES = {"provider_auth": 401, "rate_limit": 429, "api_error": 500, "context_overflow": 400}
-"""What is answered for an error whose status is not on the record."""
+"""The status of an error of which the record has none, by its code."""
 RETRY_SOON = {"retry-after": "0", "retry-after-ms": "50"}
 """Headers of an error that let an agent ask again at once."""
 STOPS: dict[str, Literal["max_tokens", "refusal"]] = {"max_tokens": "max_tokens", "refused": "refusal"}
@@ -56,7 +56,7 @@ class RecordedModel(Struct):
     in_one: bool = False
     """Whether the turns are one after the other, and nothing says which answer is whose."""
     prompts: list[str] = field(default_factory=list[str])
-    """What was said to the main agent."""
+    """The texts of the main agent's prompts."""
 
 
 def recorded_model(events: Iterable[ev.Event], details: Details | None = None) -> RecordedModel:
@@ -276,7 +276,7 @@ def _patch(changes: list[Any]) -> str:
 _GEMINI_ID = re.compile(r"(?P<name>\w+?)__(?P<id>.+)", re.DOTALL)
 """Gemini CLI's id of a call: the name of the tool, and the model's id."""
 _GEMINI_COMMAND = re.compile(r"\[current working directory (?P<cwd>.*?)\](?: \((?P<why>.*)\))?", re.DOTALL)
-"""What Gemini CLI shows of a command beside its title."""
+"""The text that Gemini CLI shows with the title of a command."""
 
 
 def _is_gemini(call: ev.ToolCallPayload) -> bool:

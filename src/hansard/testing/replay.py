@@ -48,11 +48,11 @@ STOP_SECONDS = 10.0
 MAX_PAUSE_SECONDS = 5.0
 """The longest pause before an interrupt that is made again."""
 POLL_SECONDS = 0.02
-"""How often is looked whether the model has said everything before an interrupt."""
+"""How often the moment of an interrupt is checked."""
 SHOWN_CHARACTERS = 2000
 """How much of a fact a report shows."""
 _OWN = {"created", "checkpoint", "log_recovered", "closed", LAUNCHED_SUBTYPE}
-"""What a log says about itself, or about the process that wrote it."""
+"""Lifecycle events about a log, or about the process that wrote it."""
 
 
 class ReplayOptions(Struct, kw_only=True):
@@ -116,7 +116,7 @@ def _new_folder(folder: Path) -> Path:
 
 
 def report(result: ReplayResult) -> str:
-    """Returns the outcome in words."""
+    """Returns the outcome as text."""
     if result.divergence is None:
         return f"0 divergences, {result.compared} events compared\n"
     sides = (("expected", result.divergence.expected), ("replayed", result.divergence.actual))
@@ -464,7 +464,7 @@ class _Player:
                 await self._session.send(event.payload.text, event.payload.content, steer=True)
 
     async def _until(self, given: _Intervention) -> None:
-        """Waits for the moment of an interrupt or a message: after so many calls, and after what the model said as far as it got."""
+        """Waits for the moment of an interrupt or a message: after as many calls, and as much of the answer, as on the record."""
         while self._calls < given.calls:
             await asyncio.sleep(POLL_SECONDS)
         if isinstance(given.event, ev.Interrupt):

@@ -1,4 +1,4 @@
-"""How each agent is set up for a replay: it asks the model on loopback and nobody else, and has a home folder of its own."""
+"""How each agent is set up for a replay: it asks only the model on loopback, and has a home folder of its own."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from hansard.testing.model_server import ModelServer
 from hansard.testing.recorded_model import RecordedModel
 
 BESIDE_TEXT = "Replay"
-"""The answer to what an agent asks beside the conversation."""
+"""The answer to requests that are not part of the conversation."""
 NO_MORE = "The record has no other answer of the model for this turn."
 
 
@@ -24,7 +24,7 @@ class ReplayServer(ModelServer):
         self.served = 0
         """How many answers of the record were given."""
         self.beside = 0
-        """How many requests were beside the conversation."""
+        """How many requests were not part of the conversation."""
         self.surplus = 0
         """How many requests the record has no answer to."""
         self._model = model
@@ -72,7 +72,7 @@ class ReplayServer(ModelServer):
 
 
 def first_texts(messages: Any) -> Iterator[str]:
-    """Yields what the user, or whoever started the agent, said before the model answered first."""
+    """Yields the texts before the first answer of the model."""
     for message in [{"content": messages}] if isinstance(messages, str) else map(as_object, as_list(messages)):
         if message.get("role") in ("assistant", "model") or message.get("type") in ("function_call", "reasoning"):
             return

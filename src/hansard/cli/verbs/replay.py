@@ -16,7 +16,7 @@ from hansard.cli.options import json_option, store_option, store_place, variable
 @click.option("--from", "from_seq", type=click.IntRange(min=1), metavar="§", help="Begin with the first prompt at or after this event.")
 @click.option("--agent", shell_complete=completing.agents, help="Use another agent, with the same prompts and answers.")
 @click.option("--model", help="Use another model name.")
-@click.option("--mode", "permission_mode", help="Use another permission mode, in the agent's own word.")
+@click.option("--mode", "permission_mode", help="Use another permission mode of the agent.")
 @click.option(
     "--workspace",
     type=click.Path(exists=True, file_okay=False, path_type=Path),

@@ -8,7 +8,7 @@ import pytest
 
 from hansard import events as ev
 from hansard.events import Event
-from hansard.projections.divergence import Comparison, Texts, compare
+from hansard.projections.divergence import Comparison, Texts, compare, facts
 from tests.recorded import normalize_recording, recordings
 
 LONG = ("multi_turn", "parallel_tools", "permission_ok", "permission_deny", "subagent_parallel", "subagent", "tool_fail", "interrupt")
@@ -68,6 +68,17 @@ def test_the_first_difference_is_named_on_both_sides(index, change, kind):
     assert found.expected.kind == found.actual.kind == kind
     assert found.expected.seq == found.actual.seq == index + 1
     assert found.expected.value != found.actual.value
+
+
+def test_an_agent_may_ask_before_it_reports_the_call():
+    first = session()
+    early = numbered(first[0], *first[2:4], first[1], *first[4:])
+    assert compare(session(), early) == Comparison(9, None)
+
+
+def test_a_request_about_a_call_that_is_never_reported_is_where_it_was_made():
+    asked = [event for event in session() if not (isinstance(event, ev.ToolCall | ev.ToolResult) and event.payload.tool_call_id == "a")]
+    assert [fact.kind for fact in facts(asked, {})] == ["prompt", "permission", "decision", "call", "result", "answer", "end"]
 
 
 def test_a_recording_that_ends_too_early_differs_at_its_end():

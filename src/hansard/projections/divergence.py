@@ -90,11 +90,19 @@ def facts(events: Iterable[ev.Event], places: Places) -> Iterator[Fact]:
 
 
 class _CallFacts(Struct):
-    """What belongs to a call."""
+    """A call, and its result."""
 
     payload: ev.ToolCallPayload
-    asked: list[Fact] = field(default_factory=list[Fact])
     result: Fact | None = None
+
+
+class _Asked(Struct):
+    """The requests about a call, and their answers. Some agents ask before they report the call."""
+
+    lane: str | None
+    position: int
+    """How many facts of the agent came before."""
+    facts: list[Fact] = field(default_factory=list[Fact])
 
 
 class _Story:
@@ -107,6 +115,7 @@ class _Story:
         self._calls: dict[str, _CallFacts] = {}
         self._requests: dict[str, str | None] = {}
         """The call that each request is about."""
+        self._asked: dict[str, _Asked] = {}
 
     def apply(self, event: ev.Event) -> None:
         payload: Any = event.payload
@@ -136,6 +145,9 @@ class _Story:
 
     def facts(self) -> Iterator[Fact]:
         """Yields everything in order."""
+        for call_id in [call_id for call_id in reversed(self._asked) if call_id not in self._calls]:
+            asked = self._asked[call_id]
+            self._lanes.setdefault(asked.lane, [])[asked.position : asked.position] = [(fact, None) for fact in asked.facts]
         yield from self._lane(None)
         while self._lanes:
             yield from self._lane(min(self._lanes, key=lambda lane: self._lanes[lane][0][0].seq))
@@ -144,12 +156,12 @@ class _Story:
         for fact, call_id in self._lanes.pop(lane, []):
             yield fact
             if call_id is not None:
-                yield from self._calls[call_id].asked
+                yield from self._asked[call_id].facts if call_id in self._asked else ()
                 yield from self._lane(call_id)
                 yield from filter(None, [self._calls[call_id].result])
 
     def _add(self, event: ev.Event, kind: FactKind, value: Any, call_id: str | None = None) -> None:
-        lane = None if is_main_agent(event) else event.parent_tool_call_id or event.stream
+        lane = _lane_of(event)
         if lane is not None and kind == "end":
             return
         self._lanes.setdefault(lane, []).append((Fact(kind, value, event.seq), call_id))
@@ -170,11 +182,16 @@ class _Story:
     def _ask(self, event: ev.Event, kind: FactKind, value: Any) -> None:
         request_id = event.payload.request_id
         call_id = self._requests.setdefault(request_id, getattr(event.payload, "tool_call_id", None))
-        call = self._calls.get(call_id or "")
-        if call is None:
+        if call_id is None:
             self._add(event, kind, value)
-        else:
-            call.asked.append(Fact(kind, value, event.seq))
+            return
+        lane = _lane_of(event)
+        asked = self._asked.setdefault(call_id, _Asked(lane, len(self._lanes.get(lane, ()))))
+        asked.facts.append(Fact(kind, value, event.seq))
+
+
+def _lane_of(event: ev.Event) -> str | None:
+    return None if is_main_agent(event) else event.parent_tool_call_id or event.stream
 
 
 def _ending(payload: ev.TurnEndPayload) -> dict[str, Any]:

@@ -109,7 +109,7 @@ def replay(store: Store, session_id: str, options: ReplayOptions | None = None, 
 
 def _new_folder(folder: Path) -> Path:
     try:
-        folder.mkdir(parents=True)
+        folder.mkdir(0o700, parents=True)
     except FileExistsError:
         raise UsageError(f"{folder} exists; name a new folder for the replay") from None
     return folder
@@ -193,15 +193,20 @@ class _Record:
 
     @property
     def workspace(self) -> ev.Workspace | None:
-        """The work tree before the first turn of the replay: the last commit that was noted."""
+        """The work tree as it was when the replayed part began, with the commit that was noted last."""
         place = self.state.summary.workspace
-        noted = [event.payload.workspace for event in self.events if isinstance(event, ev.SessionLifecycle) and not event.replay]
-        commits = [found.commit for found in noted if found is not None and found.commit]
-        return None if place is None else replace(place, commit=commits[0] if commits else place.commit)
+        before, after = _commits(self.before), _commits(self.events)
+        commit = before[-1] if before else after[0] if after else None
+        return None if place is None else replace(place, commit=commit or place.commit)
 
     @property
     def agent_sessions(self) -> list[AgentSession]:
         return self.state.summary.agent_sessions
+
+
+def _commits(events: Iterable[ev.Event]) -> list[str]:
+    noted = (event.payload.workspace for event in events if isinstance(event, ev.SessionLifecycle | ev.SessionInit) and not event.replay)
+    return [place.commit for place in noted if place is not None and place.commit]
 
 
 def _turns(events: list[ev.Event]) -> Iterator[_Turn]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,13 @@ from hansard.events.agent_family import agent_family
 
 KEY = "replayed"
 """The key that agents are given: the model on loopback takes every key."""
+
+
+ELSEWHERE = (
+    *("ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"),
+    *("GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA", "GOOGLE_CLOUD_PROJECT", "GITHUB_TOKEN", "GH_TOKEN"),
+)
+"""Variables of the user by which an agent would sign in or ask another model. A replay makes them empty."""
 
 
 class ReplaySetup(Struct, frozen=True):
@@ -35,14 +43,16 @@ def set_up(agent: str, options: Options, setup: ReplaySetup) -> Options:
     """Returns the options with which an agent takes part in a replay, and writes its settings into its home folder."""
     make = _AGENTS.get(agent) or _FAMILIES.get(agent_family(agent), _other)
     changed = make(agent, options, setup)
+    blank = {name: "" for name in ELSEWHERE if name in os.environ}
     home = {"HOME": str(setup.home), "XDG_CONFIG_HOME": str(setup.home / ".config"), "XDG_DATA_HOME": str(setup.home / ".local/share")}
-    return replace(changed, env=home | changed.env | options.env)
+    return replace(changed, env=blank | home | changed.env | options.env)
 
 
 def _claude(agent: str, options: Options, setup: ReplaySetup) -> Options:
     quiet = ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_ERROR_REPORTING", "DISABLE_TELEMETRY")
     env = dict.fromkeys((*quiet, "IS_SANDBOX"), "1")
     env |= {"ANTHROPIC_API_KEY": f"sk-ant-api03-{KEY}", "CLAUDE_CODE_MAX_RETRIES": str(setup.retries)}
+    env["CLAUDE_CONFIG_DIR"] = str(setup.home / ".claude")
     return replace(options, base_url=setup.url, env=env)
 
 
@@ -69,6 +79,7 @@ def _gemini(agent: str, options: Options, setup: ReplaySetup) -> Options:
     settings = _QUIET | {"general": general, "security": _TRUSTED | {"auth": {"selectedType": "gemini-api-key"}}}
     _write(setup.home / ".gemini/settings.json", json.dumps(settings))
     env = {"GEMINI_API_KEY": KEY, "GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_CLI_NO_RELAUNCH": "true"}
+    env["GEMINI_CLI_HOME"] = str(setup.home)
     return replace(options, base_url=setup.url, env=env, model=options.model or setup.model)
 
 

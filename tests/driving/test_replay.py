@@ -181,6 +181,44 @@ async def test_a_replay_begins_where_it_is_told_to(recorded, agent):
         await made.replay(from_seq=third + 1)
 
 
+async def test_a_subagent_gets_its_own_answers(tmp_path):
+    made = Recorded(tmp_path, "claude")
+    task = {"description": "Look", "prompt": "List the folder.", "subagent_type": "general-purpose", "run_in_background": False}
+    listing = Step([Call("Bash", {"command": "ls -a | head -2", "description": "List"})])
+    script = [Step([Call("Agent", task)]), listing, says("There are two."), says("The helper found two.")]
+    await made.record(*script, prompts=[("Ask a helper.", [])])
+    inside = [event for event in made.events if isinstance(event, ev.ToolCall) and event.parent_tool_call_id is not None]
+    assert [event.payload.tool_name for event in inside] == ["Bash"]
+    result = await made.replay()
+    assert result.divergence is None and result.answers == 4, report(result)
+
+    def change(model: RecordedModel) -> RecordedModel:
+        model.subagents[0].steps[-1].items = [Text("There are three.")]
+        return model
+
+    expected, actual = sides(await made.replay(edit=change))
+    assert expected.value != actual.value and "three" in str(actual.value)
+
+
+async def test_a_message_into_a_turn_is_sent_at_its_place(tmp_path):
+    made = Recorded(tmp_path, "claude")
+    waiting = Step([Call("Bash", {"command": "sleep 1 && echo slept", "description": "Wait"})])
+    with model(waiting, says("I saw both."), says("And more."), is_step=is_conversation) as served:
+        given = execute_options("claude", served, made.around)
+        given.pop("store")
+        given |= {"env": given["env"] | {"IS_SANDBOX": "1"}, "permission_mode": "bypassPermissions"}
+        session = await made.around.session("claude", Options(**given))
+        made.id, made.env = session.id, {}
+        await session.send("Wait a second.")
+        await until(session, lambda state: bool(state.calls))
+        await session.send("Also this.", steer=True)
+        await idle(session)
+        await session.close()
+    assert [event.payload.steer for event in made.events if isinstance(event, ev.UserMessage) and event.direction == "out"] == [False, True]
+    result = await made.replay()
+    assert result.divergence is None and result.prompts == 1, report(result)
+
+
 async def test_what_another_agent_does_otherwise_is_named(recorded):
     made = await recorded("claude")
     codex = program("@openai/codex-linux-*/vendor/*/bin/codex")

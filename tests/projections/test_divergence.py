@@ -102,7 +102,7 @@ def test_what_an_agent_repeats_is_not_compared():
 
 def test_a_number_in_an_answer_is_no_time_and_no_id():
     texts = Texts({})
-    for text in ("42 files", "1.5 times", "version 0.166.0", "line 12: x", "call_it", "a 10 km walk"):
+    for text in ("42 files", "1.5 times", "version 0.166.0", "line 12: x", "call_it", "a 10 km walk", "effaced facade", "123456789012345"):
         assert texts.settled(text) == text
 
 

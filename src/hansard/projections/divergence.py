@@ -236,6 +236,8 @@ class Texts:
 VOLATILE = [
     (re.compile(r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b"), "<id>"),
     (re.compile(r"\b(?:ses|msg|prt|per|call|toolu|req|chatcmpl|resp)_[A-Za-z0-9_]{6,}\b"), "<id>"),
+    (re.compile(r"\b(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{12,}\b"), "<id>"),
+    (re.compile(r"\bduration_?(?:ms|Ms)\"?: ?\d+"), "<duration>"),
     (re.compile(r"\b(?:[Cc]hunk|[Ss]ession|[Pp]rocess|PGID|PID|pid)(?: ID)?:? ?[0-9a-f]{3,}\b"), "<id>"),
     (re.compile(r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?: ?(?:Z|[+-]\d\d:?\d\d))?)?\b"), "<time>"),
     (re.compile(r"\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +\d{1,2}(?:, \d{4})?(?: +\d\d:\d\d(?::\d\d)?)?\b"), "<time>"),

@@ -101,15 +101,33 @@ def _turns(main: list[ev.Event]) -> list[list[ev.Event]]:
 
 def _subagents(events: list[ev.Event], details: Details) -> Iterable[RecordedSubagent]:
     lanes: dict[str, list[ev.Event]] = {}
-    calls = {event.payload.tool_call_id: event.payload for event in events if isinstance(event, ev.ToolCall)}
+    called: dict[str, tools.StartAgent] = {}
+    results = {event.payload.tool_call_id: event.payload for event in events if isinstance(event, ev.ToolResult)}
     for event in events:
         lane = None if is_main_agent(event) else event.parent_tool_call_id or event.stream
         if lane is not None:
             lanes.setdefault(lane, []).append(event)
+        call = tools.tool_input(event.payload) if isinstance(event, ev.ToolCall) else None
+        if isinstance(event, ev.ToolCall) and isinstance(call, tools.StartAgent):
+            called[event.payload.tool_call_id] = call
+            lanes.setdefault(event.payload.tool_call_id, [])
     for lane, mine in lanes.items():
-        call = tools.tool_input(calls[lane]) if lane in calls else None
-        said = next((event.payload.text for event in mine if isinstance(event, ev.UserMessage)), "")
-        yield RecordedSubagent(call.prompt if isinstance(call, tools.StartAgent) else said, _Answers(mine, details).steps())
+        prompt = next((event.payload.text for event in mine if isinstance(event, ev.UserMessage)), "")
+        steps = _Answers(mine, details).steps()
+        yield RecordedSubagent(called[lane].prompt if lane in called else prompt, [*steps, *_last_answer(steps, results.get(lane))])
+
+
+def _last_answer(steps: list[Step], result: ev.ToolResultPayload | None) -> list[Step]:
+    """Returns the last answer of a subagent, where the wire has it as the result of the call alone."""
+    is_there = bool(steps) and not any(isinstance(item, Call) for item in steps[-1].items)
+    if is_there or result is None or result.is_error:
+        return []
+    fields = as_object(result.result)
+    texts = [as_object(block).get("text") for block in as_list(fields.get("content", result.result))]
+    found = [text for text in [result.result, *texts] if isinstance(text, str)]
+    used = as_object(fields.get("usage"))
+    tokens = (int(used.get("input_tokens") or 1), int(used.get("output_tokens") or 1))
+    return [Step([Text(found[-1])], tokens=tokens)] if found else []
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -70,6 +70,12 @@ def test_the_first_difference_is_named_on_both_sides(index, change, kind):
     assert found.expected.value != found.actual.value
 
 
+def test_an_agent_may_use_its_ids_again():
+    twice = numbered(*session(), *session())
+    renamed = numbered(*session(), *session(ids=("x", "y")))
+    assert compare(twice, renamed) == Comparison(18, None)
+
+
 def test_an_agent_may_ask_before_it_reports_the_call():
     first = session()
     early = numbered(first[0], *first[2:4], first[1], *first[4:])

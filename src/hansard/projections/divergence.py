@@ -113,6 +113,8 @@ class _Story:
         self._lanes: dict[str | None, list[tuple[Fact, str | None]]] = {None: []}
         """The facts of the main agent, and by call or stream those of subagents; a call's fact with its id."""
         self._calls: dict[str, _CallFacts] = {}
+        self._keys: dict[str, str] = {}
+        """The key of each call in the other mappings: its id, and a number if an agent uses the id again."""
         self._requests: dict[str, str | None] = {}
         """The call that each request is about."""
         self._asked: dict[str, _Asked] = {}
@@ -129,7 +131,7 @@ class _Story:
             case ev.ToolCall():
                 self._call(event, payload)
             case ev.ToolResult() if payload.tool_call_id in self._calls:
-                self._result(event, payload, self._calls[payload.tool_call_id])
+                self._result(event, payload, self._calls[self._key(payload.tool_call_id)])
             case ev.PermissionRequest():
                 self._ask(event, "permission", payload.tool_name)
             case ev.PermissionResponse():
@@ -161,16 +163,26 @@ class _Story:
                 yield from filter(None, [self._calls[call_id].result])
 
     def _add(self, event: ev.Event, kind: FactKind, value: Any, call_id: str | None = None) -> None:
-        lane = _lane_of(event)
+        lane = self._lane_of(event)
         if lane is not None and kind == "end":
             return
         self._lanes.setdefault(lane, []).append((Fact(kind, value, event.seq), call_id))
 
     def _call(self, event: ev.ToolCall, payload: ev.ToolCallPayload) -> None:
-        if payload.tool_call_id not in self._calls:
-            self._calls[payload.tool_call_id] = _CallFacts(payload)
+        key = self._next_key(payload.tool_call_id)
+        if key not in self._calls:
+            self._keys[payload.tool_call_id] = key
+            self._calls[key] = _CallFacts(payload)
             value = {"name": payload.tool_name, "arguments": self._texts.value(payload.args)}
-            self._add(event, "call", value, payload.tool_call_id)
+            self._add(event, "call", value, key)
+
+    def _key(self, call_id: str) -> str:
+        return self._keys.get(call_id, call_id)
+
+    def _next_key(self, call_id: str) -> str:
+        """Returns the key of a call that is reported or asked about: a new one if the last call of that id has its result."""
+        key = self._key(call_id)
+        return f"{key}+" if key in self._calls and self._calls[key].result is not None else key
 
     def _result(self, event: ev.Event, payload: ev.ToolResultPayload, call: _CallFacts) -> None:
         whole = Call(call.payload, result=payload)
@@ -181,17 +193,21 @@ class _Story:
 
     def _ask(self, event: ev.Event, kind: FactKind, value: Any) -> None:
         request_id = event.payload.request_id
-        call_id = self._requests.setdefault(request_id, getattr(event.payload, "tool_call_id", None))
-        if call_id is None:
+        if isinstance(event, ev.PermissionRequest | ev.Question):
+            call_id = event.payload.tool_call_id
+            self._requests[request_id] = None if call_id is None else self._next_key(call_id)
+        key = self._requests.get(request_id)
+        if key is None:
             self._add(event, kind, value)
             return
-        lane = _lane_of(event)
-        asked = self._asked.setdefault(call_id, _Asked(lane, len(self._lanes.get(lane, ()))))
+        lane = self._lane_of(event)
+        asked = self._asked.setdefault(key, _Asked(lane, len(self._lanes.get(lane, ()))))
         asked.facts.append(Fact(kind, value, event.seq))
 
-
-def _lane_of(event: ev.Event) -> str | None:
-    return None if is_main_agent(event) else event.parent_tool_call_id or event.stream
+    def _lane_of(self, event: ev.Event) -> str | None:
+        if is_main_agent(event):
+            return None
+        return event.stream if event.parent_tool_call_id is None else self._key(event.parent_tool_call_id)
 
 
 def _ending(payload: ev.TurnEndPayload) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Literal, cast
@@ -26,7 +27,7 @@ from hansard.agents.base import Options
 from hansard.agents.session import SETTINGS, Session
 from hansard.agents.session_state import Launch, SessionState
 from hansard.agents.workspace import GIT
-from hansard.errors import AgentError, UsageError
+from hansard.errors import AgentError, Refused, UsageError
 from hansard.events import is_main_agent
 from hansard.events.agent_family import agent_family
 from hansard.events.replays import without_handoff, without_replays
@@ -421,8 +422,13 @@ async def _play(
     try:
         for number, turn in enumerate(record.turns):
             server.begin(number)
-            if not await player.play(turn):
-                break
+            try:
+                if not await player.play(turn):
+                    break
+            except AgentError:
+                if number == 0:
+                    raise
+                break  # the comparison shows what is missing
     finally:
         await session.close()
     return session.id
@@ -444,7 +450,8 @@ class _Player:
         for change in turn.before:
             wanted = change.payload
             setting = SETTINGS[wanted.subtype]
-            await self._session.configure(wanted.subtype, **cast("Any", {setting: getattr(wanted, setting)}))
+            with suppress(Refused):  # another agent may not have it
+                await self._session.configure(wanted.subtype, **cast("Any", {setting: getattr(wanted, setting)}))
         self._calls = 0
         author: Literal["human", "harness"] = "harness" if said.payload.author == "harness" else "human"
         await self._session.send(said.payload.text, said.payload.content, author=author)
@@ -543,13 +550,17 @@ class _Replies:
 
     def __init__(self, events: list[ev.Event]) -> None:
         mine = list(without_replays(events))
-        asked = {event.payload.request_id: event.payload for event in mine if isinstance(event, ev.PermissionRequest)}
+        asked: dict[str, ev.PermissionRequestPayload] = {}
         self._decided: list[tuple[ev.PermissionRequestPayload, _Reply]] = []
-        for event in mine:
-            if isinstance(event, ev.PermissionResponse) and (request := asked.get(event.payload.request_id)) is not None:
+        self._unanswered: set[str | None] = set()
+        for event in mine:  # each process of an agent may count its requests from the beginning
+            if isinstance(event, ev.PermissionRequest):
+                asked[event.payload.request_id] = event.payload
+                self._unanswered.add(event.payload.tool_call_id)
+            elif isinstance(event, ev.PermissionResponse) and (request := asked.get(event.payload.request_id)) is not None:
                 kinds = {option.option_id: option.kind for option in request.options}
                 self._decided.append((request, _Reply(event.payload, kinds.get(event.payload.option_id or ""))))
-        self._unanswered = {request.tool_call_id for request in asked.values()} - {one.tool_call_id for one, _ in self._decided}
+                self._unanswered.discard(request.tool_call_id)
         self._knows_decisions = bool(asked)
         results = [event.payload for event in mine if isinstance(event, ev.ToolResult)]
         self._denied = {result.tool_call_id for result in results if result.error in DENIALS}
@@ -574,7 +585,7 @@ class _Replies:
 
 
 def _same_call(one: ev.PermissionRequestPayload, other: ev.PermissionRequestPayload) -> bool:
-    return one.tool_call_id is not None and one.tool_call_id == other.tool_call_id
+    return one.tool_call_id is not None and (one.tool_call_id, one.tool_name) == (other.tool_call_id, other.tool_name)
 
 
 def _same_tool(one: ev.PermissionRequestPayload, other: ev.PermissionRequestPayload) -> bool:

@@ -153,6 +153,8 @@ class _Intervention(Struct):
     event: ev.UserMessage | ev.Interrupt
     calls: int
     """The number of calls before it."""
+    steps: int
+    """How often the last call was reported to go on before it."""
     seconds: float
     """How long nothing else had happened."""
 
@@ -212,19 +214,21 @@ def _commits(events: Iterable[ev.Event]) -> list[str]:
 
 def _turns(events: list[ev.Event]) -> Iterator[_Turn]:
     said = {id(event) for event in prompts(events)}
-    turn, waiting, calls, last = None, list[ev.ConfigurationChange](), 0, 0
+    turn, waiting, calls, steps, last = None, list[ev.ConfigurationChange](), 0, 0, 0
     for event in events:
         match event:
             case ev.UserMessage() if id(event) in said and not event.payload.steer:
                 if turn is not None:
                     yield turn
-                turn, waiting, calls = _Turn(event, waiting), [], 0
+                turn, waiting, calls, steps = _Turn(event, waiting), [], 0, 0
             case ev.UserMessage() | ev.Interrupt() if turn is not None and _intervenes(event):
-                turn.during.append(_Intervention(event, calls, max(0, event.timestamp - last) / 1000))
+                turn.during.append(_Intervention(event, calls, steps, max(0, event.timestamp - last) / 1000))
             case ev.ConfigurationChange() if turn is not None and event.direction == "out" and event.payload.subtype in SETTINGS:
                 waiting.append(event)
             case ev.ToolCall() if is_main_agent(event) and not event.replay:
-                calls += 1
+                calls, steps = calls + 1, 0
+            case ev.ToolProgress():
+                steps += 1
             case _:
                 pass
         last = event.timestamp
@@ -441,7 +445,7 @@ class _Player:
         self._session, self._server, self._seconds = session, server, seconds
         self._decisions = _Replies(record.rest)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._calls = 0
+        self._calls = self._steps = 0
         session.subscribe(self._react)
 
     async def play(self, turn: _Turn) -> bool:
@@ -452,7 +456,7 @@ class _Player:
             setting = SETTINGS[wanted.subtype]
             with suppress(Refused):  # another agent may not have it
                 await self._session.configure(wanted.subtype, **cast("Any", {setting: getattr(wanted, setting)}))
-        self._calls = 0
+        self._calls = self._steps = 0
         author: Literal["human", "harness"] = "harness" if said.payload.author == "harness" else "human"
         await self._session.send(said.payload.text, said.payload.content, author=author)
         meanwhile = asyncio.create_task(self._intervene(turn))
@@ -482,6 +486,10 @@ class _Player:
         if isinstance(given.event, ev.Interrupt):
             while not self._server.hanging.is_set() and (not self._session.state.calls or self._session.state.asked):
                 await asyncio.sleep(POLL_SECONDS)
+        with suppress(TimeoutError):  # how often a call goes on may depend on the time
+            async with asyncio.timeout(MAX_PAUSE_SECONDS):
+                while self._steps < given.steps:
+                    await asyncio.sleep(POLL_SECONDS)
         await asyncio.sleep(min(given.seconds, MAX_PAUSE_SECONDS))
 
     async def _stop(self) -> None:
@@ -495,7 +503,9 @@ class _Player:
     def _react(self, event: ev.Event) -> None:
         match event:
             case ev.ToolCall() if is_main_agent(event) and not event.replay:
-                self._calls += 1
+                self._calls, self._steps = self._calls + 1, 0
+            case ev.ToolProgress():
+                self._steps += 1
             case ev.PermissionRequest():
                 self._later(self._decide(event))
             case ev.Question():

@@ -53,6 +53,14 @@ def said(server: ReplayServer, *messages: str, tools: bool = True) -> str:
     return "".join(block.get("text", "") for block in json.loads(ask(server, "/v1/messages", body))["content"])
 
 
+def refused(server: ReplayServer, message: str) -> tuple[int, str]:
+    """The status and the body of the error that is the next answer."""
+    with pytest.raises(HTTPError) as failed:
+        said(server, message)
+    with failed.value as answer:
+        return answer.code, answer.read().decode()
+
+
 @pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "whole"])
 def test_an_answer_is_given_in_every_api(server, api, streamed):
@@ -98,16 +106,14 @@ def test_a_request_that_is_not_part_of_the_conversation_takes_no_answer(server):
 def test_a_request_without_an_answer_on_the_record_is_an_error_and_counted(server):
     server.begin(1)
     assert said(server, "Hello.") == "Second."
-    with pytest.raises(HTTPError) as failed:
-        said(server, "Hello.")
-    assert failed.value.code == 400 and NO_MORE in failed.value.read().decode()
+    code, body = refused(server, "Hello.")
+    assert code == 400 and NO_MORE in body
     assert server.surplus == 1
 
 
 def test_the_error_that_ended_a_turn_comes_as_often_as_the_agent_asks(server):
     server.begin(2)
     for _ in range(3):
-        with pytest.raises(HTTPError) as failed:
-            said(server, "Hello.")
-        assert failed.value.code == 429 and failed.value.headers["retry-after"] is None
+        code, body = refused(server, "Hello.")
+        assert code == 429 and "Slow down." in body
     assert server.surplus == 0

@@ -154,7 +154,7 @@ class _Intervention(Struct):
     calls: int
     """The number of calls before it."""
     steps: int
-    """How often the last call was reported to go on before it."""
+    """How often the last call was reported to make progress before it."""
     seconds: float
     """How long nothing else had happened."""
 
@@ -486,7 +486,7 @@ class _Player:
         if isinstance(given.event, ev.Interrupt):
             while not self._server.hanging.is_set() and (not self._session.state.calls or self._session.state.asked):
                 await asyncio.sleep(POLL_SECONDS)
-        with suppress(TimeoutError):  # how often a call goes on may depend on the time
+        with suppress(TimeoutError):  # how often a call makes progress may depend on the time
             async with asyncio.timeout(MAX_PAUSE_SECONDS):
                 while self._steps < given.steps:
                     await asyncio.sleep(POLL_SECONDS)

@@ -25,9 +25,10 @@ from typing import Any, ClassVar
 
 from msgspec import Struct, field
 
+from hansard.testing.model_api import halves
 from hansard.testing.recordings import write
 from hansard.testing.truth import STORIES
-from tests.driving.model import Call, Model, Step, Text, Thinking, halves, model
+from tests.driving.model import Call, Model, Step, Text, Thinking, model
 
 PATIENCE = 120.0
 """Seconds that a program has for a scenario."""

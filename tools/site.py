@@ -37,6 +37,7 @@ NAV: dict[str, list[str]] = {
         "edits.md",
         "agents.md",
         "debugging.md",
+        "replay.md",
         "moving.md",
         "tools.md",
         "messages.md",

@@ -126,8 +126,8 @@ def test_two_sessions_are_compared(run: Run, recorded: str, store: Path, work: P
     told = json.loads(run("diff", recorded, "second", "--json").out)
     assert [(one["session"], one["turns"], one["failedCalls"]) for one in told["sessions"]] == [("first", 3, 1), ("second", 1, 0)]
     assert told["files"][0]["outcome"] == "different"
-    divergence = told["firstDivergence"]
-    assert (divergence["sameSteps"], divergence["left"]["kind"], divergence["right"]["kind"]) == (1, "call", "call")
+    difference = told["firstDifference"]
+    assert (difference["sameSteps"], difference["left"]["kind"], difference["right"]["kind"]) == (1, "call", "call")
     shown = run("diff", recorded, "second").out
     assert "First difference, after 1 equal step:" in shown and "a.py: different changes" in shown
     assert "same prompts, answers, and calls" in run("diff", recorded, recorded).out

@@ -106,7 +106,7 @@ def edit_call(agent: str, play: Play, change: Change, id: str) -> Call:
             [f" {text}" for text in before] + [f"-{text}" for text in gone] + [f"+{text}" for text in new] + [f" {text}" for text in after]
         )
         body = "\n".join(["*** Begin Patch", f"*** Update File: {play.path}", "@@", *rows, "*** End Patch", ""])
-        return Call("apply_patch", {}, id, free=body)
+        return Call("apply_patch", body, id, is_text=True)
     old_text, new_text = ("".join(f"{text}\n" for text in part) for part in ([*before, *gone, *after], [*before, *new, *after]))
     if FAMILIES[agent] == "claude":
         return Call("Edit", {"file_path": str(play.path), "old_string": old_text, "new_string": new_text}, id)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.driving.model import DIALECTS, Call, Step, Text, chat, gemini, messages, responses, whole_message
+from hansard.testing.model_api import DIALECTS, Call, Step, Text, Thinking, chat, gemini, messages, responses, whole_message
 
 WORDS = {
     messages: {None: "end_turn", "max_tokens": "max_tokens", "refusal": "refusal"},
@@ -16,11 +16,11 @@ WORDS = {
 }
 
 
-@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda dialect: dialect.__name__)
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda dialect: dialect.stream.__name__)
 @pytest.mark.parametrize("stop", [None, "max_tokens", "refusal"])
 def test_an_answer_ends_with_the_word_of_its_api(dialect, stop):
-    said = json.dumps(list(dialect(Step([Text("There was once a")], stop=stop))))
-    assert [reason for reason, word in WORDS[dialect].items() if json.dumps(word) in said] == [stop]
+    said = json.dumps(list(dialect.stream(Step([Text("There was once a")], stop=stop))))
+    assert [reason for reason, word in WORDS[dialect.stream].items() if json.dumps(word) in said] == [stop]
 
 
 def test_an_answer_that_calls_a_tool_ends_with_that_unless_it_was_stopped():
@@ -30,3 +30,11 @@ def test_an_answer_that_calls_a_tool_ends_with_that_unless_it_was_stopped():
 
 def test_an_answer_that_is_not_streamed_ends_with_the_same_word():
     assert whole_message(Step([Text("There was")], stop="max_tokens"))["stop_reason"] == "max_tokens"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda dialect: dialect.stream.__name__)
+def test_a_whole_answer_has_what_a_streamed_one_has(dialect):
+    step = Step([Thinking("Let me see."), Text("I read it."), Call("read", {"path": "a.txt"}, "call_1")], tokens=(70, 7), id="answer_1")
+    whole = json.dumps(dialect.whole(step))
+    for part in ("Let me see.", "I read it.", '"read"', "a.txt", '"call_1"', "70", "answer_1"):
+        assert part in whole

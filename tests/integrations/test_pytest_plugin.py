@@ -197,3 +197,34 @@ def test_things_are_called_what_the_other_side_calls_them(recorded: str, said: s
     names = Names()
     names.learn(recorded, said)
     assert json.loads(names.in_place(line)) == wanted
+
+
+@pytest.mark.slow
+def test_a_session_is_replayed_and_its_first_divergence_fails_the_test(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("DEMO_AGENT_PACE", "0")
+    pytester.makepyfile(
+        """
+import hansard
+import pytest
+
+@pytest.fixture
+def session(hansard_store, tmp_path):
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work/one.txt").touch()
+    return hansard.execute("demo", "run", store=hansard_store, cwd=str(tmp_path / "work"), on_permission="allow").session_id
+
+def test_it_does_the_same(session, replay_session, hansard_store, tmp_path):
+    result = replay_session(session, hansard_store, workspace=tmp_path / "work")
+    assert result.compared == 8 and result.divergence is None
+
+def test_it_does_something_else(session, replay_session, hansard_store, tmp_path):
+    (tmp_path / "work/two.txt").touch()
+    replay_session(session, hansard_store, workspace=tmp_path / "work")
+"""
+    )
+    ran = pytester.runpytest_subprocess("-p", "hansard.integrations.pytest_plugin")
+    ran.assert_outcomes(passed=1, failed=1)
+    ran.stdout.fnmatch_lines(
+        ["1 divergence after 5 equal events", "  expected  §* result  *one.txt*", "  replayed  §* result  *one.txt*two.txt*"]
+    )

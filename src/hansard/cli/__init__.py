@@ -21,6 +21,7 @@ VERBS: dict[str, str] = {
     "files": "List the files that agents read and changed.",
     "diff": "Show what a session changed, or compare two sessions.",
     "blame": "Show which session wrote each line of a file.",
+    "replay": "Run an agent again with the recorded answers of its model.",
     "events": "Print a session's events as JSON Lines.",
     "sql": "Query your sessions with SQL.",
     "export": "Convert a session to another format.",

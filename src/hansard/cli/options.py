@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from itertools import chain
 from pathlib import Path
@@ -115,6 +115,14 @@ def format_option(function: F) -> F:
 def no_original_option(function: F) -> F:
     """``--no-original``."""
     return click.option("--no-original", is_flag=True, help="Leave the verbatim frames out.")(function)
+
+
+def variables(given: Sequence[str]) -> dict[str, str]:
+    """Returns the values of ``--env NAME=VALUE``."""
+    pairs = [text.partition("=") for text in given]
+    if wrong := [name for name, sign, _ in pairs if not sign]:
+        raise UsageError(f"--env wants NAME=VALUE, not {wrong[0]!r}")
+    return {name: value for name, _, value in pairs}
 
 
 def store_place(given: str | None) -> Path | str:

@@ -24,6 +24,7 @@ import pytest
 if TYPE_CHECKING:
     from hansard.store import Store
     from hansard.testing.assertions import RecordedConversation
+    from hansard.testing.replay import ReplayResult
 
 PROGRAM = Path(__file__).with_name("stand_in.py")
 
@@ -104,6 +105,30 @@ def fake_agent(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
         return _put(folder, monkeypatch, program, spoken, ["play"], [])
 
     return make
+
+
+@pytest.fixture
+def replay_session() -> Callable[..., ReplayResult]:
+    """``replay_session(session_id, model="…")``: runs a recorded agent again, and fails with the first divergence.
+
+    The options are those of `hansard.testing.replay.ReplayOptions`; ``store`` is where the session is, if not in the default store.
+    """
+
+    def go(session_id: str, store: Store | str | os.PathLike[str] | None = None, **options: Any) -> ReplayResult:
+        import hansard
+        from hansard.store import Store
+        from hansard.testing.replay import replay, report
+
+        if isinstance(store, Store):
+            result = replay(store, session_id, **options)
+        else:
+            with hansard.open(store) as opened:
+                result = replay(opened, session_id, **options)
+        if result.divergence is not None:
+            pytest.fail(report(result), pytrace=False)
+        return result
+
+    return go
 
 
 def steps_of(data: bytes, format: str | None) -> tuple[str, list[dict[str, Any]]]:

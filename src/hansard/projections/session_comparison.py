@@ -13,7 +13,7 @@ from hansard import events as ev
 from hansard.events.replays import without_replays
 from hansard.events.state import State
 from hansard.events.tool_inputs import tool_action
-from hansard.projections.divergence import Divergence, first_divergence
+from hansard.projections.conversation_steps import Difference, first_difference
 from hansard.projections.edits import read_edits
 from hansard.projections.net_patch import FileDiff, net_patch
 
@@ -62,7 +62,7 @@ class SessionComparison(Struct, rename="camel"):
 
     sessions: tuple[SessionFacts, SessionFacts]
     files: list[FileComparison]
-    first_divergence: Divergence | None
+    first_difference: Difference | None
 
 
 def session_facts(session: str, events: list[ev.Event], root: str | None = None) -> SessionFacts:
@@ -96,7 +96,7 @@ def session_facts(session: str, events: list[ev.Event], root: str | None = None)
 def compare_sessions(first: tuple[str, list[ev.Event]], second: tuple[str, list[ev.Event]]) -> SessionComparison:
     """Returns the comparison of two sessions, each given by its id and all of its events."""
     facts = session_facts(*first), session_facts(*second)
-    return SessionComparison(facts, compare_files(facts[0].files, facts[1].files), first_divergence(first[1], second[1]))
+    return SessionComparison(facts, compare_files(facts[0].files, facts[1].files), first_difference(first[1], second[1]))
 
 
 def compare_files(first: Iterable[FileDiff], second: Iterable[FileDiff]) -> list[FileComparison]:

@@ -11,7 +11,7 @@ from hansard.cli.options import json_option, note, store_option, store_place
 from hansard.errors import UsageError
 
 if TYPE_CHECKING:
-    from hansard.projections.divergence import Divergence, Step
+    from hansard.projections.conversation_steps import Difference, Step
     from hansard.projections.edits import Edit
     from hansard.projections.net_patch import FileDiff
     from hansard.projections.session_comparison import FileComparison, SessionComparison
@@ -163,7 +163,7 @@ def compare(record: Store, first: str, second: str, stat: bool, as_json: bool) -
         return
     print_facts(found)
     print_files(found.files, stat)
-    print_divergence(found.first_divergence)
+    print_difference(found.first_difference)
 
 
 def print_facts(found: SessionComparison) -> None:
@@ -214,7 +214,7 @@ def print_files(files: list[FileComparison], stat: bool) -> None:
             click.echo(style(f"  {visible_line(row)}", fg=COLOURS.get(row[:1])))
 
 
-def print_divergence(found: Divergence | None) -> None:
+def print_difference(found: Difference | None) -> None:
     """Where the conversations part."""
     if found is None:
         click.echo("\nThe conversations have the same prompts, answers, and calls.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from hansard.cli import completers as completing
-from hansard.cli.options import store_option, store_place
+from hansard.cli.options import store_option, store_place, variables
 from hansard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -125,17 +124,10 @@ def _prompt(given: str | None) -> str | None:
 
 def _options(about: dict[str, Any]) -> dict[str, Any]:
     """The options that were given, as the session wants them."""
-    mcp, env = about.pop("mcp"), _pairs(about.pop("env"))
+    mcp, env = about.pop("mcp"), variables(about.pop("env"))
     lists = {name: list(about.pop(name)) for name in ("allowed_tools", "denied_tools", "arguments")}
     given: dict[str, Any] = about | lists | {"mcp_servers": None if mcp is None else _servers(mcp), "env": env}
     return {name: value for name, value in given.items() if value}
-
-
-def _pairs(given: Sequence[str]) -> dict[str, str]:
-    pairs = [text.partition("=") for text in given]
-    if wrong := [name for name, sign, _ in pairs if not sign]:
-        raise UsageError(f"--env wants NAME=VALUE, not {wrong[0]!r}")
-    return {name: value for name, _, value in pairs}
 
 
 def _schema(given: str) -> dict[str, Any]:

@@ -218,7 +218,12 @@ def open_session(store: Store, session_id: str) -> None:
 
 
 def search_captured(
-    store: Store, query: str, sessions: Iterable[str] | None = None, types: Iterable[str] | None = None, regex: bool = False
+    store: Store,
+    query: str,
+    sessions: Iterable[str] | None = None,
+    types: Iterable[str] | None = None,
+    regex: bool = False,
+    find: Callable[[str], int] | None = None,
 ) -> Iterator[SearchHit | None]:
     """Searches the sessions that were only captured so far, the newest first.
 
@@ -235,7 +240,7 @@ def search_captured(
             is_wanted = wanted is None or name in wanted
             if is_wanted and captures.contains(name, hints) and reader.read(name) is not None and not captures.has(name):
                 read.add(name)
-                for hit in SearchQuery(store, query, [name], types, regex).stream():
+                for hit in SearchQuery(store, query, [name], types, regex, find).stream():
                     yielded = time.monotonic()
                     yield hit
             if time.monotonic() > yielded + PAUSE_SECONDS:

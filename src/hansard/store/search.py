@@ -35,21 +35,28 @@ class SearchQuery:
     """Every event that says all the words, the session that changed last first. Case does not matter.
 
     "Several words" are a phrase, ``pars*`` is the beginning of a word, and ``-word`` must not be there. With ``regex``, the query is a
-    regular expression, and all logs are read.
+    regular expression, and all logs are read; ``find`` looks for it in a text, if that must be done elsewhere.
 
     Iterate over it once; it reads only as far as you do.
     """
 
     def __init__(
-        self, store: Store, query: str, sessions: Iterable[str] | None = None, types: Iterable[str] | None = None, regex: bool = False
+        self,
+        store: Store,
+        query: str,
+        sessions: Iterable[str] | None = None,
+        types: Iterable[str] | None = None,
+        regex: bool = False,
+        find: Callable[[str], int] | None = None,
     ) -> None:
         self.advance: Callable[[int], object] = lambda size: None
         """Called with how many bytes of logs are done with."""
         self.bytes = 0
         """The bytes of all logs that are searched, as soon as the search has begun."""
         self._store = store
-        self._query = parse_pattern(query) if regex else parse_query(query)
-        self._words = self._query.words
+        parsed = parse_pattern(query) if regex else parse_query(query)
+        self._find = find or parsed.find
+        self._words = parsed.words
         self._hints = byte_hints(self._words)
         self._types = SEARCHED_TYPES if types is None else frozenset(types)
         if not self._types <= SEARCHED_TYPES:
@@ -126,7 +133,7 @@ class SearchQuery:
                 continue
             event = lines.decode_record(record)
             text = search_text(event)
-            if (place := self._query.find(text)) >= 0:
+            if (place := self._find(text)) >= 0:
                 unmarked = self._store[info.id].unmarked_replays() if unmarked is None else unmarked
                 if mark(event, unmarked).replay:
                     continue

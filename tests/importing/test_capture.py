@@ -260,7 +260,7 @@ def test_a_search_reads_only_what_may_have_the_words(root, tmp_path, capsys):
     assert (hit["sessionId"], hit["type"]) == (f"claude-{OTHER}", "user_message")
     assert captured_sessions(JsonlStore(root)) == {ID}
     with JsonlStore(root) as store:
-        assert [hit for hit in search_captured(store, "zygodactyl") if hit is not None] == []
+        assert [hit for hit in search_captured(store, (), "zygodactyl") if hit is not None] == []
 
 
 def test_a_word_at_the_seam_of_two_pieces_of_a_copy_is_found(root, tmp_path, monkeypatch):

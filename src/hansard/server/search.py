@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from itertools import chain
 from time import monotonic
 
 from hansard.importing.capture import search_captured
@@ -25,7 +24,7 @@ def search_lines(store: Store, words: str, sessions: Sequence[str] | None, types
         query = SearchQuery(store, words, sessions, types, regex, find)
         has_begun = False
         try:
-            for line in match_lines(query, search_captured(store, words, sessions, types, regex, find)):
+            for line in match_lines(query, search_captured(store, query.stream(), words, sessions, types, regex, find)):
                 yield line
                 has_begun = True
         except PatternTooSlow:
@@ -34,8 +33,8 @@ def search_lines(store: Store, words: str, sessions: Sequence[str] | None, types
             yield encode(Matches([], 0, query.bytes, complete=False)) + b"\n"
 
 
-def match_lines(query: SearchQuery, captured: Iterable[SearchHit | None] = ()) -> Iterator[bytes]:
-    """Yields the lines of the answer, each with what was found since the line before. ``captured``: what is searched last."""
+def match_lines(query: SearchQuery, hits: Iterable[SearchHit | None]) -> Iterator[bytes]:
+    """Yields the lines of the answer, each with what was found since the line before."""
     found: list[SearchHit] = []
     count, read = 0, 0
 
@@ -45,7 +44,7 @@ def match_lines(query: SearchQuery, captured: Iterable[SearchHit | None] = ()) -
 
     query.advance = advance
     sent = monotonic()
-    for hit in chain(query.stream(), captured):
+    for hit in hits:
         if hit is not None:
             if count == MAX_MATCHES:
                 yield encode(Matches(found, read, query.bytes, complete=False)) + b"\n"

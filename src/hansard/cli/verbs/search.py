@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from itertools import chain, islice
+from itertools import islice
 
 import click
 
@@ -63,8 +63,8 @@ def command(
             with progress("indexing", total) as advance:
                 record.update_index(advance=advance)
         with progress("searching", total) as search.advance:
-            captured = (hit for hit in search_captured(record, query, among or None, types or None, regex) if hit is not None)
-            found = list(islice(chain(search, captured), limit + 1))
+            hits = search_captured(record, search, query, among or None, types or None, regex)
+            found = list(islice((hit for hit in hits if hit is not None), limit + 1))
     shown = found[:limit]
     if as_json:
         print_json(shown)

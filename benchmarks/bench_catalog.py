@@ -40,7 +40,7 @@ SEARCHES = {
 }
 THEIR_SEARCHES = {
     "a phrase": ("def run",),
-    "two words": ("--regex", "session.*frequent|frequent.*session"),
+    "two words": ("--fts", "session frequent"),
     "one type of event": ("import", "--in", "messages"),
 }
 EVERYTHING = ("--include-one-shot", "--include-automated", "--include-children", "--limit", "100")
@@ -172,7 +172,7 @@ def settle(pid: int) -> None:
 
 def rows(short: bool) -> Iterable[Row]:
     """Import, nothing new, watching, lists, searches, totals, the server; then the growth."""
-    rounds, sessions = (1, (8, 2)) if short else (5, SESSIONS)
+    rounds, sessions = (1, (8, 2)) if short else (3, SESSIONS)
     with tempfile.TemporaryDirectory() as name:
         commands = Commands(Path(name, "home"), Path(name, "store"))
         size = write_history(commands.home, *sessions)

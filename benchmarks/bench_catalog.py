@@ -198,7 +198,7 @@ def first_imports(commands: Commands, theirs: Theirs, what: str) -> Iterator[Row
     hashed = process(sys.executable, "-c", COPY_AND_HASH, str(commands.home), str(copy)).cpu
     shutil.rmtree(copy)
     yield cost(f"first import of {what}, until they are safe and listed", "to copy and hash them", [copied], [hashed], at_most=2)
-    yield figure("the same", [copied], "CPU s")
+    yield figure(f"first import of {what}, until they are safe and listed", [copied], "CPU s")
     read = copied + commands.bring("--wait")
     yield figure("first import, until they are read", [read], "CPU s", at_most=75)
     if theirs.is_there:

@@ -171,7 +171,7 @@ def settle(pid: int) -> None:
 
 
 def rows(short: bool) -> Iterable[Row]:
-    """Import, nothing new, watching, lists, searches, totals, the server; then the growth."""
+    """Import, nothing new, lists, searches, the server, watching, totals; then the growth."""
     rounds, sessions = (1, (8, 2)) if short else (3, SESSIONS)
     with tempfile.TemporaryDirectory() as name:
         commands = Commands(Path(name, "home"), Path(name, "store"))
@@ -180,10 +180,12 @@ def rows(short: bool) -> Iterable[Row]:
         yield from first_imports(commands, theirs, f"{sum(sessions):,} sessions, {size / 1e9:.1f} GB")
         yield from afterward(commands, theirs, rounds)
         yield from searches(commands, theirs, rounds)
-        yield figure("`usage`", [commands.run("usage") for _ in range(rounds)], "CPU s")
         yield from served(commands, rounds)
         yield figure("`import --watch`, idle", [100 * commands.idle(1 if short else IDLE_SECONDS)], "% of a core", at_most=0.5)
         yield figure("memory of all of these", [commands.megabytes], "MB", at_most=80)
+        commands.megabytes = 0.0
+        yield figure("`usage`", [commands.run("usage") for _ in range(rounds)], "CPU s")
+        yield figure("memory of `usage`", [commands.megabytes], "MB")
         if theirs.is_there:
             yield figure(f"memory of {theirs.name}", [theirs.megabytes], "MB")
         logs = sum(path.stat().st_size for path in commands.store.glob("*/events.jsonl"))

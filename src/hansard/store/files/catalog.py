@@ -100,7 +100,8 @@ class FolderCatalog:
 
     def _describe_all(self) -> dict[str, SessionInfo]:
         """Every session, as the two ends of its log say."""
-        known, marks = self._known(), {name: mark for name in folder_names(self._root) if (mark := _mark(self._root / name))}
+        known, root = self._known(), os.fspath(self._root)
+        marks = {name: mark for name in folder_names(self._root) if (mark := _mark(f"{root}/{name}"))}
         stale = [name for name, mark in marks.items() if not self._is_current(name, mark, known)]
         described = {name: self._with_usage(describe(self._root / name), known) for name in stale}
         self._save({name: (marks[name], info) for name, info in described.items()}, known, gone=known.keys() - marks.keys())
@@ -476,7 +477,7 @@ def _decode(data: bytes, type: type[T]) -> T:
         return msgspec.convert(json.loads(data), type)
 
 
-def _mark(folder: Path) -> str:
+def _mark(folder: str | Path) -> str:
     """Returns a text that changes when a log is written, or when a writer begins or ends; empty for a folder without a log."""
     path = os.fspath(folder)
     try:

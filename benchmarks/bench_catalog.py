@@ -98,15 +98,16 @@ class Commands:
 
 
 class Theirs:
-    """agentsview with a home, which is that of the user who runs it."""
+    """agentsview with a home, which is that of the user who runs it. It is not installed for a short run."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, short: bool) -> None:
         self._program, self._home = AgentsView(), home
         self._server = 0
         self.megabytes = 0.0
+        self.is_there = not short
         try:
-            self._program.install()
-            self.is_there = True
+            if not short:
+                self._program.install()
         except NotInstalled as problem:
             print(f"skipped {self.name}: it does not install here: {problem}", file=sys.stderr)
             self.is_there = False
@@ -176,7 +177,7 @@ def rows(short: bool) -> Iterable[Row]:
     with tempfile.TemporaryDirectory() as name:
         commands = Commands(Path(name, "home"), Path(name, "store"))
         size = write_history(commands.home, *sessions)
-        theirs = Theirs(commands.home)
+        theirs = Theirs(commands.home, short)
         yield from first_imports(commands, theirs, f"{sum(sessions):,} sessions, {size / 1e9:.1f} GB")
         yield from afterward(commands, theirs, rounds)
         yield from searches(commands, theirs, rounds)

@@ -63,6 +63,12 @@ COMPARED = [
 ]
 MANY = [
     Figure("First import, until the sessions are safe and listed", "catalog", f"{FIRST}, until they are safe and listed"),
+    Figure(
+        "The same, compared with copying and hashing the files",
+        "catalog",
+        f"{FIRST}, until they are safe and listed",
+        "to copy and hash them",
+    ),
     Figure("Import when nothing is new", "catalog", "import, nothing new"),
     Figure("`hansard import --watch` while nothing happens", "catalog", "`import --watch`, idle"),
     Figure("`hansard sessions`", "catalog", "`sessions`"),

@@ -63,7 +63,7 @@ WITH gone AS (DELETE FROM session WHERE id = %(id)s AND holder = %(holder)s AND 
      commands AS (DELETE FROM command USING gone WHERE session_id = %(id)s),
      scraps AS (DELETE FROM damaged USING gone WHERE session_id = %(id)s),
      blobs AS (DELETE FROM blob USING gone WHERE session_id = %(id)s),
-     told AS (INSERT INTO deleted (session_id, at) SELECT id, clock_timestamp() FROM gone)
+     noted AS (INSERT INTO deleted (session_id, at) SELECT id, clock_timestamp() FROM gone)
 SELECT id FROM gone
 """
 

@@ -10,4 +10,5 @@ SELECT create_distributed_table('damaged', 'session_id', colocate_with => 'sessi
 SELECT create_distributed_table('blob', 'session_id', colocate_with => 'session');
 SELECT create_distributed_table('note', 'session_id', colocate_with => 'session');
 SELECT create_distributed_table('command', 'session_id', colocate_with => 'session');
+SELECT create_distributed_table('deleted', 'session_id', colocate_with => 'session');
 SELECT create_reference_table('writer');        -- a few rows, on every node: who lives is asked together with the session

@@ -21,6 +21,7 @@ class Figure(NamedTuple):
 MILLION = "1,000,000 events, 1.06 GB"
 IMPORT = "import 24 MB, 20,000 lines"
 PAGE = "a page of 100,000 events"
+FIRST = "first import of 5,000 sessions, 1.8 GB"
 RECORD = [
     Figure("Append to a folder, one event at a time", "store", "append one by one, by the clock"),
     Figure("Append to a folder, 100 events at a time", "store", "append in batches of 100, by the clock"),
@@ -60,6 +61,25 @@ COMPARED = [
     Figure("The same, compared with agentsview 0.46.1", "import", "import 24 MB, 20,000 lines", "agentsview 0.46.1"),
     Figure("`hansard --version`, compared with `python -c 'import msgspec'`", "start", "hansard --version", "import msgspec"),
 ]
+MANY = [
+    Figure("First import, until the sessions are safe and listed", "catalog", f"{FIRST}, until they are safe and listed"),
+    Figure(
+        "The same, compared with copying and hashing the files",
+        "catalog",
+        f"{FIRST}, until they are safe and listed",
+        "to copy and hash them",
+    ),
+    Figure("Import when nothing is new", "catalog", "import, nothing new"),
+    Figure("`hansard import --watch` while nothing happens", "catalog", "`import --watch`, idle"),
+    Figure("`hansard sessions`", "catalog", "`sessions`"),
+    Figure("`hansard search`: 95 of 100 searches take at most", "catalog", "search, 7 kinds: p95"),
+    Figure("`hansard usage`: the totals of all sessions", "catalog", "`usage`"),
+    Figure("The first list of the page, after the server has started", "catalog", "the first list of the page"),
+    Figure("One session over HTTP", "catalog", "one session over HTTP"),
+    Figure("The most memory that any but `hansard usage` takes", "catalog", "memory of all of these"),
+    Figure("Memory of `hansard usage`", "catalog", "memory of `usage`"),
+    Figure("Size of the catalog, compared with the logs", "catalog", "catalog, of the size of the logs"),
+]
 HEAD = """# Performance
 
 What you can expect from hansard on a small computer, and how to measure it on yours.
@@ -72,6 +92,17 @@ page (`make bench ARGS=store` measures one part); `make scorecard` repeats the [
 AFTER_RECORD = """
 An append to a folder returns when the lines are written to the file, and survives a crash of the process. The ends of turns, permission
 requests, and decisions are also synced to the disk before the append returns; `fsync="always"` syncs every append.
+
+"""
+BEFORE_MANY = """## Many sessions
+
+With 5,000 sessions of Claude Code and Codex: 1.8 GB of the agents' files, 3.2 GB of logs. Each command is a process of its own, and its
+result is the processor time it takes, with the start of Python.
+
+"""
+AFTER_MANY = """
+A search is for a rare, a frequent, or an absent word, part of a word, a phrase, two words, or in one type of event. Everything but the
+first import reads [the catalog](decisions/0029-catalog.md) instead of the logs.
 
 """
 AFTER_LIVE = """
@@ -125,8 +156,9 @@ def performance() -> str:
             NOTICE + HEAD.format(python=python),
             "## Record and read\n\n" + figures(RECORD) + AFTER_RECORD,
             "## Live view\n\nThe time from an append until a reader has the event.\n\n" + figures(LIVE) + AFTER_LIVE,
-            "## The page\n\n" + figures(BROWSER),
-            "\n## Memory\n\n" + figures(MEMORY) + "\n",
+            "## The page\n\n" + figures(BROWSER) + "\n",
+            BEFORE_MANY + figures(MANY) + AFTER_MANY,
+            "## Memory\n\n" + figures(MEMORY) + "\n",
             SIZES + "## Import and start\n\n" + figures(COMPARED),
             AFTER_COMPARED.format(fast=1 / fast, fastest=fastest, slow=1 / slow, slowest=slowest),
             GROWTH,

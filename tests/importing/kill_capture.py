@@ -21,6 +21,7 @@ from hansard.importing.discovery import discover
 from hansard.importing.run import import_all
 from hansard.store import JsonlStore
 from tests.sessions import SESSION, project, turn
+from tests.store.kill_catalog import is_as_new
 
 SESSIONS = 4
 TURNS = 12
@@ -36,7 +37,7 @@ def told(root: Path) -> dict[str, list[tuple[str, str]]]:
 def main(work: Path, kills: int, seed: int) -> dict[str, int]:
     importing.BATCH_EVENTS = 3
     chance = random.Random(seed)
-    result: dict[str, int] = dict.fromkeys(("kills", "different", "damaged", "left", "imports"), 0)
+    result: dict[str, int] = dict.fromkeys(("kills", "different", "damaged", "left", "imports", "catalogs"), 0)
     home = work / "home"
     for number in range(SESSIONS):
         name = f"{number}{SESSION[1:]}"
@@ -68,6 +69,7 @@ def main(work: Path, kills: int, seed: int) -> dict[str, int]:
         result["different"] += told(expected) != told(root)
         store = JsonlStore(root)
         result["left"] += len(captured_sessions(store))
+        result["catalogs"] += not is_as_new(root)
         result["damaged"] += sum(
             finding.is_damage and finding.kind != "torn-tail" for info in store.sessions() for finding in store[info.id].verify()
         )

@@ -26,7 +26,7 @@ from hansard.store.files.captures import FOLDER, FolderCaptures
 from tests import imported
 from tests.imported import attachments, run
 from tests.opencode_database import Writer
-from tests.proof import SEED, amount
+from tests.proof import SEED, amount, proves
 from tests.sessions import SESSION, project, turn, with_subagent
 
 ID = f"claude-{SESSION}"
@@ -260,7 +260,7 @@ def test_a_search_reads_only_what_may_have_the_words(root, tmp_path, capsys):
     assert (hit["sessionId"], hit["type"]) == (f"claude-{OTHER}", "user_message")
     assert captured_sessions(JsonlStore(root)) == {ID}
     with JsonlStore(root) as store:
-        assert [hit for hit in search_captured(store, "zygodactyl") if hit is not None] == []
+        assert [hit for hit in search_captured(store, (), "zygodactyl") if hit is not None] == []
 
 
 def test_a_word_at_the_seam_of_two_pieces_of_a_copy_is_found(root, tmp_path, monkeypatch):
@@ -316,6 +316,7 @@ def test_captures_are_read_by_several_processes(root, tmp_path, monkeypatch):
     assert captured_sessions(JsonlStore(root)) == set()
 
 
+@proves("D-19")
 def test_kills_while_files_are_copied_and_read_lose_and_double_nothing(tmp_path):
     kills = amount(50, 500, quick=10)
     command = [sys.executable, str(Path(__file__).with_name("kill_capture.py")), str(tmp_path), str(kills), str(SEED)]
@@ -323,4 +324,4 @@ def test_kills_while_files_are_copied_and_read_lose_and_double_nothing(tmp_path)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert result["kills"] >= kills and result["imports"] > 0
-    assert (result["different"], result["damaged"], result["left"]) == (0, 0, 0)
+    assert (result["different"], result["damaged"], result["left"], result["catalogs"]) == (0, 0, 0, 0)

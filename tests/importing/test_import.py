@@ -14,6 +14,7 @@ from threading import Event as Flag
 
 import pytest
 
+from hansard.cli import main
 from hansard.errors import AppendFailed
 from hansard.events import Event, session_lifecycle
 from hansard.events.codec import encode
@@ -22,9 +23,11 @@ from hansard.importing import run as many
 from hansard.importing.discovery import Discovery, discover
 from hansard.importing.position import NOTE
 from hansard.importing.run import import_all
+from hansard.importing.session import SessionImport
 from hansard.importing.watch import watch
 from hansard.store import JsonlStore
 from hansard.store.files import paths as files
+from hansard.store.files.catalog import FolderCatalog
 from hansard.store.retirements import DELETED, PREFIX, RetirementCache
 from tests import imported
 from tests.imported import run, states
@@ -50,6 +53,37 @@ def test_a_session_is_named_after_the_agents_own_id(root, tmp_path):
     assert (outcome.session_id, outcome.state) == (ID, "added")
     header = log(root)[0].payload
     assert (header.format, header.title, header.provider_session_id) == ("claude-session", "why?", SESSION)
+
+
+@pytest.mark.parametrize("first", [b"", turn(1)], ids=["a new session", "a session that grew"])
+def test_an_import_that_another_one_overtakes_adds_nothing(root, tmp_path, monkeypatch, first):
+    path = project(tmp_path, first)
+    run(root, path)
+    project(tmp_path, first, turn(2))
+    load = SessionImport._load_positions
+    results: list[str] = []
+
+    def overtaken(self: SessionImport) -> None:
+        load(self)
+        monkeypatch.setattr(SessionImport, "_load_positions", load)
+        results.extend(outcome.state for outcome in run(root, path))
+
+    monkeypatch.setattr(SessionImport, "_load_positions", overtaken)
+    assert states(run(root, path)) == {ID: "unchanged"} and results == ["updated" if first else "added"]
+    assert original(root) == first + turn(2)
+
+
+def test_an_import_with_nothing_new_notes_nothing(root, tmp_path, monkeypatch):
+    project(tmp_path, turn(1), turn(2))
+    (tmp_path / ".claude/projects/-w/notes.txt").write_text("no session\n")
+    importing = ["import", "--home", str(tmp_path), "--store", str(root), "--closed"]
+    assert main(importing) == main(importing) == 0  # before the first one, there is no store to note anything in
+    with JsonlStore(root) as store:
+        seen = store.catalog.seen()
+    monkeypatch.setattr(FolderCatalog, "note", None)  # nobody calls it
+    assert main(importing) == 0
+    with JsonlStore(root) as store:
+        assert store.catalog.seen() == seen and [one.session for found in seen.values() for one in found].count(ID) == 1
 
 
 def test_importing_twice_adds_nothing(root, tmp_path):

@@ -124,12 +124,12 @@ def test_no_answer_and_no_line_of_a_log_says_a_secret(tmp_path: Path, figure: Fi
 
 
 BUG = """
-from hansard.server import routes
+from hansard.server import search
 
-def search(store, words, sessions):
+def fail(store, words, *more):
     raise RuntimeError(f"nobody thought of {words}")
 
-routes.SearchQuery = search
+search.SearchQuery = fail
 """
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,9 @@ from hansard.events import (
 from hansard.events.originals import wrap
 from hansard.events.usage_totals import UsageFold
 from hansard.store import JsonlStore, Store, ids, open_store
+from hansard.store.postgres.catalog import CHANGED, LATE
 from hansard.store.postgres.store import PostgresStore
+from hansard.store.records import newest_first
 from hansard.store.search import SearchQuery
 from tests.postgres import Database
 from tests.proof import SEED, Figures, amount
@@ -217,3 +219,48 @@ def test_lines_of_the_folder_do_not_go_into_another_log_of_that_name(database: D
         rows["s"].release()
         with pytest.raises(LogForked):
             rows["s"].ingest(folder["s"].records())
+
+
+def test_a_look_at_the_list_reads_what_changed_by_an_index(database: Database) -> None:
+    with open_store(database.address) as store, PostgresStore(database.address) as other:
+        for number in range(300):
+            store[f"s{number:03}"].append([user_message(text="words")])
+            store[f"s{number:03}"].release()
+        first = other.changes()
+        assert first.gone is None and {info.id for info in first.sessions} == {f"s{number:03}" for number in range(300)}
+        database.execute("UPDATE session SET changed = changed - interval '1 hour'")
+        assert (other.changes(first.mark).sessions, other.changes(first.mark).gone) == ([], [])
+        store["s007"].append([user_message(text="more")])
+        store.delete("s008")
+        store.delete("s009")
+        store["s009"].append([user_message(text="again")])
+        second = other.changes(first.mark)
+        assert {info.id for info in second.sessions} == {"s007", "s009"} and second.gone == ["s008"]
+        known = {info.id: info for info in first.sessions}
+        assert newest_first(second.apply(known).values()) == other.sessions()
+    database.execute("ANALYZE session")
+    with psycopg.connect(database.server.address(), autocommit=True) as connection:
+        connection.execute(f"SET search_path TO {database.schema}, public; SET enable_seqscan = off".encode())
+        row = connection.execute(b"EXPLAIN (ANALYZE, FORMAT JSON) " + CHANGED.encode(), {"since": second.mark - LATE}).fetchone()
+        assert row is not None
+        scans = [node for node in nodes(row[0][0]["Plan"]) if node.get("Relation Name") == "session" or "session_changed" in str(node)]
+        assert any(node.get("Index Name") == "session_changed" for node in scans)
+        assert sum(node["Actual Rows"] * node["Actual Loops"] + node.get("Rows Removed by Filter", 0) for node in scans) < 30
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every step of a plan."""
+    yield plan
+    for step in plan.get("Plans", []):
+        yield from nodes(step)
+
+
+def test_a_session_whose_writer_was_killed_is_not_live_at_the_next_look(database: Database) -> None:
+    with PostgresStore(database.address) as store, PostgresStore(database.address) as other:
+        store["s"].append([user_message(text="words")])
+        first = other.changes()
+        assert [info.live for info in first.sessions] == [True]
+        database.execute("UPDATE session SET changed = changed - interval '1 hour'")
+        database.execute("UPDATE writer SET until = now() - interval '2 hours'")
+        second = other.changes(first.mark)
+        assert [(info.id, info.live) for info in second.sessions] == [("s", False)]

@@ -9,8 +9,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from types import FrameType
+from typing import cast
 
 import msgspec
 from msgspec import Struct
@@ -220,32 +223,60 @@ def open_session(store: Store, session_id: str) -> None:
 
 def search_captured(
     store: Store,
+    found: Iterable[SearchHit | None],
     query: str,
     sessions: Iterable[str] | None = None,
     types: Iterable[str] | None = None,
     regex: bool = False,
+    find: Callable[[str], int] | None = None,
     *,
     scopes: Collection[str] = (),
     wanted: SessionFilter = EVERY_SESSION,
 ) -> Iterator[SearchHit | None]:
-    """Searches the sessions that were only captured so far, the newest first.
+    """Yields what a search has ``found`` in logs, and then what is in the sessions that were only captured so far, the newest first.
 
-    Reads those whose files have what is searched, and yields what is found in their logs. Yields None when there was no hit for a while.
+    Reads those whose files have what is searched, and yields what is found in their logs. Yields None when there was no hit for a while. A
+    session that another process reads meanwhile is searched, and each place is found once.
     """
-    captures = store.captures
-    if captures is None or not (found := captures.all()):
-        return
-    hints, reader = byte_hints((parse_pattern(query) if regex else parse_query(query)).words), CaptureReader(store)
-    among = {info.id for info in captures.sessions() if wanted.matches_captured(info)} if sessions is None else set(sessions)
+    if store.captures is None or not (captured := store.captures.all()):
+        return iter(found)
+    if sessions is None:
+        sessions = {info.id for info in store.captures.sessions() if wanted.matches_captured(info)}
+    among = set(sessions)
+    names = [one.session_id for one in captured if one.session_id in among]
+    hints = byte_hints((parse_pattern(query) if regex else parse_query(query)).words)
+
+    def search(session_id: str) -> Iterator[SearchHit | None]:
+        return SearchQuery(store, query, [session_id], types, regex, find, scopes=scopes).stream()
+
+    return _each_once(chain(found, _read_and_search(store, names, hints, search)))
+
+
+def _each_once(hits: Iterable[SearchHit | None]) -> Iterator[SearchHit | None]:
+    known = set[tuple[str, int]]()
+    for hit in hits:
+        if hit is None:
+            yield None
+        elif (hit.session_id, hit.seq) not in known:
+            known.add((hit.session_id, hit.seq))
+            yield hit
+
+
+def _read_and_search(
+    store: Store, names: Iterable[str], hints: list[bytes], search: Callable[[str], Iterator[SearchHit | None]]
+) -> Iterator[SearchHit | None]:
+    captures, reader = cast(Captures, store.captures), CaptureReader(store)
     read, yielded = set[str](), time.monotonic()
     try:
-        for one in found:
-            name = one.session_id
-            if name in among and captures.contains(name, hints) and reader.read(name) is not None and not captures.has(name):
-                read.add(name)
-                for hit in SearchQuery(store, query, [name], types, regex, scopes=scopes).stream():
-                    yielded = time.monotonic()
-                    yield hit
+        for name in names:
+            result = reader.read(name) if captures.contains(name, hints) else None
+            if result is not None:
+                read.add(result.session_id)
+            if not captures.has(name):
+                with suppress(UnknownSession):  # deleted meanwhile
+                    for hit in search(name if result is None else result.session_id):
+                        yielded = time.monotonic()
+                        yield hit
             if time.monotonic() > yielded + PAUSE_SECONDS:
                 yielded = time.monotonic()
                 yield None

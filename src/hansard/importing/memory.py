@@ -41,12 +41,12 @@ class ImportMemory:
         return (job for job in jobs if not all(self._is_unchanged(path) for path in files_of(job) if path in self._listed))
 
     def note_others(self, found: Discovery) -> None:
-        """Notes the files that belong to no session."""
+        """Notes the files that belong to no session, but for those that are known and have not changed."""
         used = {path for job in found.jobs for path in files_of(job)}
         unknown = set(found.unknown)
         problems = " ".join(found.problems)
         for path in self._listed.keys() - used:
-            if path not in problems:
+            if path not in problems and not self._is_unchanged(path):
                 self._note(path, "", UNKNOWN if path in unknown else OTHER)
         self.save()
 

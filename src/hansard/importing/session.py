@@ -17,7 +17,7 @@ from msgspec import Struct
 from hansard.adapters import layout_of
 from hansard.adapters.base import Context, is_imported
 from hansard.adapters.linking import Linker, is_linked
-from hansard.errors import HansardError, LogLocked, UnknownSession
+from hansard.errors import HansardError, LogLocked, SessionExists, UnknownSession
 from hansard.events import MAIN_STREAM_MARK, Event, is_main_stream, session_lifecycle
 from hansard.events.summary import Summary, stream_added
 from hansard.importing import position
@@ -52,6 +52,10 @@ class ImportResult(Struct, rename="camel", omit_defaults=True):
     problem: str | None = None
 
 
+class _Overtaken(HansardError):
+    """Another process has written frames since the log was compared with the files."""
+
+
 class SessionImport:
     """A session and its files. It can be run again and again: what it has understood is kept in between."""
 
@@ -66,6 +70,8 @@ class SessionImport:
         self._batch: list[Event] = []
         self._waiting = 0
         self._exists = False
+        self._is_locked = False
+        """Whether no other process has been able to write the log since it was compared with the files."""
         self._known: list[Event] | None = None
         """The events of the log, while other streams are compared with them."""
 
@@ -73,19 +79,11 @@ class SessionImport:
         """Bring the log up to the files. What is wrong with one session is in the outcome; what is wrong with the disk is raised."""
         outcome = ImportResult(self.job.session_id, "unchanged")
         try:
-            self._load_positions()
-            if self._was_retired():
+            try:
+                self._run(outcome, closed, quiet)
+            except (_Overtaken, SessionExists):  # now that this process is the only one, or the other one is still at it
                 self._reset()
-                return outcome
-            existed = self._exists
-            looked = [self._read(stream, outcome, closed, quiet) for stream in self.job.streams]
-            stored = self._exists and [self._attach(attachment, outcome) for attachment in self.job.attachments]
-            if self._exists and any([*looked, *(stored or [])]):
-                self._save_positions(outcome)
-            self._known = None
-            if outcome.events:
-                outcome.state = "updated" if existed else "added"
-                self._retired.mark_present(self.job.session_id)
+                self._run(outcome, closed, quiet)
         except LogLocked:
             self._reset()
             outcome.state = "in use"
@@ -95,6 +93,22 @@ class SessionImport:
                 raise
             outcome.state, outcome.problem = "failed", _error_message(problem)
         return outcome
+
+    def _run(self, outcome: ImportResult, closed: bool, quiet: float) -> None:
+        self._is_locked = False
+        self._load_positions()
+        if self._was_retired():
+            self._reset()
+            return
+        existed = self._exists
+        looked = [self._read(stream, outcome, closed, quiet) for stream in self.job.streams]
+        stored = self._exists and [self._attach(attachment, outcome) for attachment in self.job.attachments]
+        if self._exists and any([*looked, *(stored or [])]):
+            self._save_positions(outcome)
+        self._known = None
+        if outcome.events:
+            outcome.state = "updated" if existed else "added"
+            self._retired.mark_present(self.job.session_id)
 
     # ---- remembering
 
@@ -122,7 +136,13 @@ class SessionImport:
 
     def _lock(self) -> None:
         """Becomes the writer of the log, so that no other process adds to it while it is compared with the files."""
-        self.store[self.job.session_id].append([])
+        if self._is_locked:
+            return
+        log = self.store[self.job.session_id]
+        log.append([])
+        self._is_locked = True
+        if self._positions is not None and not position.catch_up(self.store, self.job.session_id, self._positions, log.head().seq):
+            raise _Overtaken
 
     def _was_retired(self) -> bool:
         """Whether the session is not there because somebody put it into an archive, and its files say nothing new since."""
@@ -253,6 +273,7 @@ class SessionImport:
     def _save_positions(self, outcome: ImportResult) -> None:
         self._flush(outcome)
         self.store[self.job.session_id].release()
+        self._is_locked = False
         self.memory.seq = self.store[self.job.session_id].head().seq
         position.save(self.store, self.job.session_id, self.memory)
 
@@ -294,8 +315,9 @@ class SessionImport:
             return
         if not self._exists:
             self.store.create(self.job.session_id, **self._header())
-            self._exists = True
+            self._exists = self._is_locked = True
             self.memory.first = (self.job.streams[0].origin, self.job.format)
+        self._lock()
         written = self.store[self.job.session_id].append(self._batch)
         if self._known is not None:
             self._known += written

@@ -175,9 +175,10 @@ class Client:
         """Any form, secrets masked."""
         return await self._bytes("GET", f"{_place(session)}/export?{urlencode({'to': form, 'redact': str(redact).lower()})}")
 
-    async def search(self, words: str) -> protocol.Matches:
-        """Where the words were said."""
-        answer = await self._bytes("GET", f"/api/search?{urlencode({'q': words})}")
+    async def search(self, words: str, types: Iterable[str] = (), regex: bool = False) -> protocol.Matches:
+        """Where the words were said, or a regular expression matches; ``types``: only in events of these types."""
+        asked = {"q": words, **({"types": ",".join(types)} if types else {}), **({"regex": "true"} if regex else {})}
+        answer = await self._bytes("GET", f"/api/search?{urlencode(asked)}")
         parts = [msgspec.json.decode(line, type=protocol.Matches) for line in answer.splitlines()]
         return msgspec.structs.replace(parts[-1], matches=[match for part in parts for match in part.matches])
 

@@ -25,7 +25,6 @@ from hansard.agents.base import Agent, Options
 from hansard.agents.session import Session
 from hansard.errors import AgentError, BlobDamaged, HansardError, UsageError
 from hansard.events import Event, session_lifecycle
-from hansard.importing.capture import search_captured
 from hansard.projections import format_names, projection_for
 from hansard.projections.redaction.redact import redact
 from hansard.server import protocol
@@ -34,12 +33,11 @@ from hansard.server.feed import FeedPosition, Filter, client_json, following
 from hansard.server.fork import fork
 from hansard.server.openapi import FLAG, SESSION, Operation, document, path_parameter, query
 from hansard.server.responses import HttpError, answer, explained, failure, in_parts
-from hansard.server.search import match_lines
+from hansard.server.search import search_lines
 from hansard.server.services import ServerContext
 from hansard.server.sse import requested_cursor, stream
 from hansard.store import lines
 from hansard.store.export import export_session
-from hansard.store.search import SearchQuery
 
 T = TypeVar("T")
 PAGE = 100
@@ -113,8 +111,7 @@ class Api:
         if not words or len(words) > MAX_QUERY:
             raise HttpError(400, "bad_request", "q has the words to look for")
         sessions = None if not session else [await run_in_threadpool(self._store.find, session) or session]
-        captured = search_captured(self._store, words, sessions)
-        lines = match_lines(await run_in_threadpool(SearchQuery, self._store, words, sessions), captured)
+        lines = search_lines(self._store, words, sessions, _types(request), _flag(request, "regex"))
         first = await run_in_threadpool(next, lines)  # until there is something to say, an error has its status
         return StreamingResponse(chain([first], lines), media_type=TYPES["lines"])
 
@@ -333,6 +330,8 @@ OPERATIONS = (
         parameters=(
             query("q", {"type": "string", "minLength": 1, "maxLength": MAX_QUERY}, required=True),
             query("session", {"type": "string"}),
+            query("types", {"type": "string"}),
+            query("regex", FLAG),
         ),
         errors=(404,),
     ),
@@ -483,8 +482,12 @@ def _flag(request: Request, name: str) -> bool:
 
 
 def _filter(request: Request, limit: int) -> Filter:
+    return Filter(_types(request), _flag(request, "originals"), limit)
+
+
+def _types(request: Request) -> frozenset[str] | None:
     types = request.query_params.get("types")
-    return Filter(None if types is None else frozenset(filter(None, types.split(","))), _flag(request, "originals"), limit)
+    return None if types is None else frozenset(filter(None, types.split(",")))
 
 
 def _download(data: bytes, name: str) -> Response:

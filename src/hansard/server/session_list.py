@@ -44,6 +44,9 @@ class SessionIndex:
         self._updating = asyncio.Lock()
         """One update at a time: an older list must not replace a newer one."""
         self._known: dict[str, Listed] = {}
+        self._infos: dict[str, SessionInfo] = {}
+        """The list as it was at the last look."""
+        self._mark: Any = None
         self._task: asyncio.Task[None] | None = None
         self._work = 0.0
         """The CPU seconds of the last look."""
@@ -55,7 +58,9 @@ class SessionIndex:
     def _read_store(self) -> list[SessionInfo]:
         with self._looking:
             began = time.thread_time()
-            found = self._forks.replace(self._hub.store.sessions())
+            changes = self._hub.store.changes(self._mark)
+            self._mark, self._infos = changes.mark, changes.apply(self._infos)
+            found = self._forks.replace(newest_first(self._infos.values()))
             if captured := self._hub.store.captured():
                 found = newest_first([*found, *captured])
             self._work = time.thread_time() - began

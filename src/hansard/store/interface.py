@@ -23,7 +23,7 @@ from hansard.events.summary import LINEAGE, STREAMS, is_checkpoint, session_chan
 from hansard.store import lines
 from hansard.store.captures import Captures
 from hansard.store.checkpoint import MAX_OPEN_RECORDS
-from hansard.store.records import Cursor, Finding, Head, MailboxMessage, Record, SeenFile, SessionInfo
+from hansard.store.records import Cursor, Finding, Head, MailboxMessage, Record, SeenFile, SessionChanges, SessionInfo
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -320,6 +320,10 @@ class Store(ABC):
         if found is None:
             raise UnknownSession(session_id)
         return found
+
+    def changes(self, mark: Any = None) -> SessionChanges:
+        """Returns the sessions that changed since a look at the list; ``mark`` is from that look. An engine may return all of them."""
+        return SessionChanges(self.sessions())
 
     def captured(self) -> list[SessionInfo]:
         """Returns the sessions that are not in the list yet, because their files were only copied so far, the newest first."""

@@ -138,6 +138,24 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
         return None if path is None else PurePosixPath(path.replace("\\", "/").rpartition(":")[2]).name.removesuffix(".git") or path
 
 
+class SessionChanges(Struct, frozen=True):
+    """What changed in the list since a look at it, and the mark of this look for the next one."""
+
+    sessions: list[SessionInfo]
+    """Those that are new or changed; all of them if `gone` is None."""
+    gone: list[str] | None = None
+    mark: Any = None
+    """None if the engine always returns all."""
+
+    def apply(self, known: dict[str, SessionInfo]) -> dict[str, SessionInfo]:
+        """Returns the sessions of the list by id; ``known`` are those of the look before."""
+        changed = {info.id: info for info in self.sessions}
+        if self.gone is None:
+            return changed
+        gone = set(self.gone)
+        return {name: info for name, info in (known | changed).items() if name not in gone}
+
+
 def newest_first(infos: Iterable[SessionInfo]) -> list[SessionInfo]:
     """Returns sessions in the order of a list: the one that changed last first."""
     return sorted(infos, key=lambda info: (-(info.updated or 0), info.id))

@@ -36,7 +36,8 @@ class SearchQuery:
     """Every event that says all the words, the session that changed last first. Case does not matter.
 
     "Several words" are a phrase, ``pars*`` is the beginning of a word, and ``-word`` must not be there. With ``regex``, the query is a
-    regular expression, and all logs are read. ``scopes`` are names of `SCOPES`; ``wanted`` chooses the sessions.
+    regular expression, and all logs are read; ``find`` looks for it in a text, if that must be done elsewhere. ``scopes`` are names of
+    `SCOPES`; ``wanted`` chooses the sessions.
 
     Iterate over it once; it reads only as far as you do.
     """
@@ -48,6 +49,7 @@ class SearchQuery:
         sessions: Iterable[str] | None = None,
         types: Iterable[str] | None = None,
         regex: bool = False,
+        find: Callable[[str], int] | None = None,
         *,
         scopes: Collection[str] = (),
         wanted: SessionFilter = EVERY_SESSION,
@@ -57,8 +59,9 @@ class SearchQuery:
         self.bytes = 0
         """The bytes of all logs that are searched, as soon as the search has begun."""
         self._store = store
-        self._query = parse_pattern(query) if regex else parse_query(query)
-        self._words = self._query.words
+        parsed = parse_pattern(query) if regex else parse_query(query)
+        self._find = find or parsed.find
+        self._words = parsed.words
         self._hints = byte_hints(self._words)
         self._types = SEARCHED_TYPES if types is None else frozenset(types)
         if not self._types <= SEARCHED_TYPES:
@@ -142,7 +145,7 @@ class SearchQuery:
             if not is_in_scope(event, self._scopes):
                 continue
             text = search_text(event)
-            if (place := self._query.find(text)) >= 0:
+            if (place := self._find(text)) >= 0:
                 unmarked = self._store[info.id].unmarked_replays() if unmarked is None else unmarked
                 if mark(event, unmarked).replay:
                     continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from itertools import chain, islice
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import click
@@ -84,10 +84,8 @@ def command(
             with progress("indexing", total) as advance:
                 record.update_index(advance=advance)
         with progress("searching", total) as search.advance:
-            captured = (
-                hit for hit in search_captured(record, query, among, types or None, regex, scopes=scopes, wanted=wanted) if hit is not None
-            )
-            found = list(islice(chain(search, captured), limit + 1))
+            hits = search_captured(record, search, query, among, types or None, regex, scopes=scopes, wanted=wanted)
+            found = list(islice((hit for hit in hits if hit is not None), limit + 1))
     shown = found[:limit]
     if as_json:
         print_json(shown)

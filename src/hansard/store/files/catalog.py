@@ -111,11 +111,12 @@ class FolderCatalog:
     def session(self, session_id: str) -> SessionInfo:
         """Returns one session, without looking at the others."""
         info = self._describe(session_id)
-        return next(self._read_unread([info], LOOK_SECONDS, MAX_LOOK_BYTES), info)
+        return next(self._read_unread([info], LOOK_SECONDS, MAX_LOOK_BYTES, session_id), info)
 
     def _describe_all(self) -> dict[str, SessionInfo]:
         """Every session, as the two ends of its log say."""
-        known, marks = self._known(), {name: mark for name in folder_names(self._root) if (mark := _mark(self._root / name))}
+        known, root = self._known(), os.fspath(self._root)
+        marks = {name: mark for name in folder_names(self._root) if (mark := _mark(f"{root}/{name}"))}
         stale = [name for name, mark in marks.items() if not self._is_current(name, mark, known)]
         described = {name: self._with_usage(describe(self._root / name), known) for name in stale}
         self._save({name: (marks[name], info) for name, info in described.items()}, known, gone=known.keys() - marks.keys())
@@ -299,11 +300,12 @@ class FolderCatalog:
 
         return self.database.run(within)
 
-    def _unread(self) -> dict[str, int]:
+    def _unread(self, session_id: str | None = None) -> dict[str, int]:
         """The sessions whose logs are not read to their ends, as far as the list knows, each with how far its log was read."""
-        query = "SELECT id, coalesce(end, 0) FROM sessions LEFT JOIN scans ON session = id WHERE scans.mark IS NOT sessions.mark"
+        only, values = ("", ()) if session_id is None else (" AND id = ?", (session_id,))
+        query = f"SELECT id, coalesce(end, 0) FROM sessions LEFT JOIN scans ON session = id WHERE scans.mark IS NOT sessions.mark{only}"  # noqa: S608  # nosec B608
         try:
-            return dict(self.database.run(lambda connection: connection.execute(query).fetchall()))
+            return dict(self.database.run(lambda connection: connection.execute(query, values).fetchall()))
         except CatalogBusy:
             return dict.fromkeys(self._known(), 0)
 
@@ -317,9 +319,11 @@ class FolderCatalog:
 
     # ---- reading logs
 
-    def _read_unread(self, infos: Iterable[SessionInfo], seconds: float, most: float = inf) -> Iterator[SessionInfo]:
+    def _read_unread(
+        self, infos: Iterable[SessionInfo], seconds: float, most: float = inf, only: str | None = None
+    ) -> Iterator[SessionInfo]:
         """Reads the logs that are not read to their ends, the newest first; only those of which no more than ``most`` bytes are unread."""
-        if not self.database.in_memory and (unread := self._unread()):
+        if not self.database.in_memory and (unread := self._unread(only)):
             names = [info.id for info in newest_first(infos) if info.id in unread and info.bytes - unread[info.id] <= most]
             yield from self._read_all(names, seconds)
 
@@ -509,7 +513,7 @@ def _decode(data: bytes, type: type[T]) -> T:
         return msgspec.convert(json.loads(data), type)
 
 
-def _mark(folder: Path) -> str:
+def _mark(folder: str | Path) -> str:
     """Returns a text that changes when a log is written, or when a writer begins or ends; empty for a folder without a log."""
     path = os.fspath(folder)
     try:

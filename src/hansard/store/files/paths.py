@@ -120,8 +120,8 @@ def write_all(fd: int, data: bytes) -> None:
 
 
 def put_note(folder: Path, name: str, data: bytes) -> None:
-    """Keep a note beside a log. It is not made durable: what it says can be found out again."""
-    unfinished = folder / f"{name}.unfinished"
+    """Keep a note beside a log. It is not made durable: what it says can be found out again. Several processes may do so at once."""
+    unfinished = folder / f"{name}.{os.getpid()}.unfinished"
     fd = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     with open(fd, "wb") as file:
         file.write(data)

@@ -62,7 +62,8 @@ WITH gone AS (DELETE FROM session WHERE id = %(id)s AND holder = %(holder)s AND 
      notes AS (DELETE FROM note USING gone WHERE session_id = %(id)s),
      commands AS (DELETE FROM command USING gone WHERE session_id = %(id)s),
      scraps AS (DELETE FROM damaged USING gone WHERE session_id = %(id)s),
-     blobs AS (DELETE FROM blob USING gone WHERE session_id = %(id)s)
+     blobs AS (DELETE FROM blob USING gone WHERE session_id = %(id)s),
+     noted AS (INSERT INTO deleted (session_id, at) SELECT id, clock_timestamp() FROM gone)
 SELECT id FROM gone
 """
 

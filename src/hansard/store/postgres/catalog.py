@@ -6,23 +6,35 @@ An event's search text is a lowercase column with a trigram index.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
 
 import msgspec
-from psycopg import sql
+from psycopg import Connection, sql
 
 from hansard.events import Event
 from hansard.events.usage_totals import USAGE_TYPES, TotalUsage, UsageFold
 from hansard.store.postgres.connection import Pool
 from hansard.store.postgres.rows import clean, decode_state
-from hansard.store.records import SessionInfo, known_usage, place_fields
+from hansard.store.records import SessionChanges, SessionInfo, known_usage, place_fields
 
-_LIST = """
+_ROWS = """
 SELECT s.id, s.log_id, s.title, s.agent, s.format, s.archived, s.seq, s.created, s.updated, s.bytes, s.status,
        lives(w.until), s.state, s.usage
 FROM session s LEFT JOIN writer w ON w.id = s.holder
-WHERE %(only)s::text IS NULL OR s.id = %(only)s
-ORDER BY s.updated DESC, s.id
 """
+_LIST = f"{_ROWS}WHERE %(only)s::text IS NULL OR s.id = %(only)s ORDER BY s.updated DESC, s.id"
+_CHANGED_IDS = """
+SELECT id FROM session WHERE changed >= %(since)s
+UNION ALL SELECT h.id FROM session h LEFT JOIN writer l ON l.id = h.holder WHERE h.holder IS NOT NULL AND NOT lives(l.until)
+"""
+"""The second part: if a writer is killed, nothing changes in the table."""
+CHANGED = f"{_ROWS}WHERE s.id IN ({_CHANGED_IDS}) ORDER BY s.updated DESC, s.id"
+_DELETED = """
+SELECT session_id FROM deleted d WHERE at >= %(since)s AND NOT EXISTS (SELECT FROM session s WHERE s.id = d.session_id)
+"""
+LATE = timedelta(minutes=1)
+"""How long a change may take until others see it: what changed shortly before the last look is read again."""
 _ABANDONED = """
 SELECT s.id FROM session s LEFT JOIN writer w ON w.id = s.holder
 WHERE s.holder IS NOT NULL AND NOT s.copying AND NOT lives(w.until)
@@ -32,7 +44,25 @@ ORDER BY s.id
 
 def sessions(pool: Pool, only: str | None = None) -> list[SessionInfo]:
     """Every session, the one that changed last first; or only one of them."""
-    rows = pool.query(lambda connection: connection.execute(_LIST, {"only": only}).fetchall())
+    return _infos(pool.query(lambda connection: connection.execute(_LIST, {"only": only}).fetchall()))
+
+
+def changes(pool: Pool, mark: datetime | None) -> SessionChanges:
+    """What changed since a mark; without one, every session."""
+
+    def read(connection: Connection[Any]) -> SessionChanges:
+        now = connection.execute("SELECT now()").fetchone()
+        after = None if now is None else now[0]
+        if mark is None:
+            return SessionChanges(_infos(connection.execute(_LIST, {"only": None}).fetchall()), mark=after)
+        since = {"since": mark - LATE}
+        gone = [name for (name,) in connection.execute(_DELETED, since).fetchall()]
+        return SessionChanges(_infos(connection.execute(CHANGED, since).fetchall()), gone, after)
+
+    return pool.query(read)
+
+
+def _infos(rows: Iterable[tuple[Any, ...]]) -> list[SessionInfo]:
     return [
         SessionInfo(
             id=id,

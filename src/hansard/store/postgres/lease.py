@@ -140,16 +140,21 @@ class Lease:
 
 
 def _release_session(connection: Connection[Any], values: list[Any]) -> None:
-    connection.execute("UPDATE session SET holder = %s, copying = false WHERE id = %s AND holder = %s AND epoch = %s", values)
+    connection.execute(_RELEASE, values)
 
 
+_RELEASE = """
+UPDATE session SET holder = %s, copying = false, changed = date_trunc('second', clock_timestamp())
+WHERE id = %s AND holder = %s AND epoch = %s
+"""
 _HOLDER = """
 SELECT s.epoch, s.holder, w.host, w.pid, lives(w.until), s.copying
 FROM session s LEFT JOIN writer w ON w.id = s.holder
 WHERE s.id = %s
 """
 _ACQUIRE = """
-UPDATE session SET holder = %s, epoch = epoch + 1, copying = %s WHERE id = %s AND epoch = %s
+UPDATE session SET holder = %s, epoch = epoch + 1, copying = %s, changed = date_trunc('second', clock_timestamp())
+WHERE id = %s AND epoch = %s
 RETURNING epoch, log_id, seq, bytes, damaged, state,
           (SELECT count(*) FROM damaged d WHERE d.session_id = session.id AND d.after = session.seq AND session.damaged > 0)
 """

@@ -186,7 +186,8 @@ WITH fence AS (
     UPDATE session SET
         log_id = %(log_id)s, seq = %(seq)s, bytes = %(bytes)s, damaged = %(damaged)s, title = %(title)s, agent = %(agent)s,
         format = %(format)s, parent_session_id = %(parent)s, archived = %(archived)s, created = %(created)s,
-        updated = coalesce(%(said)s, %(now)s), status = %(status)s, state = %(state)b, usage = coalesce(%(usage)s::jsonb, usage)
+        updated = coalesce(%(said)s, %(now)s), status = %(status)s, state = %(state)b, usage = coalesce(%(usage)s::jsonb, usage),
+        changed = date_trunc('second', clock_timestamp())
     WHERE id = %(session)s AND holder = %(holder)s AND epoch = %(epoch)s AND log_id = %(was)s AND bytes = %(from)s
     RETURNING 1
 )"""

@@ -32,7 +32,7 @@ from hansard.store.postgres.mailbox import PostgresMailbox
 from hansard.store.postgres.reader import BEYOND_END, FILTERED_PAGE_ROWS, PAGE_BYTES, PAGE_ROWS, LogPosition, Span, read_lines
 from hansard.store.postgres.transfer import ingest, verify
 from hansard.store.postgres.writer import Writer
-from hansard.store.records import Cursor, Finding, Head, Record, SessionInfo, resolve_cursor
+from hansard.store.records import Cursor, Finding, Head, Record, SessionChanges, SessionInfo, resolve_cursor
 
 _BLOCK_BYTES = 64 * 1024
 """How much is decoded at once when events are read."""
@@ -66,6 +66,10 @@ class PostgresStore(Store):
     def sessions(self) -> list[SessionInfo]:
         """Returns every session, the one that changed last first."""
         return catalog.sessions(self._pool)
+
+    def changes(self, mark: Any = None) -> SessionChanges:
+        """Returns the sessions that changed since a look at the list, which an index knows."""
+        return catalog.changes(self._pool, mark)
 
     def session(self, session_id: str) -> SessionInfo:
         """Returns one session of the list, without looking at the others."""

@@ -206,15 +206,16 @@ def read_tables(events: list[ev.Event]) -> Told:
         if event.type in FOLD_TYPES:
             found |= folds.apply(msgspec.structs.replace(event, seq=number))  # some recordings are several files
     rows = sorted(found.values(), key=lambda row: row.seq)
+    names = {number: event.payload.tool_call_id for number, event in enumerate(events, 1) if isinstance(event, ev.ToolCall)}
     turns = [row for row in rows if isinstance(row, TurnRow)]
     calls = [row for row in rows if isinstance(row, CallRow) and row.parent is None]
     used = {turn.spent.turn_id: usage_values(turn) for turn in folds.tally.finish().settled}
     return {
         "ends": [row.status for row in turns],
         "codes": [row.error_code for row in turns],
-        "total tokens": {row.turn: used.get(row.turn, {}) for row in turns},
-        "total costs": [used.get(row.turn, {}).get("cost_usd") for row in turns],
-        "called": sorted((row.call, row.tool) for row in calls),
+        "total tokens": {row.turn_id: used.get(row.turn_id, {}) for row in turns},
+        "total costs": [used.get(row.turn_id, {}).get("cost_usd") for row in turns],
+        "called": sorted((names[row.seq], row.tool) for row in calls),
         "drawn failures": sum(row.outcome in ("failed", "denied", "cancelled") for row in calls),
     }
 

@@ -63,7 +63,7 @@ sessions: 4 unchanged
 $ hansard sessions
 SESSION … AGENT … PROJECT … MODEL … TITLE … EVENTS … COST … UPDATED … STATUS
 …
-gemini-af16f6f8-3f1e-4d56-9ce3-54dc626ae7ec  gemini  demo     gemini-2.5-pro   How many ferries leave before noon?  … 2026-11-15 20:05  completed
+gemini-af16f6f8-3f1e-4d56-9ce3-54dc626ae7ec  gemini  demo     gemini-2.5-pro   How many ferries leave … completed
 claude-e275c11f-816a-4b9d-a230-9cc0cebe4ae9  claude  demo     claude-opus-5-5  Let a helper look at … $0.0028  2026-11-15 19:47  completed
 …
 $ hansard sessions --json | head -n 3

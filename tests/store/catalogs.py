@@ -16,7 +16,7 @@ TABLES = {
     "scans": "SELECT session, mark, in_order, position FROM scans ORDER BY session",
     "folds": "SELECT session, tally, rows FROM folds ORDER BY session",
     "blocks": "SELECT session, start, end FROM blocks ORDER BY session, start",
-    **{table: f"SELECT * FROM {table} ORDER BY {key}, session" for table, key in ROW_KEYS.items()},
+    **{table: f"SELECT id, {table}.* FROM {table} JOIN sessions ON key = owner ORDER BY id, {key}" for table, key in ROW_KEYS.items()},
 }
 TERMS = """
 SELECT session, start, term FROM blocks JOIN (SELECT doc, term FROM catalog_terms) ON doc = id ORDER BY session, start, term
@@ -33,6 +33,8 @@ def rows(store: JsonlStore) -> dict[str, list[Any]]:
             (session, msgspec.json.decode(decompress(tally), type=SessionTally), msgspec.json.decode(decompress(rows), type=RowFold))
             for session, tally, rows in found["folds"]
         ]
+        for table in ROW_KEYS:
+            found[table] = [(id, *row) for id, _, *row in found[table]]  # the keys of sessions are in the order in which they came
         found["text"] = connection.execute(TERMS).fetchall()
         found["terms"] = connection.execute("SELECT DISTINCT term FROM terms WHERE term IN (SELECT term FROM catalog_terms)").fetchall()
         return found

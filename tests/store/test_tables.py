@@ -86,19 +86,19 @@ def rows(store: Store, question: str) -> list[tuple[Any, ...]]:
 def test_the_rows_of_a_session_are_the_same_on_every_engine(either: Store) -> None:
     fill(either)
     turns = rows(
-        either, "SELECT session, number, prompt, status, duration_ms, tool_ms, waiting_ms, error_code, cost_usd FROM turns ORDER BY 1"
+        either, "SELECT session, turn, prompt, status, duration_ms, tool_ms, waiting_ms, error_code, cost_usd FROM turns ORDER BY 1"
     )
     assert turns == [
         ("edits", 1, "Change a.py", "completed", 9100, 1300, 3000, None, 1.5),
         ("fails", 1, "Run it", "error", 3000, 1000, 0, "rate_limit", None),
     ]
-    calls = rows(either, "SELECT call, action, path, command, outcome, exit_code FROM tool_calls ORDER BY call")
+    calls = rows(either, "SELECT action, path, command, outcome, exit_code FROM tool_calls ORDER BY session, seq")
     assert calls == [
-        ("c1", "command", None, "make test", "ok", 0),
-        ("c2", "edit_file", f"{FOLDER}/a.py", None, "ok", None),
-        ("c3", "command", None, "rm -r /", "denied", None),
-        ("c4", "read_file", "b.py", None, "ok", None),
-        ("d1", "command", None, "false", "failed", 1),
+        ("command", None, "make test", "ok", 0),
+        ("edit_file", f"{FOLDER}/a.py", None, "ok", None),
+        ("command", None, "rm -r /", "denied", None),
+        ("read_file", "b.py", None, "ok", None),
+        ("command", None, "false", "failed", 1),
     ]
     assert rows(either, "SELECT path, added, removed, request IS NOT NULL FROM edits") == [(f"{FOLDER}/a.py", 2, 1, 1)]
     requests = rows(either, "SELECT call, decision, by, waited_ms FROM requests ORDER BY seq")

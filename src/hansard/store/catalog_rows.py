@@ -62,8 +62,8 @@ class TurnRow(Struct, tag="turn"):
     """A turn of the main agent."""
 
     seq: int
-    turn: str
-    number: int
+    turn: int
+    turn_id: str
     prompt: str | None
     status: str
     started: int | None
@@ -78,15 +78,15 @@ class CallRow(Struct, tag="call"):
     """A tool call."""
 
     seq: int
-    turn: str | None
-    call: str
+    turn: int | None
     tool: str
     action: str
     path: str | None
     command: str | None
     cwd: str | None
     started: int | None
-    parent: str | None
+    parent: int | None
+    """The call that started the subagent which made this one; 0 if that is not known."""
     outcome: Outcome = "running"
     exit_code: int | None = None
     duration_ms: int | None = None
@@ -100,7 +100,7 @@ class EditRow(Struct, tag="edit"):
 
     seq: int
     number: int
-    turn: str | None
+    turn: int | None
     path: str
     action: str
     added: int
@@ -113,7 +113,7 @@ class RequestRow(Struct, tag="request"):
     """A permission request or a question."""
 
     seq: int
-    turn: str | None
+    turn: int | None
     kind: Literal["permission", "question"]
     call: str | None
     tool: str | None
@@ -130,7 +130,7 @@ ROW_TABLES: Mapping[str, type[Row]] = {"turns": TurnRow, "tool_calls": CallRow, 
 TABLE_OF: Mapping[type[Row], str] = {kind: name for name, kind in ROW_TABLES.items()}
 
 
-ROW_KEYS = {table: "session, seq, number" if table == "edits" else "session, seq" for table in ROW_TABLES}
+ROW_KEYS = {table: "owner, seq, number" if table == "edits" else "owner, seq" for table in ROW_TABLES}
 """The primary keys."""
 USAGE_COLUMNS = {
     **dict.fromkeys(("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens"), "INTEGER"),
@@ -245,8 +245,8 @@ class RowFold(Struct):
         spent = activity or self.activity.get(turn.id) or Activity()
         return TurnRow(
             seq=turn.seq,
-            turn=turn.id,
-            number=turn.number,
+            turn=turn.number,
+            turn_id=turn.id,
             prompt=_cut(turn.title),
             status=turn.status,
             started=turn.started,
@@ -257,14 +257,20 @@ class RowFold(Struct):
             error=None if error is None else _cut(error.message),
         )
 
+    def _number(self, event: Event) -> int | None:
+        """The number of the turn that an event belongs to."""
+        turn = self.turns.turns.get(event.turn_id or "")
+        return None if turn is None else turn.number
+
     def _end_calls(self, event: TurnEnd) -> list[Row]:
         """The end of a turn ends what the main agent left open in it. A result that comes later holds."""
         ended: list[Row] = []
+        number = self._number(event)
         for one in self.calls.values():
-            if one.row.turn == event.turn_id and one.row.parent is None and one.row.outcome == "running":
+            if one.row.turn == number and one.row.parent is None and one.row.outcome == "running":
                 one.row = replace(one.row, outcome="cancelled")
                 ended.append(one.row)
-        for name in [name for name, row in self.requests.items() if row.turn == event.turn_id]:
+        for name in [name for name, row in self.requests.items() if row.turn == number]:
             ended += self._answer(event, name, "cancelled", None)
         return ended
 
@@ -310,16 +316,21 @@ class RowFold(Struct):
                 pass
         return CallRow(
             seq=event.seq,
-            turn=event.turn_id,
-            call=call.tool_call_id,
+            turn=self._number(event),
             tool=call.tool_name,
             action=call.kind or "other" if found is None else found.action,
             path=path,
             command=_cut(command),
             cwd=cwd if command is not None else None,
             started=calendar_time(event),
-            parent=event.parent_tool_call_id,
+            parent=self._parent(event),
         )
+
+    def _parent(self, event: Event) -> int | None:
+        if event.parent_tool_call_id is None:
+            return None if is_main_agent(event) else 0
+        parents = (one.row.seq for key, one in reversed(self.calls.items()) if key.endswith(f" {event.parent_tool_call_id}"))
+        return next(parents, 0)
 
     def _result(self, event: ToolResult) -> Iterable[Row]:
         result = event.payload
@@ -352,7 +363,7 @@ class RowFold(Struct):
             activity.requests.add(asked.request_id)
         row = RequestRow(
             seq=event.seq,
-            turn=event.turn_id,
+            turn=self._number(event),
             kind="permission" if isinstance(event, PermissionRequest) else "question",
             call=asked.tool_call_id,
             tool=event.payload.tool_name if isinstance(event, PermissionRequest) else None,

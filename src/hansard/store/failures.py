@@ -77,7 +77,7 @@ def find_failures(store: Store, wanted: SessionFilter = EVERY_SESSION) -> list[F
     """Returns the turns that failed, the newest first. A filter for a status chooses among the turns."""
     sessions = {info.id: info for info in select_sessions(store, _without_status(wanted))}
     rows = store.query(
-        "SELECT session, number, seq, status, error_code, error, prompt, started FROM turns WHERE status NOT IN ('completed', 'running')"
+        "SELECT session, turn, seq, status, error_code, error, prompt, started FROM turns WHERE status NOT IN ('completed', 'running')"
     )
     found: list[Failure] = []
     for session, number, seq, status, code, error, prompt, started in rows:

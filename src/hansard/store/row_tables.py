@@ -1,4 +1,4 @@
-"""The tables of `catalog_rows` in SQLite."""
+"""The tables of `catalog_rows` in SQLite. The table `sessions` beside them has the keys of sessions, which are shorter than their ids."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from hansard.store.catalog_rows import ROW_KEYS, ROW_TABLES, TABLE_OF, USAGE_COL
 
 def _create(table: str) -> str:
     columns = ", ".join(map(" ".join, row_columns(table).items()))
-    return f"CREATE TABLE {table} (session TEXT NOT NULL, {columns}, PRIMARY KEY ({ROW_KEYS[table]})) WITHOUT ROWID;\n"
+    return f"CREATE TABLE {table} (owner INTEGER NOT NULL, {columns}, PRIMARY KEY ({ROW_KEYS[table]})) WITHOUT ROWID;\n"
 
 
 ROW_SCHEMA = "".join(map(_create, ROW_TABLES))
 
 
-def write_rows(connection: sqlite3.Connection, session: str, rows: Iterable[Row], settled: Iterable[SettledTurn] = ()) -> None:
-    """Writes rows of a session in the place of those with the same key, and what its turns used."""
+def write_rows(connection: sqlite3.Connection, owner: int, rows: Iterable[Row], settled: Iterable[SettledTurn] = ()) -> None:
+    """Writes rows in the place of those with the same key, and what turns used. The owner is the key of their session."""
     found: dict[str, list[tuple[Any, ...]]] = {}
     for row in rows:
-        found.setdefault(TABLE_OF[type(row)], []).append((session, *map(storable, msgspec.structs.astuple(row))))
+        found.setdefault(TABLE_OF[type(row)], []).append((owner, *map(storable, msgspec.structs.astuple(row))))
     for table, values in found.items():
         connection.executemany(_UPSERTS[table], values)
     for turn in settled:
         if turn.spent.turn_id is not None:
-            connection.execute(_SET_USAGE, usage_values(turn) | {"session": session, "turn": turn.spent.turn_id})
+            connection.execute(_SET_USAGE, usage_values(turn) | {"owner": owner, "turn_id": turn.spent.turn_id})
 
 
-def forget_rows(connection: sqlite3.Connection, session: str) -> None:
+def forget_rows(connection: sqlite3.Connection, owner: int) -> None:
     """Removes the rows of a session."""
     for table in ROW_TABLES:
-        connection.execute(f"DELETE FROM {table} WHERE session = ?", (session,))  # noqa: S608  # nosec B608
+        connection.execute(f"DELETE FROM {table} WHERE owner = ?", (owner,))  # noqa: S608  # nosec B608
 
 
 def storable(value: Any) -> Any:
@@ -48,9 +48,9 @@ def storable(value: Any) -> Any:
 def _upsert(table: str) -> str:
     columns = [column for column in row_columns(table) if table != "turns" or column not in USAGE_COLUMNS]
     changes = ", ".join(f"{column} = excluded.{column}" for column in columns)
-    named, marks = ", ".join(["session", *columns]), ", ".join("?" * (len(columns) + 1))
+    named, marks = ", ".join(["owner", *columns]), ", ".join("?" * (len(columns) + 1))
     return f"INSERT INTO {table} ({named}) VALUES ({marks}) ON CONFLICT ({ROW_KEYS[table]}) DO UPDATE SET {changes}"  # noqa: S608  # nosec B608
 
 
 _UPSERTS = {table: _upsert(table) for table in ROW_TABLES}
-_SET_USAGE = f"UPDATE turns SET {', '.join(f'{name} = :{name}' for name in USAGE_COLUMNS)} WHERE session = :session AND turn = :turn"  # noqa: S608  # nosec B608
+_SET_USAGE = f"UPDATE turns SET {', '.join(f'{name} = :{name}' for name in USAGE_COLUMNS)} WHERE owner = :owner AND turn_id = :turn_id"  # noqa: S608  # nosec B608

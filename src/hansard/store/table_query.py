@@ -54,7 +54,7 @@ SESSION_COLUMNS: Mapping[str, tuple[str, Callable[[SessionInfo], Any]]] = {
     "problem": ("TEXT", lambda info: info.problem),
 }
 USAGE_COLUMNS = {
-    "session": "TEXT", "turn": "TEXT", "key": "TEXT", "time": "INTEGER", "agent": "TEXT", "model": "TEXT", "is_response": "INTEGER",
+    "session": "TEXT", "turn_id": "TEXT", "key": "TEXT", "time": "INTEGER", "agent": "TEXT", "model": "TEXT", "is_response": "INTEGER",
     "by_subagent": "INTEGER", "input_tokens": "INTEGER", "output_tokens": "INTEGER", "cache_read_tokens": "INTEGER",
     "cache_write_tokens": "INTEGER", "reasoning_tokens": "INTEGER", "cost_usd": "REAL", "cost_source": "TEXT",
 }  # fmt: skip
@@ -144,8 +144,9 @@ def open_tables(store: Store, question: str, events: Iterable[Event] | None = No
     infos = store.sessions()
     _write_copies(database, infos)
     for table in ROW_TABLES:
-        columns = ", ".join(TABLES[table])
-        database.execute(f"CREATE TEMP VIEW {table} AS SELECT {columns} FROM main.{table} AS row WHERE {_NOT_COPIED}")  # noqa: S608  # nosec B608
+        columns = ", ".join(["listed.id AS session", *(f"row.{column}" for column in row_columns(table))])
+        source = f"main.{table} AS row JOIN main.sessions AS listed ON listed.key = row.owner"
+        database.execute(f"CREATE TEMP VIEW {table} AS SELECT {columns} FROM {source} WHERE {_NOT_COPIED}")  # noqa: S608  # nosec B608
     _fill(database, "sessions", [[read(info) for _, read in SESSION_COLUMNS.values()] for info in infos])
     if "usage" in named:
         _fill(database, "usage", _usage_rows(store))
@@ -161,7 +162,7 @@ def open_tables(store: Store, question: str, events: Iterable[Event] | None = No
     return database
 
 
-_NOT_COPIED = "NOT EXISTS (SELECT 1 FROM temp.copies AS copy WHERE copy.session = row.session AND row.seq BETWEEN copy.first AND copy.last)"
+_NOT_COPIED = "NOT EXISTS (SELECT 1 FROM temp.copies AS copy WHERE copy.session = listed.id AND row.seq BETWEEN copy.first AND copy.last)"
 
 
 def _authorize(action: int, *_: Any) -> int:
@@ -226,11 +227,12 @@ def _all_events(store: Store) -> Iterator[Event]:
 def _read_tables(store: Store, named: set[str]) -> sqlite3.Connection:
     """The rows of a store that does not keep them, read from its logs."""
     database = sqlite3.connect(":memory:")
-    database.executescript(ROW_SCHEMA)
+    database.executescript("CREATE TABLE sessions (key INTEGER PRIMARY KEY, id TEXT NOT NULL);" + ROW_SCHEMA)
     if named & ROW_TABLES.keys():
-        for info in store.sessions():
+        for key, info in enumerate(store.sessions()):
+            database.execute("INSERT INTO sessions VALUES (?, ?)", (key, info.id))
             with suppress(HansardError, OSError):
-                write_rows(database, info.id, *_fold(store[info.id].read(types=FOLD_TYPES)))
+                write_rows(database, key, *_fold(store[info.id].read(types=FOLD_TYPES)))
     return database
 
 

@@ -59,12 +59,10 @@ def find_files(store: Store, wanted: SessionFilter = EVERY_SESSION, by_turn: boo
     """Returns the files that agents read and changed, the last used first; with ``by_turn`` once for each turn that used it."""
     sessions = _sessions(store, wanted)
     question = """
-        SELECT call.session, call.seq, turns.number, call.path, 0, 0, 0, call.started
-        FROM tool_calls AS call LEFT JOIN turns ON turns.session = call.session AND turns.turn = call.turn
-        WHERE call.action = 'read_file' AND call.outcome = 'ok' AND call.path IS NOT NULL
+        SELECT session, seq, turn, path, 0, 0, 0, started FROM tool_calls
+        WHERE action = 'read_file' AND outcome = 'ok' AND path IS NOT NULL
         UNION ALL
-        SELECT edit.session, edit.seq, turns.number, edit.path, 1, edit.added, edit.removed, edit.time
-        FROM edits AS edit LEFT JOIN turns ON turns.session = edit.session AND turns.turn = edit.turn
+        SELECT session, seq, turn, path, 1, added, removed, time FROM edits
     """
     found: dict[tuple[str, ...], FileUse] = {}
     for session, seq, turn, path, is_change, added, removed, time in store.query(question):

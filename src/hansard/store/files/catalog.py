@@ -282,7 +282,7 @@ class FolderCatalog:
             for name, (mark, info) in changed.items():  # another process may have counted the usage since `known` was read
                 row = connection.execute("SELECT info FROM sessions WHERE id = ?", (name,)).fetchone()
                 there = {} if row is None else {name: (mark, _decode(row[0], SessionInfo))}
-                connection.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?)", (name, mark, _encode(self._with_usage(info, there))))
+                connection.execute(_PUT_SESSION, (name, mark, _encode(self._with_usage(info, there))))
             _forget(connection, gone)
 
         if changed or gone:
@@ -485,15 +485,26 @@ def _write_scan(connection: sqlite3.Connection, name: str, mark: str, before: _B
     connection.execute("INSERT OR REPLACE INTO folds VALUES (?, ?, ?, ?)", folds)
     connection.execute("UPDATE sessions SET info = ? WHERE id = ?", (_encode(info), name))
     if scan.anew or scan.folds_anew:
-        forget_rows(connection, name)
-    write_rows(connection, name, scan.changed.values(), used.settled[scan.settled :])
+        forget_rows(connection, _key(connection, name))
+    write_rows(connection, _key(connection, name), scan.changed.values(), used.settled[scan.settled :])
     return info
+
+
+_PUT_SESSION = """
+INSERT INTO sessions (id, mark, info) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET mark = excluded.mark, info = excluded.info
+"""
+
+
+def _key(connection: sqlite3.Connection, name: str) -> int:
+    """The key of a session in other tables; 0 if it is not listed."""
+    found = connection.execute("SELECT key FROM sessions WHERE id = ?", (name,)).fetchone()
+    return 0 if found is None else found[0]
 
 
 def _forget(connection: sqlite3.Connection, names: Iterable[str]) -> None:
     for name in names:
         forget_blocks(connection, name)
-        forget_rows(connection, name)
+        forget_rows(connection, _key(connection, name))
         for table, column in (("sessions", "id"), ("scans", "session"), ("folds", "session"), ("files", "session")):
             connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (name,))  # noqa: S608  # nosec B608
 

@@ -30,11 +30,11 @@ REVISION = 2
 WAIT_SECONDS = 2.0
 """How long another process that writes the catalog is waited for."""
 SCHEMA = """
-CREATE TABLE sessions (id TEXT PRIMARY KEY, mark TEXT NOT NULL, info BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE sessions (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, mark TEXT NOT NULL, info BLOB NOT NULL);
 CREATE TABLE scans (
   session TEXT PRIMARY KEY, mark TEXT NOT NULL, end INTEGER NOT NULL, in_order INTEGER NOT NULL, position BLOB NOT NULL
 ) WITHOUT ROWID;
-CREATE TABLE folds (session TEXT PRIMARY KEY, tally BLOB NOT NULL, used BLOB NOT NULL, rows BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE folds (session TEXT PRIMARY KEY, tally BLOB NOT NULL, used BLOB NOT NULL, rows BLOB NOT NULL);
 CREATE TABLE blocks (id INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL, start INTEGER NOT NULL, end INTEGER NOT NULL);
 CREATE INDEX blocks_of_session ON blocks (session, start);
 CREATE VIRTUAL TABLE text USING fts5 (terms, content='', columnsize=0, detail=none, tokenize='ascii');

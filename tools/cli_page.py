@@ -106,7 +106,7 @@ $ hansard events claude-7653 --type tool_result --no-original | head -n 1
     "sql": """\
 $ hansard sql "select tool_name, count(*) n from events where type = 'tool_call' group by 1 order by 2 desc"
 tool_name … n
-Bash … 2
+Bash … 3
 …
 """,
     "export": """\

@@ -28,7 +28,7 @@ from hansard.events import (
 from hansard.store.edits import file_edits, sessions_that_changed
 from tests.cli.conftest import Run
 
-SECRET = "sk-ant-api03-" + "Zx8" * 31 + "QAA"
+SECRET = "-".join(("sk", "ant", "api03", "Zx8" * 31 + "QAA"))
 GIT = {"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@b.example", "GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@b.example"}
 
 

@@ -209,7 +209,7 @@ def test_every_status_that_is_a_failure_has_a_cause(tmp_path: Path) -> None:
         assert (failure.session_id, failure.turn, failure.cause, failure.error) == ("fails", 1, "rate_limit", "too many requests")
         (cause,) = count_causes([failure])
         assert (cause.failures, cause.sessions, cause.next_step) == (1, 1, CAUSES["rate_limit"].next_step)
-        assert not find_failures(store, SessionFilter(statuses=["lost"]))
+        assert not find_failures(store, SessionFilter(statuses=("lost",)))
 
 
 def test_files_add_up_and_the_last_use_is_named(tmp_path: Path) -> None:

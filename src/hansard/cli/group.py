@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import keyword
 import os
+from collections.abc import Iterable
 
 import click
 
@@ -73,6 +74,14 @@ def narrow() -> int | None:
     return width - 2 if width < 52 else None
 
 
+class NarrowFormatter(click.HelpFormatter):
+    """Help for a narrow terminal: a longer option has a line of its own, so that there is room for what it does."""
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 12, col_spacing: int = 2) -> None:
+        """Writes options and what they do."""
+        super().write_dl(list(rows), min(col_max, 12), col_spacing)
+
+
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code: what the verb returned if that is an int, what it exited with, or 0."""
     outcome: object = None
@@ -80,6 +89,8 @@ def run(arguments: list[str]) -> int:
         with boundary():
             if "_HANSARD_COMPLETE" in os.environ:
                 verbs.main(arguments, prog_name="hansard")  # click answers the shell and exits
+            if narrow() is not None:
+                click.Context.formatter_class = NarrowFormatter
             with verbs.make_context("hansard", arguments, terminal_width=narrow()) as context:
                 outcome = verbs.invoke(context)
     except SystemExit as end:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta, tzinfo
 from pathlib import PurePosixPath
 from typing import Any
@@ -19,10 +19,10 @@ from hansard.store.records import SessionInfo
 FILTER_WORDS: Mapping[str, str] = {
     "since": "Not before this time: 7d, 12h, 2w, today, yesterday, or a date.",
     "until": "Before this time; a date means the end of that day.",
-    "project": "Only this project: the name of its repository or folder, a path, or . for the folder you are in.",
+    "project": "Only this project: a name, a path, or . for here.",
     "agent": "Only this agent, like claude or codex.",
-    "model": "Only sessions with this model; the beginning of its name is enough.",
-    "status": "Only with this status: running, waiting, completed, error, interrupted, denied, …; failed is each that is not completed.",
+    "model": "Only sessions with this model, or one that begins so.",
+    "status": "Only with this status: completed, error, interrupted, …, or failed.",
     "touched": "Only sessions that read or changed this file.",
     "person": "Only sessions of this person.",
     "cost_over": "Only sessions that cost more than this many US dollars.",
@@ -40,13 +40,13 @@ class SessionFilter(Struct, frozen=True, kw_only=True):
     since: int | None = None
     until: int | None = None
     """The first moment that does not count."""
-    projects: Sequence[str] = ()
-    agents: Sequence[str] = ()
-    models: Sequence[str] = ()
-    statuses: Sequence[str] = ()
+    projects: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    statuses: tuple[str, ...] = ()
     touched: str | None = None
     """The absolute path of a file."""
-    persons: Sequence[str] = ()
+    persons: tuple[str, ...] = ()
     cost_over: float | None = None
 
     @property
@@ -96,12 +96,12 @@ def parse_filter(words: Mapping[str, Any], now: datetime, folder: str | None = N
     return SessionFilter(
         since=since,
         until=until,
-        projects=[_project(project, folder) for project in texts.get("project", ())],
-        agents=texts.get("agent", ()),
-        models=texts.get("model", ()),
-        statuses=texts.get("status", ()),
+        projects=tuple(_project(project, folder) for project in texts.get("project", ())),
+        agents=tuple(texts.get("agent", ())),
+        models=tuple(texts.get("model", ())),
+        statuses=tuple(texts.get("status", ())),
         touched=None if touched is None else _absolute(touched, folder),
-        persons=texts.get("person", ()),
+        persons=tuple(texts.get("person", ())),
         cost_over=_amount(texts["cost_over"][-1]) if "cost_over" in texts else None,
     )
 

@@ -1,4 +1,4 @@
-"""The tables of `catalog_rows` in SQLite. The table `sessions` beside them has the keys of sessions, which are shorter than their ids."""
+"""The tables of `catalog_rows` in SQLite. Sessions have keys there, which are shorter than ids."""
 
 from __future__ import annotations
 

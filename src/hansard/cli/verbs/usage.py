@@ -50,6 +50,7 @@ def command(by: str, wanted: SessionFilter, against: Path | None, as_csv: bool, 
     models (a list of names), source, input, and output, and optionally cache_read, cache_write_5m, cache_write_1h, reasoning (all in US
     dollars per million tokens), since, until, and prompt_over.
     """
+    from hansard.cli.tables import print_wrapped
     from hansard.events.ledger import add_up
     from hansard.store import display_location, open_store
     from hansard.store.filters import select_sessions
@@ -74,7 +75,7 @@ def command(by: str, wanted: SessionFilter, against: Path | None, as_csv: bool, 
     elif not ledger.notes:
         click.echo(f"No sessions in {display_location(root)}. `hansard import` adds the sessions that agents keep.")
     elif not rows:
-        click.echo("no session is like that, or none used anything")
+        print_wrapped("no session is like that, or none used anything")
     else:
         _print_table(by, groups, total)
         _print_notes(total, ledger, prices.files)

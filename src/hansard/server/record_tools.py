@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import wraps
@@ -12,12 +13,13 @@ from typing import Annotated, Any, Literal
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import ToolAnnotations
 from msgspec.structs import replace
 from pydantic import Field
 
 from hansard._version import __version__
 from hansard.errors import HansardError, UnknownSession, UsageError
-from hansard.events import Event, SessionLifecycle
+from hansard.events import Event, SessionLifecycle, ToolCall, ToolResult
 from hansard.events.times import to_datetime
 from hansard.projections.money import cost_text, money
 from hansard.projections.redaction.redact import mask_text, mcp_secrets, redact
@@ -44,6 +46,10 @@ MAX_PART_CHARACTERS = 6_000
 MAX_FIELD_CHARACTERS = 400
 """The size of a title, a prompt, or an error in a list."""
 MAX_ROWS = 100
+_CITED = re.compile(r"\S §\d+(–§\d+ of §\d+| · \d{4}-\d\d-\d\d )")
+"""How an answer names a session."""
+READ_ONLY = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+"""Agents that ask before they use a tool need not ask for these."""
 
 Limit = Annotated[int, Field(ge=1, le=MAX_ROWS, description="The number of rows.")]
 Offset = Annotated[int, Field(ge=0, description="Leave out so many rows: to read on.")]
@@ -63,12 +69,13 @@ def record_server(store: Store, projects: Sequence[str] = ()) -> MCPServer[None]
     server: MCPServer[None] = MCPServer("hansard", title="hansard", version=__version__, instructions=about, log_level="ERROR")
     tools = RecordTools(store, projects)
     filters = {name: about for name, about in FILTER_WORDS.items() if not (projects and name == "project")}
-    for answer in (tools.search_sessions, tools.list_sessions, tools.find_failures, tools.usage):
-        server.add_tool(_with_filters(answer, filters), structured_output=False)
-    server.add_tool(
-        _with_filters(tools.file_history, {name: about for name, about in filters.items() if name != "touched"}), structured_output=False
-    )
-    server.add_tool(_with_filters(tools.read_session, {}), structured_output=False)
+    for answer, names in (
+        *((answer, filters.keys()) for answer in (tools.search_sessions, tools.list_sessions, tools.find_failures, tools.usage)),
+        (tools.file_history, filters.keys() - {"touched"}),
+        (tools.read_session, set[str]()),
+    ):
+        tool = _with_filters(answer, {name: about for name, about in filters.items() if name in names})
+        server.add_tool(tool, annotations=READ_ONLY, structured_output=False)
     return server
 
 
@@ -179,9 +186,10 @@ class RecordTools:
         for session, group in groupby(hits, lambda hit: hit.session_id):
             secrets, info = self._secrets(session), self._store.session(session)
             for hit in group:
-                text = search_text(self._masked(session, hit.seq, secrets))
+                event = self._masked(session, hit.seq, secrets)
+                text = search_text(event)
                 place = parse_query(query).find(text)
-                if place >= 0:
+                if place >= 0 and not _is_own(event, text):
                     yield _row(f"{session} §{hit.seq}", _time(hit.timestamp), info.agent, hit.type) + f"\n    {excerpt(text, place)}"
 
     def _masked(self, session: str, seq: int, secrets: Sequence[str]) -> Event:
@@ -233,6 +241,13 @@ def _with_filters(answer: Callable[..., str], filters: dict[str, str]) -> Callab
     ]
     tool.__dict__["__signature__"] = own.replace(parameters=[*kept, *added])
     return tool
+
+
+def _is_own(event: Event, text: str) -> bool:
+    """Returns whether an event is a call of these tools, or their answer: who searches twice does not find the first search."""
+    if isinstance(event, ToolCall):
+        return event.payload.tool_name.endswith("search_sessions")
+    return isinstance(event, ToolResult) and _CITED.search(text) is not None
 
 
 def _page(rows: Iterable[str], offset: int, limit: int, nothing: str) -> str:

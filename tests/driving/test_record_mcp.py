@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,6 +23,8 @@ from tests.driving.surroundings import Surroundings, idle, until
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 FACT = "The kingfisher nests under the old bridge."
+GUIDE = Path(__file__).parents[2] / "docs/agents.md"
+COMMAND = re.compile(r"`(\w+) (mcp add .*) hansard mcp`")
 IN_TIME = ["--config", "mcp_servers.hansard.required=true"]
 """Codex may ask its model before a server is there, unless it requires the server."""
 
@@ -70,10 +73,9 @@ def options_of(agent: str, served: Model, around: Surroundings) -> Options:
 
 def add_server(agent: str, options: Options, around: Surroundings) -> None:
     """Runs the command of the guide in the folder of the project, for the record of the test."""
+    ((_, words),) = [found for found in COMMAND.findall(GUIDE.read_text()) if found[0] == agent]
     server = [sys.executable, "-m", "hansard", "mcp", "--store", str(around.store.root)]
-    added = ["hansard", *server] if agent == "gemini" else ["hansard", "--", *server]
-    scope = ["--scope", "user"] if agent in ("claude", "gemini") else []
-    command = [options.program or "", "mcp", "add", *scope, *added]
+    command = [options.program or "", *words.split(), *server]
     subprocess.run(command, cwd=around.work, env=around.env | options.env, check=True, capture_output=True, timeout=60)
     options.arguments = [*options.arguments, *(IN_TIME if agent == "codex" else [])]
 

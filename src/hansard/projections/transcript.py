@@ -54,7 +54,7 @@ class Line(NamedTuple):
     tone: Tone = ""
     depth: int = 0
     seq: int = 0
-    """The seq of the event that it shows, 0 for what no single event says."""
+    """The seq of the event that it shows, 0 for totals and the like."""
 
 
 class Transcript:

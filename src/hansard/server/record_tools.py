@@ -36,7 +36,7 @@ from hansard.store.tool_use import FileUse, find_files
 from hansard.store.usage import load_prices
 from hansard.store.usage_groups import report_usage
 
-ABOUT = """The record of what AI agents said and did in earlier sessions: you, and other agents. Search it before you repeat work or ask
+ABOUT = """The record of earlier sessions with AI agents: you, and other agents. Search it before you repeat work or ask
 why something is as it is. Every answer names the session and the event (SESSION §12): cite them, and read around them with read_session.
 It can only be read; secrets are masked."""
 MAX_ANSWER_CHARACTERS = 20_000
@@ -52,13 +52,13 @@ READ_ONLY = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 """Agents that ask before they use a tool need not ask for these."""
 
 Limit = Annotated[int, Field(ge=1, le=MAX_ROWS, description="The number of rows.")]
-Offset = Annotated[int, Field(ge=0, description="Leave out so many rows: to read on.")]
+Offset = Annotated[int, Field(ge=0, description="The number of rows to leave out: to read on.")]
 Query = Annotated[
     str, Field(description='Words, all of which must be there; "two words" are a phrase, pars* begins a word, -word must not be there.')
 ]
 Scopes = Annotated[
     Sequence[Literal["said", "tools", "output", "thinking", "edits"]],
-    Field(description="Only in what was said, in what tools were asked or returned, in thinking, or in edits."),
+    Field(description="Only in messages, in the calls or the output of tools, in thinking, or in edits."),
 ]
 Group = Literal["agent", "day", "week", "month", "model", "project", "person", "session"]
 
@@ -123,7 +123,7 @@ class RecordTools:
         start = max((seq for seq, _ in parts if seq <= from_event), default=0)
         chosen = [(seq, text) for seq, text in parts if start <= seq and (not to_event or seq <= to_event)]
         if not chosen:
-            return f"nothing was said there: {info.id} has §1–§{info.events}"
+            return f"no message or call is there: {info.id} has §1–§{info.events}"
         shown = _first(chosen) if from_event else _first(chosen[::-1])[::-1]
         first, last = shown[0][0], shown[-1][0]
         before, after = [seq for seq, _ in parts if seq < first], [seq for seq, _ in parts if seq > last]
@@ -165,7 +165,7 @@ class RecordTools:
         return replace(wanted, projects=self._projects.projects) if self._projects.projects else wanted
 
     def _session_named(self, name: str) -> SessionInfo:
-        """Returns a session by any of its names. What the server does not show is not there."""
+        """Returns a session by any of its names. It must be of the projects of the server."""
         found = self._store.find(name)
         if found is None:
             raise UnknownSession(name)
@@ -177,7 +177,7 @@ class RecordTools:
         return info
 
     def _secrets(self, session: str) -> tuple[str, ...]:
-        """Returns what a session gave to MCP servers: that is masked, whatever it looks like."""
+        """Returns the values that a session gave to MCP servers: each is masked, even if it does not look like a secret."""
         launches = self._store[session].read(types=("session_lifecycle",))
         return tuple({secret for event in launches if isinstance(event, SessionLifecycle) for secret in mcp_secrets(event)})
 
@@ -198,12 +198,12 @@ class RecordTools:
     def _session(self, info: SessionInfo) -> str:
         cost = None if info.usage is None or info.usage.cost_usd is None else money(info.usage.cost_usd)
         facts = (info.agent or info.format, ", ".join(info.models), info.project, info.problem or info.status, cost)
-        return _row(f"{info.id} §1–§{info.events}", _time(info.updated), *facts) + self._told(info.id, info.title)
+        return _row(f"{info.id} §1–§{info.events}", _time(info.updated), *facts) + self._quote(info.id, info.title)
 
     def _failure(self, failure: Failure) -> str:
         meaning, next_step = CAUSES[failure.cause]
         head = _row(f"{failure.session_id} §{failure.seq}", _time(failure.time), failure.agent, f"turn {failure.turn}", failure.status)
-        told = self._told(failure.session_id, failure.error) + self._told(failure.session_id, failure.prompt, "asked: ")
+        told = self._quote(failure.session_id, failure.error) + self._quote(failure.session_id, failure.prompt, "asked: ")
         return f"{head}\n    {meaning} {next_step}{told}"
 
     def _use(self, use: FileUse) -> str:
@@ -211,7 +211,7 @@ class RecordTools:
         turn = None if use.turn is None else f"turn {use.turn}"
         return _row(f"{use.session_id} §{use.seq}", _time(use.last), use.agent, turn, ", ".join(done), use.path)
 
-    def _told(self, session: str, text: str | None, label: str = "") -> str:
+    def _quote(self, session: str, text: str | None, label: str = "") -> str:
         """A text of a session on a line of its own, masked."""
         if not text:
             return ""
@@ -224,7 +224,7 @@ class RecordTools:
 
 
 def _with_filters(answer: Callable[..., str], filters: dict[str, str]) -> Callable[..., str]:
-    """Returns the tool that answers so, with a parameter for each filter. What goes wrong is an error that its agent can read."""
+    """Returns the tool that answers so, with a parameter for each filter. A failure is an error that its agent can read."""
 
     @wraps(answer)
     def tool(**given: Any) -> str:
@@ -275,7 +275,7 @@ def _cut(text: str, limit: int) -> str:
 
 
 def _parts(lines: Iterable[Line]) -> Iterator[tuple[int, str]]:
-    """The lines of each event as a text that begins with its §. What no single event says belongs to the event before."""
+    """The lines of each event as a text that begins with its §. Totals and the like belong to the event before."""
     seq, texts = 1, list[str]()
     for line in lines:
         if line.seq not in (0, seq) and texts:

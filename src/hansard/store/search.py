@@ -158,7 +158,7 @@ class SearchQuery:
 
 
 def excerpt(text: str, place: int) -> str:
-    """Returns what stands around a place in a text, on one line."""
+    """Returns the text around a place, on one line."""
     begin, end = max(0, place - CONTEXT_CHARS), place + 2 * CONTEXT_CHARS
     shown = " ".join(text[begin:end].split())
     return f"{'…' if begin else ''}{shown}{'…' if end < len(text) else ''}"

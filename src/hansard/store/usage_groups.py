@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hansard.store.records import SessionInfo
 
 USAGE_GROUPS = ("agent", "day", "week", "month", "model", "project", "person", "session")
-"""What usage can be grouped by."""
+"""The ways in which usage can be grouped."""
 NO_NAME = "(unknown)"
 
 

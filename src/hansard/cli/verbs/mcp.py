@@ -26,10 +26,10 @@ from hansard.cli.options import json_anyway_option, store_option, store_place
 def command(ticket: Path | None, projects: tuple[str, ...], all_projects: bool, store: str | None) -> None:
     """Let agents search the record over MCP.
 
-    An MCP server on stdin and stdout, for agents that ask what was said and done in earlier sessions. It only reads. Add it to Claude Code
+    An MCP server on stdin and stdout, for agents that look up earlier sessions. It only reads. Add it to Claude Code
     with `claude mcp add hansard -- hansard mcp`.
 
-    With TICKET, it lets an agent send messages to other agents instead. An agent starts that by itself if its session has messaging turned
+    With TICKET, it lets an agent send messages to other agents instead. The agent starts that if its session has messaging turned
     on. TICKET is the file that identifies the session; the hansard process that runs the agent creates it.
     """
     from hansard.errors import UsageError

@@ -68,7 +68,7 @@ def command(what: str, fold: int, all: bool, raw: bool, format: str, store: str 
 
 
 def transcript(read: Callable[[], Iterable[Event]], fold: int, all: bool = False, once: bool = False) -> Iterator[Line]:
-    """The lines of a session, with times of this machine's zone."""
+    """The lines of a session, with times of the local zone."""
     from hansard.projections.session_transcript import session_transcript
 
     return session_transcript(read, fold, datetime.now().astimezone().tzinfo or UTC, all, once)

@@ -62,7 +62,7 @@ TABLE = {
     "export": Verb("SESSION --to markdown", session="NONE --to markdown"),
     "normalize": Verb("FILE --from claude-stream-json"),
     "acp": Verb("", alone=0, session="NONE"),
-    "mcp": Verb("NONE"),
+    "mcp": Verb("NONE", alone=0),
     "verify": Verb("", alone=0, session="NONE", fits=True),
     "audit": Verb("SESSION", session="NONE", fits=True),
     "renormalize": Verb("SESSION", session="NONE"),

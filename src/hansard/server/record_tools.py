@@ -29,6 +29,7 @@ from hansard.store import SessionInfo, Store
 from hansard.store.failures import CAUSES, Failure
 from hansard.store.failures import find_failures as failures_of
 from hansard.store.filters import FILTER_WORDS, SessionFilter, parse_filter, select_sessions
+from hansard.store.lookup import find_session
 from hansard.store.query import parse_query
 from hansard.store.search import SearchHit, SearchQuery, excerpt
 from hansard.store.search_text import search_text
@@ -165,15 +166,16 @@ class RecordTools:
         return replace(wanted, projects=self._projects.projects) if self._projects.projects else wanted
 
     def _session_named(self, name: str) -> SessionInfo:
-        """Returns a session by any of its names. It must be of the projects of the server."""
-        found = self._store.find(name)
-        if found is None:
+        """Returns a session of the server's projects by any of its names."""
+        infos = [info for info in (*self._store.sessions(), *self._store.captured()) if self._projects.matches(info)]
+        found = find_session(infos, name)
+        if found is None and self._projects.projects:
+            raise UsageError(f"{', '.join(self._projects.projects)} has no session {name}; `hansard mcp --all-projects` reads all sessions")
+        info = next((info for info in infos if info.id == found), None)
+        if info is None:
             raise UnknownSession(name)
-        if any(info.id == found for info in self._store.captured()):
-            raise UsageError(f"session {found} is not read yet: `hansard import --wait` reads it")
-        info = self._store.session(found)
-        if not self._projects.matches(info):
-            raise UsageError(f"session {found} is not of {', '.join(self._projects.projects)}: `hansard mcp --all-projects` reads all")
+        if info.captured:
+            raise UsageError(f"session {info.id} is not read yet: `hansard import --wait` reads it")
         return info
 
     def _secrets(self, session: str) -> tuple[str, ...]:

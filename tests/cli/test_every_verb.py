@@ -69,7 +69,7 @@ TABLE = {
     "share": Verb("SESSION -o OTHER.html", session="NONE"),
     "normalize": Verb("FILE --from claude-stream-json"),
     "acp": Verb("", alone=0, session="NONE"),
-    "mcp": Verb("NONE"),
+    "mcp": Verb("NONE", alone=0),
     "verify": Verb("", alone=0, session="NONE", fits=True),
     "audit": Verb("SESSION", session="NONE", fits=True),
     "renormalize": Verb("SESSION", session="NONE"),

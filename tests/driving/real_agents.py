@@ -102,14 +102,19 @@ def shell_call(agent: str, command: str) -> Call:
 
 def message_call(agent: str, arguments: dict[str, Any]) -> Call:
     """A call of the tool that hansard offers to agents that message others."""
+    return hansard_call(agent, "message_agent", arguments)
+
+
+def hansard_call(agent: str, tool: str, arguments: dict[str, Any]) -> Call:
+    """A call of a tool of an MCP server named hansard."""
     match FAMILIES[agent]:
         case "codex":
-            return Call("message_agent", arguments, namespace="mcp__hansard")
+            return Call(tool, arguments, namespace="mcp__hansard")
         case "copilot":
-            return Call("hansard-message_agent", arguments)
+            return Call(f"hansard-{tool}", arguments)
         case "opencode":
-            return Call("hansard_message_agent", arguments)
+            return Call(f"hansard_{tool}", arguments)
         case "gemini":
-            return Call("mcp_hansard_message_agent", arguments)
+            return Call(f"mcp_hansard_{tool}", arguments)
         case _:
-            return Call("mcp__hansard__message_agent", arguments)
+            return Call(f"mcp__hansard__{tool}", arguments)

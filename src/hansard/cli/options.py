@@ -65,7 +65,7 @@ def filter_options(*left_out: str) -> Callable[[F], F]:
     """The filters, which the command gets as one ``wanted``, without those that mean nothing to it."""
 
     def decorate(function: F) -> F:
-        from hansard.store.filters import FILTER_WORDS
+        from hansard.store.filters import FILTER_WORDS, REPEATABLE_FILTERS
 
         names = [name for name in FILTER_WORDS if name not in left_out]
 
@@ -75,15 +75,12 @@ def filter_options(*left_out: str) -> Callable[[F], F]:
             return function(wanted=_filter(words), **given)
 
         for name in reversed(names):
-            is_list = name in _LISTED
+            is_list = name in REPEATABLE_FILTERS
             metavar = {"touched": "PATH", "cost_over": "USD", "since": "TIME", "until": "TIME"}.get(name, name.upper())
             command = click.option(f"--{name.replace('_', '-')}", multiple=is_list, metavar=metavar, help=FILTER_WORDS[name])(command)
         return cast("F", command)
 
     return decorate
-
-
-_LISTED = {"project", "agent", "model", "status", "person"}
 
 
 def _filter(words: dict[str, Any]) -> SessionFilter:

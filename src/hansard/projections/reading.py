@@ -47,9 +47,10 @@ COMMIT_CHARACTERS = 12
 
 
 class Item(Struct, kw_only=True):
-    """Something to show. ``depth`` counts the subagents around it."""
+    """Something to show. ``depth`` counts the subagents around it; ``seq`` is that of the event it begins with, or 0."""
 
     depth: int = 0
+    seq: int = 0
 
 
 class Introduction(Item):
@@ -250,6 +251,7 @@ class Reader:
             yield from self.flush()
         if item.depth == 0:
             item.depth = self._depth(event)
+        item.seq = item.seq or event.seq
         if isinstance(item, ToolUse) and item.part == "whole" and item.call.result is None:
             self.held = item
         else:

@@ -53,6 +53,8 @@ class Line(NamedTuple):
     text: str
     tone: Tone = ""
     depth: int = 0
+    seq: int = 0
+    """The seq of the event that it shows, 0 for totals and the like."""
 
 
 class Transcript:
@@ -109,7 +111,7 @@ class Transcript:
                 yield from self._separator(item)
             for line in self._draw(item):
                 for text in line.text.split("\n"):
-                    yield Line(text, line.tone, item.depth)
+                    yield Line(text, line.tone, item.depth, item.seq)
 
     def _separator(self, item: AnyItem) -> Iterator[Line]:
         """A blank line between groups, and between messages. The next message of the same speaker has no heading."""

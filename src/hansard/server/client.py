@@ -9,7 +9,7 @@ async with hansard.connect("http://127.0.0.1:7413/?token=…") as server:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -71,13 +71,16 @@ class Client:
         """The agents that it can drive."""
         return (await self._get(protocol.AgentList, "/api/agents")).agents
 
-    async def sessions(self, q: str | None = None, archived: bool = False) -> list[protocol.Listed]:
-        """Every session, the one that changed last first; with ``q``, those that have the words in their titles."""
+    async def sessions(self, q: str | None = None, archived: bool = False, **filters: str | Sequence[str]) -> list[protocol.Listed]:
+        """Every session, the one that changed last first; with ``q``, those that have the words in their titles.
+
+        ``filters`` are those of `hansard.store.filters.FILTER_WORDS`, each a text or a list of alternatives.
+        """
         found: list[protocol.Listed] = []
         before: str | None = None
         while True:
             asked = {"limit": "1000", "archived": "true" if archived else "false", "q": q, "before": before}
-            page = await self._get(protocol.SessionList, "/api/sessions", **asked)
+            page = await self._get(protocol.SessionList, "/api/sessions", **asked, **_parameters(filters))
             found += page.sessions
             before = page.next
             if before is None:
@@ -175,10 +178,15 @@ class Client:
         """Any form, secrets masked."""
         return await self._bytes("GET", f"{_place(session)}/export?{urlencode({'to': form, 'redact': str(redact).lower()})}")
 
-    async def search(self, words: str, types: Iterable[str] = (), regex: bool = False) -> protocol.Matches:
-        """Where the words were said, or a regular expression matches; ``types``: only in events of these types."""
-        asked = {"q": words, **({"types": ",".join(types)} if types else {}), **({"regex": "true"} if regex else {})}
-        answer = await self._bytes("GET", f"/api/search?{urlencode(asked)}")
+    async def search(
+        self, words: str, types: Iterable[str] = (), regex: bool = False, scopes: Sequence[str] = (), **filters: str | Sequence[str]
+    ) -> protocol.Matches:
+        """Where the words occur, or a regular expression matches.
+
+        ``types``: only in events of these types. ``scopes`` are names of `hansard.store.search_text.SCOPES`; ``filters`` are those of `sessions`.
+        """
+        asked = {"q": words, "in": scopes, **({"types": ",".join(types)} if types else {}), **({"regex": "true"} if regex else {})}
+        answer = await self._bytes("GET", f"/api/search?{urlencode(asked | _parameters(filters), doseq=True)}")
         parts = [msgspec.json.decode(line, type=protocol.Matches) for line in answer.splitlines()]
         return msgspec.structs.replace(parts[-1], matches=[match for part in parts for match in part.matches])
 
@@ -241,8 +249,8 @@ class Client:
             proxy=None,
         )
 
-    async def _get(self, kind: type[Any], path: str, **asked: str | None) -> Any:
-        given = urlencode({name: value for name, value in asked.items() if value is not None})
+    async def _get(self, kind: type[Any], path: str, **asked: str | Sequence[str] | None) -> Any:
+        given = urlencode({name: value for name, value in asked.items() if value is not None}, doseq=True)
         return msgspec.json.decode(await self._bytes("GET", f"{path}?{given}" if given else path), type=kind)
 
     async def _ask(self, kind: type[Any], method: str, path: str, body: Any) -> Any:
@@ -271,6 +279,12 @@ class Client:
 
 def _place(session: str) -> str:
     return f"/api/sessions/{quote(check_session_id(session), safe='')}"
+
+
+def _parameters(filters: Mapping[str, str | Sequence[str]]) -> dict[str, str | Sequence[str]]:
+    if unknown := sorted(filters.keys() - protocol.FILTER_PARAMETERS.keys()):
+        raise UsageError(f"{unknown[0]!r} is not a filter; there are {', '.join(protocol.FILTER_PARAMETERS)}")
+    return {protocol.FILTER_PARAMETERS[name]: value for name, value in filters.items()}
 
 
 def _raised(code: str, message: str, session: str) -> HansardError:

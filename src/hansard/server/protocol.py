@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Raw, Struct, field
 
 from hansard.agents.base import Capabilities
 from hansard.agents.commands import CommandId, Name, SessionOptions, Title
 from hansard.events import decoder
+from hansard.events.ledger import SessionNote, UsageSum
 from hansard.events.lineage import LineageKind
 from hansard.events.structs import prepare
+from hansard.store.failures import CauseCount, Failure
+from hansard.store.filters import FILTER_WORDS
 from hansard.store.search import SearchHit
+from hansard.store.tool_use import FileUse, RanCommand
 
 VERSION = 2
 """Of this protocol. It changes when an old client would misunderstand a new server."""
@@ -176,6 +181,58 @@ class SessionList(ServerMessage):
 
     sessions: list[Listed]
     next: str | None = None
+
+
+FILTER_PARAMETERS: Mapping[str, str] = {name: "costOver" if name == "cost_over" else name for name in FILTER_WORDS}
+"""The parameter of a request for each filter."""
+
+
+class FailureList(ServerMessage):
+    """Turns that failed, and how often each cause occurred. ``next`` is the ``offset`` of the next page, here and below."""
+
+    failures: list[Failure]
+    causes: list[CauseCount]
+    total: int
+    next: int | None = None
+
+
+class CommandList(ServerMessage):
+    """Commands that agents ran."""
+
+    commands: list[RanCommand]
+    total: int
+    next: int | None = None
+
+
+class FileList(ServerMessage):
+    """Files that agents read and changed."""
+
+    files: list[FileUse]
+    total: int
+    next: int | None = None
+
+
+class UsageGroup(UsageSum):
+    """The usage of one agent, day, model, …"""
+
+    name: str = ""
+
+
+class UsageReport(ServerMessage):
+    """The usage of sessions in groups. ``incomplete`` lists the sessions that are not counted completely."""
+
+    by: str
+    groups: list[UsageGroup]
+    total: UsageSum
+    incomplete: list[SessionNote] = []
+
+
+class TablePage(ServerMessage):
+    """Rows of a table of the catalog."""
+
+    columns: list[str]
+    rows: list[list[Any]]
+    next: int | None = None
 
 
 class NewSession(ClientMessage):

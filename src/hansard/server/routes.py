@@ -32,12 +32,25 @@ from hansard.server.auth import secrets_of, token_of
 from hansard.server.feed import FeedPosition, Filter, client_json, following
 from hansard.server.fork import fork
 from hansard.server.openapi import FLAG, SESSION, Operation, document, path_parameter, query
+from hansard.server.record_queries import (
+    FILTERS,
+    QUERY_TABLES,
+    add_up_usage,
+    filtered_sessions,
+    list_commands,
+    list_failures,
+    list_files,
+    read_table,
+    requested_filter,
+)
 from hansard.server.responses import HttpError, answer, explained, failure, in_parts
 from hansard.server.search import search_lines
 from hansard.server.services import ServerContext
 from hansard.server.sse import requested_cursor, stream
 from hansard.store import lines
 from hansard.store.export import export_session
+from hansard.store.search_text import SCOPES
+from hansard.store.usage_groups import USAGE_GROUPS
 
 T = TypeVar("T")
 PAGE = 100
@@ -111,9 +124,40 @@ class Api:
         if not words or len(words) > MAX_QUERY:
             raise HttpError(400, "bad_request", "q has the words to look for")
         sessions = None if not session else [await run_in_threadpool(self._store.find, session) or session]
-        lines = search_lines(self._store, words, sessions, _types(request), _flag(request, "regex"))
+        wanted, scopes = requested_filter(request), request.query_params.getlist("in")
+        lines = search_lines(self._store, words, sessions, _types(request), _flag(request, "regex"), scopes, wanted)
         first = await run_in_threadpool(next, lines)  # until there is something to say, an error has its status
         return StreamingResponse(chain([first], lines), media_type=TYPES["lines"])
+
+    # ---- questions to all sessions
+
+    async def failures(self, request: Request) -> Response:
+        """The turns that failed."""
+        return answer(await run_in_threadpool(list_failures, self._store, requested_filter(request), *_span(request)))
+
+    async def commands(self, request: Request) -> Response:
+        """The commands that agents ran."""
+        failed = _flag(request, "failed")
+        return answer(await run_in_threadpool(list_commands, self._store, requested_filter(request), failed, *_span(request)))
+
+    async def files(self, request: Request) -> Response:
+        """The files that agents read and changed."""
+        how = _flag(request, "byTurn"), _flag(request, "changed")
+        return answer(await run_in_threadpool(list_files, self._store, requested_filter(request), *how, *_span(request)))
+
+    async def usage(self, request: Request) -> Response:
+        """What the sessions used, in groups."""
+        by = request.query_params.get("by", "agent")
+        if by not in USAGE_GROUPS:
+            raise HttpError(400, "bad_request", f"by is one of {', '.join(USAGE_GROUPS)}")
+        return answer(await run_in_threadpool(add_up_usage, self._store, requested_filter(request), by))
+
+    async def table(self, request: Request) -> Response:
+        """Rows of a table of the catalog."""
+        table = request.path_params["table"]
+        if table not in QUERY_TABLES:
+            raise HttpError(404, "not_found", f"the tables are {', '.join(QUERY_TABLES)}")
+        return answer(await run_in_threadpool(read_table, self._store, table, *_span(request)))
 
     # ---- sessions
 
@@ -123,11 +167,14 @@ class Api:
         limit = _number(request, "limit", PAGE, 1, LARGEST_PAGE)
         archived = _flag(request, "archived")
         words = asked_for.get("q", "").casefold().split()
+        wanted = requested_filter(request)
+        meant = None if wanted.is_empty else await run_in_threadpool(filtered_sessions, self._store, wanted)
         found = [
             one
             for one in await self._serving.lists.all()
             if token_of(request.scope).allows(one.id)
             and one.archived == archived
+            and (meant is None or one.id in meant)
             and all(word in f"{one.title or ''} {one.agent or ''} {one.id}".casefold() for word in words)
         ]
         start = 0
@@ -307,6 +354,7 @@ class Api:
 
 SEQ = path_parameter("seq", {"type": "integer", "minimum": 1, "maximum": 2**53 - 1})
 LIMIT = query("limit", {"type": "integer", "minimum": 1, "maximum": LARGEST_PAGE})
+OFFSET = query("offset", {"type": "integer", "minimum": 0, "maximum": 2**53 - 1})
 CURSOR = (
     query("after", {"type": "integer", "minimum": 0, "maximum": 2**53 - 1}),
     query("logId", {"type": "string"}),
@@ -332,7 +380,45 @@ OPERATIONS = (
             query("session", {"type": "string"}),
             query("types", {"type": "string"}),
             query("regex", FLAG),
+            query("in", {"type": "array", "items": {"type": "string", "enum": list(SCOPES)}}),
+            *FILTERS,
         ),
+        errors=(404,),
+    ),
+    Operation(
+        "GET", "/api/failures", Api.failures, "The turns that failed, and why", protocol.FailureList, parameters=(*FILTERS, LIMIT, OFFSET)
+    ),
+    Operation(
+        "GET",
+        "/api/commands",
+        Api.commands,
+        "The commands that agents ran",
+        protocol.CommandList,
+        parameters=(query("failed", FLAG), *FILTERS, LIMIT, OFFSET),
+    ),
+    Operation(
+        "GET",
+        "/api/files",
+        Api.files,
+        "The files that agents read and changed",
+        protocol.FileList,
+        parameters=(query("byTurn", FLAG), query("changed", FLAG), *FILTERS, LIMIT, OFFSET),
+    ),
+    Operation(
+        "GET",
+        "/api/usage",
+        Api.usage,
+        "What the sessions used, in groups",
+        protocol.UsageReport,
+        parameters=(query("by", {"type": "string", "enum": list(USAGE_GROUPS)}), *FILTERS),
+    ),
+    Operation(
+        "GET",
+        "/api/tables/{table}",
+        Api.table,
+        "Rows of a table of the catalog",
+        protocol.TablePage,
+        parameters=(path_parameter("table", {"type": "string", "enum": list(QUERY_TABLES)}), LIMIT, OFFSET),
         errors=(404,),
     ),
     Operation(
@@ -341,7 +427,7 @@ OPERATIONS = (
         Api.sessions,
         "The list of sessions",
         protocol.SessionList,
-        parameters=(query("q", {"type": "string"}), query("archived", FLAG), LIMIT, query("before", {"type": "string"})),
+        parameters=(query("q", {"type": "string"}), query("archived", FLAG), LIMIT, query("before", {"type": "string"}), *FILTERS),
     ),
     Operation(
         "POST", "/api/sessions", Api.create, "A new session", protocol.Listed, protocol.NewSession, statuses=(201,), errors=(409, 429, 502)
@@ -472,6 +558,11 @@ def _number(request: Request, name: str, default: int, least: int, most: int) ->
     if not given.isdecimal() or len(given) > 16 or not least <= int(given) <= most:
         raise HttpError(400, "bad_request", f"{name} is a number from {least} to {most}")
     return int(given)
+
+
+def _span(request: Request) -> tuple[int, int]:
+    """The limit and the offset of a page."""
+    return _number(request, "limit", PAGE, 1, LARGEST_PAGE), _number(request, "offset", 0, 0, 2**53 - 1)
 
 
 def _flag(request: Request, name: str) -> bool:

@@ -11,20 +11,30 @@ from hansard.projections.output import encode
 from hansard.server.patterns import PatternTooSlow, pattern_process
 from hansard.server.protocol import Matches
 from hansard.store import Store
+from hansard.store.filters import EVERY_SESSION, SessionFilter
 from hansard.store.search import PAUSE_SECONDS, SearchHit, SearchQuery
 
 MAX_MATCHES = 100
 """How many matches are sent at most."""
 
 
-def search_lines(store: Store, words: str, sessions: Sequence[str] | None, types: Iterable[str] | None, regex: bool) -> Iterator[bytes]:
+def search_lines(
+    store: Store,
+    words: str,
+    sessions: Sequence[str] | None,
+    types: Iterable[str] | None,
+    regex: bool,
+    scopes: Sequence[str] = (),
+    wanted: SessionFilter = EVERY_SESSION,
+) -> Iterator[bytes]:
     """Yields the lines of the answer to a search. The last one says that it is not complete if a regular expression was too slow."""
     with pattern_process(words) if regex else nullcontext() as pattern:
         find = None if pattern is None else pattern.find
-        query = SearchQuery(store, words, sessions, types, regex, find)
+        query = SearchQuery(store, words, sessions, types, regex, find, scopes=scopes, wanted=wanted)
+        captured = search_captured(store, query.stream(), words, sessions, types, regex, find, scopes=scopes, wanted=wanted)
         has_begun = False
         try:
-            for line in match_lines(query, search_captured(store, query.stream(), words, sessions, types, regex, find)):
+            for line in match_lines(query, captured):
                 yield line
                 has_begun = True
         except PatternTooSlow:

@@ -28,6 +28,8 @@ FILTER_WORDS: Mapping[str, str] = {
     "cost_over": "Only sessions that cost more than this many US dollars.",
 }
 """The names of the filters, with what they do."""
+REPEATABLE_FILTERS = frozenset({"project", "agent", "model", "status", "person"})
+"""The filters that can be given several times: one of the values must be true."""
 FAILED = frozenset({"error", "lost", "refused", "max_tokens", "denied"})
 """The statuses of turns that did not end as they should. A person interrupts a turn on purpose."""
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -90,7 +92,8 @@ def parse_filter(words: Mapping[str, Any], now: datetime, folder: str | None = N
     """
     if unknown := sorted(words.keys() - FILTER_WORDS.keys()):
         raise UsageError(f"unknown filter {unknown[0]!r}; the filters are {', '.join(FILTER_WORDS)}")
-    texts = {name: [value] if isinstance(value, str) else list(value) for name, value in words.items() if value not in (None, "", ())}
+    given = {name: [text for text in ([value] if isinstance(value, str) else value or ()) if text] for name, value in words.items()}
+    texts = {name: values for name, values in given.items() if values}
     since, until = (parse_time(texts[name][-1], now, is_end=name == "until") if name in texts else None for name in ("since", "until"))
     touched = texts.get("touched", [None])[-1]
     return SessionFilter(
@@ -224,7 +227,10 @@ def _local(moment: datetime, zone: tzinfo | None) -> datetime:
 
 
 def _days_later(day: datetime, days: int) -> datetime:
-    return day + timedelta(days=days)
+    try:
+        return day + timedelta(days=days)
+    except OverflowError:
+        return datetime.max.replace(tzinfo=day.tzinfo)
 
 
 def _ms(moment: datetime) -> int:

@@ -149,7 +149,7 @@ class SearchQuery:
                 unmarked = self._store[info.id].unmarked_replays() if unmarked is None else unmarked
                 if mark(event, unmarked).replay:
                     continue
-                around = _excerpt(text, place)
+                around = excerpt(text, place)
                 self._yielded = monotonic()
                 yield SearchHit(info.id, record.seq, record.type, event.timestamp, around, info.title)
 
@@ -160,7 +160,8 @@ class SearchQuery:
         self._yielded = monotonic()
 
 
-def _excerpt(text: str, place: int) -> str:
+def excerpt(text: str, place: int) -> str:
+    """Returns the text around a place, on one line."""
     begin, end = max(0, place - CONTEXT_CHARS), place + 2 * CONTEXT_CHARS
     shown = " ".join(text[begin:end].split())
     return f"{'…' if begin else ''}{shown}{'…' if end < len(text) else ''}"

@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,9 +18,6 @@ from hansard.cli.options import AUTO, Source, format_option, store_option, store
 if TYPE_CHECKING:
     from hansard.events import Event
     from hansard.projections.transcript import Line
-
-INTRODUCTION_EVENTS = 500
-"""How many events are searched for the introduction of the agent."""
 
 COLOURS: dict[str, dict[str, Any]] = {
     "user": {"fg": "cyan", "bold": True},
@@ -41,7 +37,7 @@ COLOURS: dict[str, dict[str, Any]] = {
 @click.option("--raw", is_flag=True, help="Print text as it was sent, control characters included. Not to a terminal.")
 @format_option
 @store_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line: its text, tone, and depth.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line: its text, tone, depth, and seq.")
 def command(what: str, fold: int, all: bool, raw: bool, format: str, store: str | None, as_json: bool) -> None:
     """Print a session as a conversation.
 
@@ -72,46 +68,10 @@ def command(what: str, fold: int, all: bool, raw: bool, format: str, store: str 
 
 
 def transcript(read: Callable[[], Iterable[Event]], fold: int, all: bool = False, once: bool = False) -> Iterator[Line]:
-    """The lines of a session. What a subagent wrote in a file of its own follows the call that started it."""
-    from hansard.events import ToolCall, is_main_stream
-    from hansard.projections.reading_order import ReadingOrder
-    from hansard.projections.transcript import Transcript
+    """The lines of a session, with times of the local zone."""
+    from hansard.projections.session_transcript import session_transcript
 
-    zone = datetime.now().astimezone().tzinfo or UTC
-    shown, order = Transcript(fold, zone, all), ReadingOrder()
-    beside: dict[str | None, list[Line]] = {} if once else _streams(read(), fold, all)
-    events = (event for event in read() if once or is_main_stream(event.stream))
-    first = list(islice(events, INTRODUCTION_EVENTS))
-    yield from shown.expect(_before_the_answer(first))
-    for event in chain(chain.from_iterable(map(order.feed, chain(first, events))), order.finish()):
-        yield from shown.lines(event)
-        if isinstance(event, ToolCall) and event.payload.tool_call_id in beside:
-            yield from shown.flush()
-            yield from beside.pop(event.payload.tool_call_id)
-    yield from shown.finish()
-    for lines in beside.values():
-        yield from lines
-
-
-def _before_the_answer(events: list[Event]) -> Iterable[Event]:
-    """The events before the agent's first answer or call: in them, the agent introduces itself."""
-    from hansard.events import AssistantDone, ThinkingDone, ToolCall
-
-    return takewhile(lambda event: not isinstance(event, AssistantDone | ThinkingDone | ToolCall), events)
-
-
-def _streams(events: Iterable[Event], fold: int, all: bool) -> dict[str | None, list[Line]]:
-    """What subagents wrote in files of their own, by the call that started them."""
-    from hansard.events import is_main_stream
-    from hansard.projections.transcript import Transcript
-
-    speakers: dict[str, Transcript] = {}
-    beside: dict[str | None, list[Line]] = {}
-    for event in events:
-        if event.stream is not None and not is_main_stream(event.stream):
-            speaker = speakers.setdefault(event.stream, Transcript(fold, all=all))
-            beside.setdefault(event.parent_tool_call_id, []).extend(speaker.lines(event))
-    return beside
+    return session_transcript(read, fold, datetime.now().astimezone().tzinfo or UTC, all, once)
 
 
 def print_objects(lines: Iterable[Line]) -> None:

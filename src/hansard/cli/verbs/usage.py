@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from hansard.cli.options import filter_options, json_option, note_captured, store_option, store_place
-from hansard.events.times import to_datetime
+from hansard.store.usage_groups import USAGE_GROUPS
 
 if TYPE_CHECKING:
     from hansard.events.ledger import Ledger, LedgerRow, UsageSum
     from hansard.events.prices import PriceFile
-    from hansard.store import SessionInfo
     from hansard.store.filters import SessionFilter
-
-NO_NAME = "(unknown)"
 
 
 @click.command("usage")
-@click.option(
-    "--by",
-    type=click.Choice(["agent", "day", "week", "month", "model", "project", "person", "session"]),
-    default="agent",
-    show_default=True,
-    help="Group the rows of the table.",
-)
+@click.option("--by", type=click.Choice(USAGE_GROUPS), default="agent", show_default=True, help="Group the rows of the table.")
 @filter_options()
 @click.option(
     "--against", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Compare with a provider's CSV export of costs."
@@ -51,23 +40,18 @@ def command(by: str, wanted: SessionFilter, against: Path | None, as_csv: bool, 
     dollars per million tokens), since, until, and prompt_over.
     """
     from hansard.cli.tables import print_wrapped
-    from hansard.events.ledger import add_up
     from hansard.store import display_location, open_store
-    from hansard.store.filters import select_sessions
-    from hansard.store.usage import load_prices, read_ledger
+    from hansard.store.usage import load_prices
+    from hansard.store.usage_groups import report_usage
 
     root = store_place(store)
     prices = load_prices(root)
     with open_store(root) as opened:
-        ledger = read_ledger(opened, prices)
+        rows, groups, total, ledger = report_usage(opened, wanted, by, prices)
         note_captured(opened)
-        sessions = {info.id: info for info in select_sessions(opened, wanted)}
-    rows = [row for row in ledger.rows() if row.session_id in sessions and wanted.has_time(row.time)]
     if against is not None:
         _compare(against, rows, as_json)
         return
-    total = add_up(rows, [note for name, note in ledger.notes.items() if name in sessions])
-    groups = _groups(rows, ledger, _names(by, sessions))
     if as_json:
         _print_json(by, groups, total, ledger, prices.files)
     elif as_csv:
@@ -81,56 +65,6 @@ def command(by: str, wanted: SessionFilter, against: Path | None, as_csv: bool, 
         _print_notes(total, ledger, prices.files)
 
 
-def _names(by: str, sessions: Mapping[str, SessionInfo]) -> Callable[[LedgerRow], str]:
-    """What names the group of a row."""
-    match by:
-        case "project":
-            names = {name: info.project for name, info in sessions.items()}
-        case "person":
-            names = {name: info.person for name, info in sessions.items()}
-        case _:
-            return GROUPS[by]
-    return lambda row: names[row.session_id] or NO_NAME
-
-
-def _groups(rows: list[LedgerRow], ledger: Ledger, name: Callable[[LedgerRow], str]) -> list[tuple[str, UsageSum]]:
-    from hansard.events.ledger import add_up
-
-    groups: dict[str, list[LedgerRow]] = {}
-    for row in rows:
-        groups.setdefault(name(row), []).append(row)
-    found: list[tuple[str, UsageSum]] = []
-    for group in sorted(groups):
-        sessions = {row.session_id for row in groups[group]}
-        found.append((group, add_up(groups[group], [ledger.notes[session] for session in sorted(sessions)])))
-    return found
-
-
-def _day(row: LedgerRow) -> datetime | None:
-    from hansard.events.types import EARLIEST_CALENDAR_MS
-
-    return None if row.time is None or row.time < EARLIEST_CALENDAR_MS else to_datetime(row.time, None)
-
-
-def _date(row: LedgerRow, form: str) -> str:
-    day = _day(row)
-    return NO_NAME if day is None else f"{day:{form}}"
-
-
-def _week(row: LedgerRow) -> str:
-    day = _day(row)
-    return NO_NAME if day is None else f"{day - timedelta(days=day.weekday()):%Y-%m-%d}"
-
-
-GROUPS: dict[str, Callable[[LedgerRow], str]] = {
-    "agent": lambda row: row.agent or NO_NAME,
-    "day": lambda row: _date(row, "%Y-%m-%d"),
-    "week": _week,
-    "month": lambda row: _date(row, "%Y-%m"),
-    "model": lambda row: row.model or NO_NAME,
-    "session": lambda row: row.session_id,
-}
-"""What names the group of a row. A week is named by its Monday."""
 BAR_COLUMNS = 20
 BLOCKS = " ▏▎▍▌▋▊▉█"
 """A bar is drawn in eighths of a column."""

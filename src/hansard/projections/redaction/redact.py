@@ -256,7 +256,7 @@ class Redacted:
 
     def _learn(self, launch: ev.SessionLifecycle) -> None:
         """A session says at its launch what it gives to MCP servers: from there on that is a secret, whatever it looks like."""
-        if new := set(_mcp_secrets(launch)).difference(self._secrets):
+        if new := set(mcp_secrets(launch)).difference(self._secrets):
             self._secrets += tuple(sorted(new))
             self._patterns = patterns_for(self._secrets)
 
@@ -482,7 +482,7 @@ _encode = msgspec.json.Encoder().encode
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 
 
-def _mcp_secrets(launch: ev.SessionLifecycle) -> Iterator[str]:
+def mcp_secrets(launch: ev.SessionLifecycle) -> Iterator[str]:
     """The words in the variables and headers of MCP servers, but for paths and words that say something: an agent may say these, too."""
     options = as_object(as_object(launch.payload.detail).get("options"))
     for about in map(as_object, as_object(options.get("mcpServers")).values()):

@@ -183,7 +183,7 @@ class Client:
     ) -> protocol.Matches:
         """Where the words occur, or a regular expression matches.
 
-        ``types``: only in events of these types. ``scopes`` are names of `hansard.store.search_text.SCOPES`; ``filters`` are those of `sessions`.
+        ``types``: only in events of these types. ``scopes`` are names of `hansard.store.search_text.SCOPES`; ``filters`` as for `sessions`.
         """
         asked = {"q": words, "in": scopes, **({"types": ",".join(types)} if types else {}), **({"regex": "true"} if regex else {})}
         answer = await self._bytes("GET", f"/api/search?{urlencode(asked | _parameters(filters), doseq=True)}")

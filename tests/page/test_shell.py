@@ -25,6 +25,8 @@ from hansard.importing.discovery import discover
 from hansard.server.fork import fork
 from hansard.store import JsonlStore
 from hansard.store.files.captures import FolderCaptures
+from tests.described import Described
+from tests.described import record as put_on_record
 from tests.page.chromium import Watched
 from tests.page.talking import PHONE, Person, store_of
 from tests.proof import proves
@@ -210,6 +212,33 @@ def test_the_list_is_filtered_at_once_and_searched_on_enter(visit: Visit, record
     person.clicks(".search-results a:has-text('owl')")
     person.reads("On the roof.")
     person.sees(".selected")
+
+
+def test_the_list_and_the_search_take_the_filters_of_the_command_line(visit: Visit, server: Process) -> None:
+    sessions = [
+        Described(id="filtered-one", agent="codex", status="error", error="slow down", answer="A filtered heron."),
+        Described(id="filtered-two", agent="codex", answer="Another filtered heron."),
+        Described(id="filtered-three", answer="The last filtered heron.", cost=2.0),
+    ]
+    with JsonlStore(store_of(server)) as store:
+        put_on_record(store, sessions)
+    person = visit()
+    for words, found in (
+        ("about agent:codex until:2026-03-02", {"filtered-one", "filtered-two"}),
+        ("agent:codex status:failed until:2026-03-02", {"filtered-one"}),
+        ("cost:1.5 until:2026-03-02", {"filtered-three"}),
+    ):
+        person.do(lambda page, words=words: page.fill(".sidebar input[type=search]", words))
+        person.sees(".session-list .session", len(found))
+        for name in found:
+            person.sees(f"[data-session-id='{name}']")
+    person.do(lambda page: page.fill(".sidebar input[type=search]", "filtered status:failed until:2026-03-02"))
+    person.presses("Enter")
+    person.sees(".search-results a:has-text('A filtered heron.')")
+    person.sees(".search-results .match", 1)
+    person.do(lambda page: page.fill(".sidebar input[type=search]", "since:soon"))
+    person.sees(".session-list .hint:has-text(\"not a time: 'soon'\")")
+    person.watched.complaints[:] = [one for one in person.watched.complaints if "400" not in one]  # the browser's own word on the refusal
 
 
 def test_a_session_that_was_only_copied_says_so_and_is_read_when_it_is_opened(visit: Visit, server: Process, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from hansard.cli.options import json_anyway_option, store_option, store_place
 @store_option
 @json_anyway_option
 def command(ticket: Path | None, projects: tuple[str, ...], all_projects: bool, store: str | None) -> None:
-    """Let agents search the record over MCP.
+    """Let an agent search the record over MCP, or message others.
 
     An MCP server on stdin and stdout, for agents that look up earlier sessions. It only reads. Add it to Claude Code
     with `claude mcp add hansard -- hansard mcp`.

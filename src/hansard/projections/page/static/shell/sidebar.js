@@ -7,6 +7,7 @@ import { href } from "./address.js";
 import * as api from "./api.js";
 import { badge, mark } from "./badge.js";
 import { Menu } from "./menu.js";
+import { SessionFilter, parse } from "./session_filter.js";
 import { failed } from "./toasts.js";
 import { origin, standingOf, title } from "./session_list.js";
 import { setTheme, theme } from "./theme.js";
@@ -36,6 +37,7 @@ export class Sidebar {
       type: "search",
       class: "field",
       placeholder: "Filter, or search with ⏎",
+      title: "Filter by title, or by since: until: project: agent: model: status: touched: person: cost:",
       "aria-label": "Filter sessions; Enter searches all that was said",
       oninput: () => this._typed(),
       onkeydown: (/** @type {KeyboardEvent} */ event) => this._key(event),
@@ -63,7 +65,11 @@ export class Sidebar {
         h("div", { class: "row" }, this.archive, h("span", { class: "spring" }), look.element, h("button", { type: "button", class: "plain quiet", onclick: () => hooks.help() }, "Keys")),
       ),
     );
-    sessions.subscribe(() => this.draw());
+    this.filter = new SessionFilter(() => this.draw());
+    sessions.subscribe(() => {
+      this.filter.refresh();
+      this.draw();
+    });
   }
 
   /** @param {string | null} id */
@@ -73,8 +79,12 @@ export class Sidebar {
   }
 
   draw() {
-    const found = this.sessions.list(this.input.value, this.archived);
+    const found = this._found();
     place(this.list, found.length ? this._days(found) : [this._nothing()]);
+  }
+
+  _found() {
+    return this.sessions.list(parse(this.input.value).words, this.archived).filter((info) => this.filter.has(info));
   }
 
   /** @param {import("./session_list.js").Info[]} found */
@@ -147,6 +157,8 @@ export class Sidebar {
 
   _nothing() {
     if (!this.sessions.known) return h("p", { class: "hint" }, "Reading the list …");
+    if (this.filter.problem) return h("p", { class: "hint" }, this.filter.problem);
+    if (this.filter.parameters) return h("p", { class: "hint" }, "No session is like that.");
     if (this.input.value) return h("p", { class: "hint" }, "No title has these words. Enter looks through all that was said.");
     return h("p", { class: "hint" }, this.archived ? "Nothing is archived." : "No session yet.");
   }
@@ -159,7 +171,8 @@ export class Sidebar {
 
   /** @param {KeyboardEvent} event */
   _key(event) {
-    if (event.key === "Enter" && this.input.value.trim()) this._search(this.input.value.trim()).catch(failed("Search"));
+    const { words, parameters } = parse(this.input.value);
+    if (event.key === "Enter" && words) this._search(words, parameters).catch(failed("Search"));
     else if (event.key === "Escape") this._clear();
     else return;
     event.preventDefault();
@@ -172,12 +185,13 @@ export class Sidebar {
 
   _typed() {
     this.searching?.abort();
+    this.filter.set(parse(this.input.value).parameters);
     this._results(null);
     this.draw();
   }
 
-  /** @param {string} words */
-  async _search(words) {
+  /** @param {string} words @param {string} parameters those of the filters */
+  async _search(words, parameters) {
     this.searching?.abort();
     const search = (this.searching = new AbortController());
     /** The matches of each session. @type {Map<string, HTMLElement>} */
@@ -188,7 +202,7 @@ export class Sidebar {
     let count = 0;
     try {
       let complete = null;
-      for await (const part of api.lines(`api/search?q=${encodeURIComponent(words)}`, search.signal)) {
+      for await (const part of api.lines(`api/search?q=${encodeURIComponent(words)}&${parameters}`, search.signal)) {
         for (const match of part.matches) {
           const list = lists.get(match.sessionId) ?? h("ul");
           if (!lists.has(match.sessionId)) groups.append(this._group(match, list));
@@ -232,7 +246,7 @@ export class Sidebar {
   /** @param {Node[] | null} nodes */
   _results(nodes) {
     this.results.hidden = nodes === null;
-    this.list.hidden = nodes !== null && this.sessions.list(this.input.value, this.archived).length === 0;
+    this.list.hidden = nodes !== null && this._found().length === 0;
     this.results.replaceChildren(...(nodes ?? []));
   }
 }

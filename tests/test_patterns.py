@@ -19,8 +19,15 @@ from tests.pumps import LINEAR, Expression, Pump, exponent
 
 ROOT = Path(__file__).parents[1]
 PARTS = 8
-UNSEEN = ["hansard/events/tool_inputs.py: f'(?:mcp_{{1,2}})?{re.escape(call.server)}(?:__|[_-])'", "hansard/store/query.py: text"]
-"""What is made when a function is called: the expression of a server's name, and the one that a person searches for."""
+UNSEEN = [
+    "hansard/events/tool_inputs.py: f'(?:mcp_{{1,2}})?{re.escape(call.server)}(?:__|[_-])'",
+    "hansard/server/patterns.py: _receive(texts) or ''",
+    "hansard/store/query.py: text",
+    "hansard/testing/model_server.py: pattern",
+    "hansard/testing/recorded_model.py: f'{re.escape(path)}(?![\\\\w.-])'",
+]
+"""What is made when a function is called: the expressions of a server's name, of a path, and of the ends of addresses, and the one that a
+person searches for, which the server gives to a process that it can end."""
 NO_END = 5
 """An expression that uses more seconds of processor time than this for one pump is ended."""
 

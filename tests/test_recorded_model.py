@@ -164,10 +164,10 @@ def test_a_call_of_the_agents_own_file_counts_more_than_what_its_wire_shows():
 
 
 def test_paths_in_arguments_follow_the_work_tree():
-    called = Call("write", {"path": "/work/a.txt", "also": ["/work", "/workshop/b"]}, "c")
-    model = RecordedModel([RecordedTurn([Step([called, Text("/work")])])])
-    [turn] = moved(model, {"/work": "/copy"}).turns
-    assert turn.steps[0].items == [Call("write", {"path": "/copy/a.txt", "also": ["/copy", "/workshop/b"]}, "c"), Text("/work")]
+    called = Call("write", {"path": "/project/a.txt", "also": ["/project", "/projects/b"]}, "c")
+    model = RecordedModel([RecordedTurn([Step([called, Text("/project")])])])
+    [turn] = moved(model, {"/project": "/copy"}).turns
+    assert turn.steps[0].items == [Call("write", {"path": "/copy/a.txt", "also": ["/copy", "/projects/b"]}, "c"), Text("/project")]
 
 
 def test_a_steering_message_begins_no_turn():

@@ -110,4 +110,4 @@ def test_a_conversation_as_json_is_one_object_per_line(run, tmp_path):
     path.write_text('{"type":"assistant","session_id":"s","message":{"id":"m","content":[{"type":"text","text":"hi \\u001b[31m"}]}}\n')
     lines = [json.loads(line) for line in run("show", path, "--from", "claude-stream-json", "--json").out.splitlines()]
     assert [line["text"] for line in lines if "hi" in line["text"]] == ["  hi \x1b[31m"]
-    assert {"text", "tone", "depth"} == set(lines[0])
+    assert {"text", "tone", "depth", "seq"} == set(lines[0])

@@ -20,7 +20,7 @@ def numbered(*events: Event) -> list[Event]:
     return list(events)
 
 
-def session(work: str = "/work/one", ids: tuple[str, str] = ("a", "b"), order: int = 1) -> list[Event]:
+def session(work: str = "/project/one", ids: tuple[str, str] = ("a", "b"), order: int = 1) -> list[Event]:
     """A turn with two calls at once, of which the first is allowed."""
     first, second = ids
     results = [
@@ -40,11 +40,11 @@ def session(work: str = "/work/one", ids: tuple[str, str] = ("a", "b"), order: i
 
 
 def compared(one: list[Event], other: list[Event], **more: Any) -> Comparison:
-    return compare(one, other, expected_places={"/work/one": "<work>"}, actual_places={"/work/other": "<work>"}, **more)
+    return compare(one, other, expected_places={"/project/one": "<work>"}, actual_places={"/project/other": "<work>"}, **more)
 
 
 def test_places_ids_times_and_the_order_of_results_make_no_difference():
-    assert compared(session(), session("/work/other", ("x", "y"), -1)) == Comparison(9, None)
+    assert compared(session(), session("/project/other", ("x", "y"), -1)) == Comparison(9, None)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_places_ids_times_and_the_order_of_results_make_no_difference():
     [
         (0, ev.user_message(text="Look elsewhere."), "prompt"),
         (1, ev.tool_call(tool_call_id="a", tool_name="bash", args={"command": "ls /"}), "call"),
-        (1, ev.tool_call(tool_call_id="a", tool_name="shell", args={"command": "ls /work/one"}), "call"),
+        (1, ev.tool_call(tool_call_id="a", tool_name="shell", args={"command": "ls /project/one"}), "call"),
         (3, ev.permission_response(request_id="1", decision="deny"), "decision"),
         (5, ev.tool_result(tool_call_id="a", result="made"), "result"),
         (6, ev.tool_result(tool_call_id="b", result="no such file"), "result"),

@@ -203,10 +203,12 @@ async def test_pages_follow_each_other_without_a_gap(place: Path) -> None:
 
 async def test_a_search_is_limited_to_its_scopes(place: Path) -> None:
     async with served(place) as here, hansard.connect(here.address, here.token) as server:
-        found = {scope: {one.type for one in (await server.search("heron", [scope])).matches} for scope in ("said", "tools", "output")}
+        found = {
+            scope: {one.type for one in (await server.search("heron", scopes=[scope])).matches} for scope in ("said", "tools", "output")
+        }
         assert found == {"said": {"assistant_done"}, "tools": {"tool_call"}, "output": set()}
         with pytest.raises(hansard.UsageError, match="there is no 'loud' to search in"):
-            await server.search("heron", ["loud"])
+            await server.search("heron", scopes=["loud"])
         with pytest.raises(hansard.UsageError, match="'colour' is not a filter"):
             await server.sessions(colour="red")
 

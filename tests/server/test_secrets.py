@@ -126,7 +126,7 @@ def test_no_answer_and_no_line_of_a_log_says_a_secret(tmp_path: Path, figure: Fi
 BUG = """
 from hansard.server import search
 
-def fail(store, words, *more):
+def fail(store, words, *more, **how):
     raise RuntimeError(f"nobody thought of {words}")
 
 search.SearchQuery = fail

@@ -139,7 +139,7 @@ def _arrow_type(column: str, kind: str) -> str:
 
 def open_tables(store: Store, question: str, events: Iterable[Event] | None = None) -> sqlite3.Connection:
     """Opens a database that has the tables which a question names, and that can only be read."""
-    named = {table for table in TABLES if re.search(rf"\b{table}\b", question, re.IGNORECASE)}
+    named = _named_tables(question)
     database = store.connect_tables() or _read_tables(store, named)
     infos = store.sessions()
     _write_copies(database, infos)
@@ -165,6 +165,11 @@ def open_tables(store: Store, question: str, events: Iterable[Event] | None = No
 _NOT_COPIED = "NOT EXISTS (SELECT 1 FROM temp.copies AS copy WHERE copy.session = listed.id AND row.seq BETWEEN copy.first AND copy.last)"
 
 
+def _named_tables(question: str) -> list[str]:
+    words = set(re.findall(r"\w+", question.casefold()))
+    return [table for table in TABLES if table in words]
+
+
 def _authorize(action: int, *_: Any) -> int:
     return sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY
 
@@ -180,8 +185,7 @@ def _explain(problem: Exception, question: str) -> str:
     if text.startswith("no such table"):
         return f"{text}; there are {', '.join(TABLES)}"
     if text.startswith("no such column"):
-        named = [table for table in TABLES if re.search(rf"\b{table}\b", question, re.IGNORECASE)]
-        return text + "".join(f"; {table} has {', '.join(TABLES[table])}" for table in named)
+        return text + "".join(f"; {table} has {', '.join(TABLES[table])}" for table in _named_tables(question))
     if "one statement at a time" in text:
         return "ask one question at a time"
     return text
@@ -224,11 +228,11 @@ def _all_events(store: Store) -> Iterator[Event]:
     return read_store(store)
 
 
-def _read_tables(store: Store, named: set[str]) -> sqlite3.Connection:
+def _read_tables(store: Store, named: Iterable[str]) -> sqlite3.Connection:
     """The rows of a store that does not keep them, read from its logs."""
     database = sqlite3.connect(":memory:")
     database.executescript("CREATE TABLE sessions (key INTEGER PRIMARY KEY, id TEXT NOT NULL);" + ROW_SCHEMA)
-    if named & ROW_TABLES.keys():
+    if ROW_TABLES.keys() & named:
         for key, info in enumerate(store.sessions()):
             database.execute("INSERT INTO sessions VALUES (?, ?)", (key, info.id))
             with suppress(HansardError, OSError):

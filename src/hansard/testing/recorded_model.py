@@ -293,8 +293,8 @@ def _patch(changes: list[Any]) -> str:
 
 _GEMINI_ID = re.compile(r"(?P<name>\w+?)__(?P<id>.+)", re.DOTALL)
 """Gemini CLI's id of a call: the name of the tool, and the model's id."""
-_GEMINI_COMMAND = re.compile(r"\[current working directory (?P<cwd>.*?)\](?: \((?P<why>.*)\))?", re.DOTALL)
-"""The text that Gemini CLI shows with the title of a command."""
+_GEMINI_FOLDER = "[current working directory "
+"""The text that Gemini CLI shows with the title of a command: the folder in brackets, and perhaps the reason in parentheses."""
 
 
 def _is_gemini(call: ev.ToolCallPayload) -> bool:
@@ -313,8 +313,9 @@ def _gemini(call: ev.ToolCallPayload, asked: bool) -> Call | None:
 
 def _gemini_command(args: dict[str, Any]) -> dict[str, Any]:
     beside = " ".join(str(as_object(as_object(one).get("content")).get("text", "")) for one in as_list(args.get("content")))
-    found = _GEMINI_COMMAND.search(beside)
-    return {"command": args["title"]} | ({"description": found["why"]} if found is not None and found["why"] else {})
+    after = beside.partition(_GEMINI_FOLDER)[2].partition("]")[2]
+    why = after[2:].rpartition(")")[0] if after.startswith(" (") else ""
+    return {"command": args["title"]} | ({"description": why} if why else {})
 
 
 def _gemini_write(args: dict[str, Any]) -> dict[str, Any]:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 @store_option
 @json_option
 def command(words: tuple[str, ...], failed: bool, wanted: SessionFilter, limit: int, store: str | None, as_json: bool) -> None:
-    """List the shell commands that agents ran, the newest first.
+    """List the shell commands that agents ran.
 
-    With WORDS, only commands that contain all of them. EXIT is the exit code where the agent reports it. Commands that were denied did not
-    run, and are left out.
+    The newest come first. With WORDS, only commands that contain all of them. EXIT is the exit code where the agent reports it. Commands
+    that were denied did not run, and are left out.
     """
     from hansard.cli.tables import duration_text, print_json, print_rest, print_table, time_text
     from hansard.store import open_store

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 @store_option
 @json_option
 def command(path: str | None, by_turn: bool, changed: bool, wanted: SessionFilter, limit: int, store: str | None, as_json: bool) -> None:
-    """List the files that agents read and changed, the last used first.
+    """List the files that agents read and changed.
 
-    With PATH, which sessions and turns used that file. This counts the agents' own tools for files. It does not know what shell commands do
-    with files: see `hansard commands`.
+    The last used come first. With PATH, which sessions and turns used that file. This counts the agents' own tools for files. It does not
+    know what shell commands do with files: see `hansard commands`.
     """
     import os
 

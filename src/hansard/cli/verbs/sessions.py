@@ -43,11 +43,11 @@ def _has_words(info: SessionInfo, words: tuple[str, ...]) -> bool:
 @store_option
 @json_option
 def command(words: tuple[str, ...], wanted: SessionFilter, limit: int | None, store: str | None, as_json: bool) -> None:
-    """List sessions, the newest first.
+    """List sessions.
 
-    With WORDS, only sessions whose title or project contains all of them; `hansard search` looks into the texts. For a fork, EVENTS counts
-    only the events that it did not copy. COST is what the agent reported; `hansard usage --by session` also computes it from list prices. A
-    session that is not read yet is read when you open it.
+    The newest come first. With WORDS, only sessions whose title or project contains all of them; `hansard search` looks into the texts. For
+    a fork, EVENTS counts only the events that it did not copy. COST is what the agent reported; `hansard usage --by session` also computes
+    it from list prices. A session that is not read yet is read when you open it.
     """
     from hansard.cli.tables import print_json, print_table, style
     from hansard.projections.money import money

@@ -18,6 +18,7 @@ from hansard.events.types import (
     TITLE_CHARACTERS,
     AssistantDone,
     ConfigurationChange,
+    ConfigurationChangePayload,
     Event,
     SessionInit,
     SessionLifecycle,
@@ -25,6 +26,7 @@ from hansard.events.types import (
     TurnEnd,
     TurnStart,
     UsageEvent,
+    UsagePayload,
     UserMessage,
     Workspace,
     agent_response_id,
@@ -168,22 +170,24 @@ def _init(summary: Summary, event: SessionInit) -> None:
     init = event.payload
     summary.agent_id = summary.agent_id or init.agent_id
     _work(summary, Workspace(cwd=init.cwd) if init.workspace is None else replace(init.workspace, cwd=init.workspace.cwd or init.cwd))
-    _use_model(summary, init.model)
+    _use_model(summary, event)
 
 
-def _configure(summary: Summary, event: ConfigurationChange) -> None:
-    if is_main_agent(event) and event.payload.subtype != "refused":
-        _use_model(summary, event.payload.model)
+def _use_model(summary: Summary, event: Event) -> None:
+    summary.models = with_model(summary.models, event)
 
 
-def _count(summary: Summary, event: UsageEvent) -> None:
-    if is_main_agent(event) and event.payload.scope == "message":
-        _use_model(summary, event.payload.model)
-
-
-def _use_model(summary: Summary, model: str | None) -> None:
-    if model and model not in summary.models and len(summary.models) < MAX_MODELS:
-        summary.models = [*summary.models, model]
+def with_model(models: list[str], event: Event) -> list[str]:
+    """Returns the models of a session after an event: those that the main agent names at its start, as a setting, or with a response."""
+    match event:
+        case SessionInit(payload=part) | ConfigurationChange(payload=part) | UsageEvent(payload=part) if is_main_agent(event):
+            is_used = not isinstance(part, ConfigurationChangePayload) or part.subtype != "refused"
+            is_used = is_used and (not isinstance(part, UsagePayload) or part.scope == "message")
+            if is_used and part.model and part.model not in models and len(models) < MAX_MODELS:
+                return [*models, part.model]
+        case _:
+            pass
+    return models
 
 
 def _work(summary: Summary, found: Workspace) -> None:
@@ -219,8 +223,8 @@ def _turn(summary: Summary, event: TurnStart | TurnEnd) -> None:
 SUMMARY_RULES: dict[type[Event], Callable[[Summary, Any], None]] = {
     SessionLifecycle: _lifecycle,
     SessionInit: _init,
-    ConfigurationChange: _configure,
-    UsageEvent: _count,
+    ConfigurationChange: _use_model,
+    UsageEvent: _use_model,
     UserMessage: _user_message,
     AssistantDone: _answer,
     TurnStart: _turn,

@@ -36,6 +36,7 @@ from hansard.events import tool_inputs as tools
 from hansard.events.ledger import LEDGER_TYPES, SessionTally
 from hansard.events.lenient import as_list, as_object
 from hansard.events.structs import prepare
+from hansard.events.summary import with_model
 from hansard.events.turns import Turn, TurnList, calendar_time
 from hansard.events.usage_totals import SettledTurn, TotalUsage
 from hansard.projections.call_text import Call, call_changes, plain_text
@@ -48,7 +49,7 @@ ROW_TYPES = frozenset(
     )
 )
 """The types of events that change a row."""
-FOLD_TYPES = ROW_TYPES | LEDGER_TYPES
+FOLD_TYPES = ROW_TYPES | LEDGER_TYPES | {"configuration_change"}
 """The types of events that `Folds` reads."""
 TEXT_CHARACTERS = 400
 """The length of the texts in a row. The log has all of them."""
@@ -190,6 +191,8 @@ class RowFold(Struct):
     decisions: dict[str, RequestRow] = field(default_factory=dict[str, RequestRow])
     """The answered requests of calls that have no result yet, by the seq of the request."""
     cwd: str | None = None
+    models: list[str] = field(default_factory=list[str])
+    """The main agent's models."""
 
     def apply(self, event: Event) -> Iterable[Row]:
         """Applies one event, and returns the rows that it changes."""
@@ -404,6 +407,8 @@ class Folds(Struct):
 
     def apply(self, event: Event) -> dict[tuple[str, int, int], Row]:
         """Applies one event of `FOLD_TYPES`, and returns the rows that it changes, by their keys."""
+        if not event.replay:
+            self.rows.models = with_model(self.rows.models, event)
         if event.type in LEDGER_TYPES:
             self.tally.apply(event)
         return {row_key(row): row for row in self.rows.apply(event)} if event.type in ROW_TYPES else {}

@@ -27,7 +27,6 @@ from hansard.events import Event
 from hansard.events.ledger import SessionTally, SessionUsage
 from hansard.events.replays import has_marks
 from hansard.events.structs import prepare
-from hansard.events.summary import MAX_MODELS
 from hansard.store import lines
 from hansard.store.catalog_rows import FOLD_TYPES, Folds, Row, RowFold
 from hansard.store.files import lock
@@ -140,7 +139,7 @@ class FolderCatalog:
         before = known[info.id][1] if info.id in known else None
         if before is None or before.log_id != info.log_id:
             return info
-        return msgspec.structs.replace(info, usage=before.usage, models=info.models or before.models)
+        return msgspec.structs.replace(info, usage=before.usage, models=before.models or info.models)
 
     # ---- updating
 
@@ -479,8 +478,7 @@ def _write_scan(connection: sqlite3.Connection, name: str, mark: str, before: _B
     connection.execute("INSERT OR REPLACE INTO scans VALUES (?, ?, ?, ?, ?)", values)
     encoded = _encode(tally)
     used = _decode(encoded, SessionTally).finish()
-    models = info.models or [*dict.fromkeys(entry.model for turn in used.settled for entry in turn.entries if entry.model)]
-    info = msgspec.structs.replace(info, usage=known_usage(tally.fold.session()), models=models[:MAX_MODELS])
+    info = msgspec.structs.replace(info, usage=known_usage(tally.fold.session()), models=scan.folds.rows.models)
     folds = (name, compress(encoded, 1), compress(_encode(used), 1), compress(_encode(scan.folds.rows), 1))
     connection.execute("INSERT OR REPLACE INTO folds VALUES (?, ?, ?, ?)", folds)
     connection.execute("UPDATE sessions SET info = ? WHERE id = ?", (_encode(info), name))

@@ -343,7 +343,10 @@ def test_ctrl_c_ends_an_import_by_several_processes_at_once_and_quietly(root, tm
             time.sleep(0.05)
         importing.send_signal(signal.SIGINT)
         assert importing.communicate() == (b"", b"")
-    assert importing.returncode == 130
+    assert importing.returncode in (
+        130,
+        -signal.SIGINT,
+    )  # Python ends itself so if Ctrl-C came while a module was imported; a shell says 130
     store = JsonlStore(root)
     assert all(not found.is_damage for info in store.sessions() for found in store[info.id].verify())
     assert sum(info.events for info in store.sessions()) < 12_000, "it went on to the end"

@@ -65,7 +65,10 @@ def test_a_turn_that_is_added_later_stands_between_the_turns_that_it_came_betwee
         person.reads("answer 2")
     assert before == [*WORDS[:2], *WORDS[4:]]
     assert order(person) == WORDS
-    assert person.drawn() == visit(session).drawn()
+    fresh = visit(session)
+    for one in (person, fresh):  # the numbers of turns come with the state, after the events
+        one.until("[...document.querySelectorAll('.turn[data-turn-id]')].every((turn) => turn.ariaLabel)")
+    assert person.drawn() == fresh.drawn()
 
 
 def test_a_file_of_its_own_has_every_turn_in_its_place(browser: Chromium, tmp_path: Path) -> None:
@@ -98,4 +101,7 @@ def test_an_import_while_the_page_is_open_puts_each_fact_in_its_place(folder: st
     prompts = [event for event in JsonlStore(root)[session].conversation() if isinstance(event, UserMessage) and not event.replay]
     told = [event.id for event in prompts if event.payload.author == "human"]
     person.until(f"JSON.stringify({PROMPTS}) === {json.dumps(json.dumps(told, separators=(',', ':')))}")
-    assert person.drawn() == visit(session).drawn()
+    fresh = visit(session)
+    for one in (person, fresh):  # the numbers of turns come with the state, after the events
+        one.until("[...document.querySelectorAll('.turn[data-turn-id]')].every((turn) => turn.ariaLabel)")
+    assert person.drawn() == fresh.drawn()

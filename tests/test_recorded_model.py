@@ -30,12 +30,12 @@ FILLED_IN = {"justification", "yield_time_ms", "replace_all"}
 CASES = [(folder, story) for folder in FORMATS for story in STORIES if (FOLDER / folder / story).is_dir() and (folder, story) not in CANNOT]
 
 
-def said(model: RecordedModel) -> list[list[Any]]:
+def served_items(model: RecordedModel) -> list[list[Any]]:
     """What the model says in each turn, in the form of truth.json."""
-    return [[_said(item) for step in turn.steps if step.status == 200 for item in step.items] for turn in model.turns]
+    return [[_item_text(item) for step in turn.steps if step.status == 200 for item in step.items] for turn in model.turns]
 
 
-def _said(item: Text | Thinking | Call) -> Any:
+def _item_text(item: Text | Thinking | Call) -> Any:
     match item:
         case Text(text=text):
             return {"text": text}
@@ -81,7 +81,7 @@ def test_the_answers_are_those_of_the_script(folder, story):
     recording = Recording(FOLDER / folder / story)
     events, _ = normalize_recording(recording, FORMATS[folder])
     model = recorded_model(events)
-    assert plain(said(model)) == plain(scripted(recording))
+    assert plain(served_items(model)) == plain(scripted(recording))
 
 
 @pytest.mark.parametrize("folder", ["claude-control", "opencode-sse"])

@@ -47,7 +47,7 @@ def ask(server: ReplayServer, path: str, body: dict[str, Any]) -> bytes:
         return answer.read()
 
 
-def said(server: ReplayServer, *messages: str, tools: bool = True) -> str:
+def ask_model(server: ReplayServer, *messages: str, tools: bool = True) -> str:
     """The text of the next answer to a conversation that begins with these messages."""
     body = {"messages": [{"role": "user", "content": message} for message in messages]} | ({"tools": TOOLS} if tools else {})
     return "".join(block.get("text", "") for block in json.loads(ask(server, "/v1/messages", body))["content"])
@@ -56,7 +56,7 @@ def said(server: ReplayServer, *messages: str, tools: bool = True) -> str:
 def refused(server: ReplayServer, message: str) -> tuple[int, str]:
     """The status and the body of the error that is the next answer."""
     with pytest.raises(HTTPError) as failed:
-        said(server, message)
+        ask_model(server, message)
     with failed.value as answer:
         return answer.code, answer.read().decode()
 
@@ -82,30 +82,30 @@ def test_an_answer_is_given_in_every_api(server, api, streamed):
 
 def test_each_prompt_begins_with_the_answers_of_its_turn(server):
     server.begin(0)
-    assert said(server, "Hello.") == "I read it."
+    assert ask_model(server, "Hello.") == "I read it."
     server.begin(1)
-    assert said(server, "Hello.") == "Second."
+    assert ask_model(server, "Hello.") == "Second."
     assert server.served == 2
 
 
 def test_subagents_are_known_by_their_prompts(server):
     server.begin(1)
-    assert said(server, "Look east.") == "East."
-    assert said(server, "<reminder>", "Look east. And west.") == "East and west."
-    assert said(server, "Ask a helper to look: Look east.") == "Second."
+    assert ask_model(server, "Look east.") == "East."
+    assert ask_model(server, "<reminder>", "Look east. And west.") == "East and west."
+    assert ask_model(server, "Ask a helper to look: Look east.") == "Second."
 
 
 def test_a_request_that_is_not_part_of_the_conversation_takes_no_answer(server):
     server.begin(1)
-    assert said(server, "Write a title.", tools=False) == BESIDE_TEXT
+    assert ask_model(server, "Write a title.", tools=False) == BESIDE_TEXT
     assert json.loads(ask(server, "/v1/messages/count_tokens", {}))["input_tokens"] == 1
-    assert said(server, "Hello.") == "Second."
+    assert ask_model(server, "Hello.") == "Second."
     assert (server.served, server.beside) == (1, 1)
 
 
 def test_a_request_without_an_answer_on_the_record_is_an_error_and_counted(server):
     server.begin(1)
-    assert said(server, "Hello.") == "Second."
+    assert ask_model(server, "Hello.") == "Second."
     code, body = refused(server, "Hello.")
     assert code == 400 and NO_MORE in body
     assert server.surplus == 1

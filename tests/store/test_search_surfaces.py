@@ -84,7 +84,7 @@ def event(chance: random.Random) -> Event:
     return chance.choice(makers)()
 
 
-def said(line: dict[str, Any]) -> str:
+def message_text(line: dict[str, Any]) -> str:
     """What a line of a log says."""
     payload = line["payload"]
     match line["type"]:
@@ -104,7 +104,7 @@ def referee(root: Path, case: Case) -> Hits:
     for path in root.glob("*/events.jsonl"):
         for line in map(json.loads, path.read_bytes().splitlines()):
             is_meant = (not case.types or line["type"] in case.types) and (not case.sessions or path.parent.name in case.sessions)
-            if is_meant and (text := said(line).lower()) and case.holds(text):
+            if is_meant and (text := message_text(line).lower()) and case.holds(text):
                 found.append((path.parent.name, line["seq"]))
     return sorted(found)
 

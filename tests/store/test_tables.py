@@ -40,7 +40,7 @@ TODAY = int(NOW.timestamp() * 1000)
 FOLDER = "/home/ann/heron"
 
 
-def at(time: int, *events: Event, turn: str = "t") -> Iterator[Event]:
+def with_times(time: int, *events: Event, turn: str = "t") -> Iterator[Event]:
     for number, event in enumerate(events):
         event.timestamp, event.turn_id = time + 100 * number, turn
         yield event
@@ -58,22 +58,22 @@ def fill(store: Store) -> None:
     denied = tool_call("c3", "Bash", {"command": "rm -r /"}, kind="execute")
     read = tool_call("c4", "Read", {"file_path": "b.py"}, kind="read")
     store["edits"].append([
-        *at(TODAY - DAY - 1, begin("claude", FOLDER, "claude-opus-5-5")),
-        *at(TODAY - DAY, turn_start("user"), user_message("Change a.py", author="human")),
-        *at(TODAY - DAY + 1000, command, tool_result("c1", "ok", exit_code=0)),
-        *at(TODAY - DAY + 2000, edit, permission_request("r", [], "h", tool_call_id="c2", tool_name="Edit")),
-        *at(TODAY - DAY + 5000, permission_response("r", "allow", by="ann"), tool_result("c2", "done")),
-        *at(TODAY - DAY + 6000, denied, permission_request("s", [], "h", tool_call_id="c3"), permission_response("s", "deny")),
-        *at(TODAY - DAY + 7000, tool_result("c3", "denied", is_error=True), read, tool_result("c4", "text")),
-        *at(TODAY - DAY + 9000, usage_event("turn", Usage(input_tokens=10, output_tokens=5), cost_usd=1.5), turn_end("completed")),
+        *with_times(TODAY - DAY - 1, begin("claude", FOLDER, "claude-opus-5-5")),
+        *with_times(TODAY - DAY, turn_start("user"), user_message("Change a.py", author="human")),
+        *with_times(TODAY - DAY + 1000, command, tool_result("c1", "ok", exit_code=0)),
+        *with_times(TODAY - DAY + 2000, edit, permission_request("r", [], "h", tool_call_id="c2", tool_name="Edit")),
+        *with_times(TODAY - DAY + 5000, permission_response("r", "allow", by="ann"), tool_result("c2", "done")),
+        *with_times(TODAY - DAY + 6000, denied, permission_request("s", [], "h", tool_call_id="c3"), permission_response("s", "deny")),
+        *with_times(TODAY - DAY + 7000, tool_result("c3", "denied", is_error=True), read, tool_result("c4", "text")),
+        *with_times(TODAY - DAY + 9000, usage_event("turn", Usage(input_tokens=10, output_tokens=5), cost_usd=1.5), turn_end("completed")),
     ])  # fmt: skip
     store.create("fails")
     store["fails"].append([
-        *at(TODAY - 7 * DAY - 1, begin("codex", "/home/bob/owl", "gpt-5.5")),
-        *at(TODAY - 7 * DAY, turn_start("user"), user_message("Run it", author="human")),
-        *at(TODAY - 7 * DAY + 1000, tool_call("d1", "shell", {"command": ["bash", "-lc", "false"]}, kind="execute")),
-        *at(TODAY - 7 * DAY + 2000, tool_result("d1", "", exit_code=1), error("rate_limit", "too many requests")),
-        *at(TODAY - 7 * DAY + 3000, turn_end("error")),
+        *with_times(TODAY - 7 * DAY - 1, begin("codex", "/home/bob/owl", "gpt-5.5")),
+        *with_times(TODAY - 7 * DAY, turn_start("user"), user_message("Run it", author="human")),
+        *with_times(TODAY - 7 * DAY + 1000, tool_call("d1", "shell", {"command": ["bash", "-lc", "false"]}, kind="execute")),
+        *with_times(TODAY - 7 * DAY + 2000, tool_result("d1", "", exit_code=1), error("rate_limit", "too many requests")),
+        *with_times(TODAY - 7 * DAY + 3000, turn_end("error")),
     ])  # fmt: skip
     for name in ("edits", "fails"):
         store[name].release()
@@ -116,11 +116,11 @@ def test_what_a_fork_has_copied_is_in_its_parent_alone(either: Store) -> None:
     parent = either["edits"]
     either.create("fork")
     lineage = Lineage("fork", session_id="edits", log_id=parent.head().log_id, seq=5, copied=((2, 5),))
-    again = list(at(TODAY, turn_start("user"), user_message("Again", author="human"), turn_end("completed"), turn="u"))
+    again = list(with_times(TODAY, turn_start("user"), user_message("Again", author="human"), turn_end("completed"), turn="u"))
     either["fork"].append(
         [
             begin("claude", FOLDER, "m"),
-            *at(1, turn_start("user"), tool_call("c1", "Bash", {"command": "x"}), turn_end("completed")),
+            *with_times(1, turn_start("user"), tool_call("c1", "Bash", {"command": "x"}), turn_end("completed")),
             parent_found(lineage),
             *again,
         ]

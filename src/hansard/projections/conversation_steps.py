@@ -14,8 +14,6 @@ from hansard import events as ev
 from hansard.events import tool_inputs as tools
 from hansard.events.replays import without_replays
 
-STEP_TYPES = frozenset({"assistant_done", "session_init", "session_lifecycle", "tool_call", "turn_start", "user_message"})
-"""The types of events that `conversation_steps` needs."""
 StepKind = Literal["prompt", "answer", "call"]
 
 
